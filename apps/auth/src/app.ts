@@ -64,7 +64,9 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /** Waits until all background work is done: audit events, e-mails and logout tokens. Responses do not wait for it. */
+  /**
+   * Waits until audit events are stored, and e-mails and logout tokens are sent. Responses do not wait for this work.
+   */
   readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -205,7 +207,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);
   };
-  // Programs request these paths often. Here, their requests do not pass through the routers of the pages.
+  // Programs send many requests to these paths. The requests are served here, before the routers of the pages, because
+  // each router takes time.
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );

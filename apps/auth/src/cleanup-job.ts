@@ -3,12 +3,16 @@
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 
-/** In milliseconds. */
+/** The milliseconds between two runs. */
 const interval = 60_000;
+/** The maximum number of rows that a statement deletes. */
 const batchSize = 1_000;
 
 export interface CleanUpOptions {
-  /** Each function deletes up to `limit` expired rows per table. If it returns `limit`, it is called again. */
+  /**
+   * Each function deletes up to `limit` expired rows from each of its tables. If a function returns `limit`, there may
+   * be more expired rows, so it is called again.
+   */
   readonly cleanUps: readonly ((limit: number) => Promise<number>)[];
   readonly logger: Logger;
 }

@@ -32,6 +32,7 @@ import { parseSocialProviders, type SocialProviderSettings } from './social/sett
 // Each of the following functions parses the value of one variable. The message of its error continues the sentence
 // "VARIABLE ...", for example "ISSUER must be https". A message never contains a secret.
 
+/** Parses an address that consists of scheme, host and port. */
 const origin = (value: string): string => {
   const address = httpUrl(value);
   const { pathname, search, hash, username } = new URL(address);
@@ -55,6 +56,7 @@ const cookieKeys = (value: string): readonly string[] => {
   return keys;
 };
 
+/** Checks the sender of e-mails: `address@host`, or `Name <address@host>`. */
 const sender = (value: string): string => {
   if (!/^(?:[^<>]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(value)) {
     throw new Error('must be an e-mail address, or a name and an address: Name <address>');
@@ -131,6 +133,9 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   });
 }
 
+/**
+ * Returns the errors of a service that is used by the public. Development needs neither a mail server nor own secrets.
+ */
 function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
   if (!isPublicService(environment, environment.ISSUER)) return [];
   const { NODE_ENV, SMTP_URL, MAIL } = environment;

@@ -1,6 +1,6 @@
-// Defines the metrics that only auth has: audited events, results of the token endpoint and the age of the signing
-// keys. Label values come from small fixed sets. A value that clients can choose freely is counted as "other", so
-// that a client cannot create an unlimited number of time series.
+// Defines the metrics that only auth has: audited events, responses of the token endpoint, logout tokens and the age of
+// the signing keys. A label never contains a value that a client can choose freely. Such a value is counted as "other",
+// because a client could otherwise create an unlimited number of time series.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
@@ -8,13 +8,16 @@ import { grantTypes } from './oidc/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
+/**
+ * Matches the error codes of OAuth: the codes without a common prefix, and all codes with one of the listed prefixes.
+ */
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 
 /** Returns an error code of OAuth unchanged, and "other" for everything else. */
 export const errorLabel = (error: string): string => (oauthError.test(error) ? error : 'other');
 
-/** Returns an audit trail that also counts every event. */
+/** Returns an audit trail that records each event in `audit`, and counts the event. */
 export function countEvents(audit: Audit, { registry }: Metrics): Audit {
   const events = new Counter({
     name: 'auth_events_total',
@@ -53,6 +56,7 @@ function grantTypeLabel({ detail }: AuditEvent): string {
   return knownGrantTypes.has(grantType) ? grantType : 'other';
 }
 
+/** `keys` returns the keys that are published now. */
 export function observeKeys({ registry }: Metrics, keys: () => readonly SigningKey[]): void {
   new Gauge({
     name: 'signing_key_age_seconds',

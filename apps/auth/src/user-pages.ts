@@ -55,7 +55,7 @@ export interface UserPagesOptions {
   readonly clients: Pick<ClientStore, 'listPersonalAccessTokens' | 'findLongestAccessTokenTtl'>;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
-  /** Starts to send the logout tokens that are in the queue, and does not wait for them. */
+  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
   readonly sendLogoutTokens: () => void;
 }
 
@@ -72,6 +72,7 @@ export function createUserPages(options: UserPagesOptions) {
     newPasswords,
     findOrCreateSocialAccount,
   } = options.accountServices;
+  /** In seconds. */
   const window = 3600;
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
@@ -89,6 +90,7 @@ export function createUserPages(options: UserPagesOptions) {
   const consents = createConsentStore({ db, sendLogoutTokens });
   const decide = createDecideConsent({ grants: options.grants, store: consents });
   const providers = createSocialProviders(config.socialProviders);
+  /** Returns the links to the social providers for a sign-in page. `base` is the path of the sign-in. */
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
   const pages = createSignInPages({

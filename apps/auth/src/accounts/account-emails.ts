@@ -1,4 +1,4 @@
-// Sends the e-mails about an account to its owner, and confirms an e-mail address when its mailed link is used.
+// Sends the e-mails about an account to its owner, and verifies an e-mail address when the owner opens the mailed link.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -12,7 +12,7 @@ import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
-/** The seconds for which a link works. The texts of the e-mails and pages contain the same times. */
+/** The seconds for which a link works. If you change a value, also change the texts of the e-mails and pages. */
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
@@ -20,9 +20,9 @@ export interface AccountEmailsOptions {
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
   readonly mailer: OutboxMailer;
-  /** Limits how many e-mails are sent to one recipient. */
+  /** Limits how many e-mails with new links are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
-  /** Limits how many e-mails repeat a link to one recipient who has reached `recipientLimit`. */
+  /** Limits how often the same link is sent again to one recipient who has reached `recipientLimit`. */
   readonly repeatLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
@@ -35,7 +35,10 @@ export function createAccountEmails(options: AccountEmailsOptions) {
   const pendingResets = new Set<Promise<void>>();
 
   return {
-    /** Never throws, because an e-mail that cannot be queued must not make the registration fail. */
+    /**
+     * Mails a link that verifies the e-mail address, if the account has an unverified address. Never throws, because an
+     * e-mail that cannot be queued must not make the registration fail.
+     */
     async sendVerification(account: Account): Promise<void> {
       const { email } = account;
       if (!email || account.emailVerified) return;
@@ -50,15 +53,18 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       }
     },
 
-    /** Works in the background, because the response time must not reveal whether the account exists. */
+    /**
+     * Mails a link with which a user can set a new password. Works in the background, because the response time must
+     * not reveal whether the account exists. `address` is the IP address of the request.
+     */
     sendReset(username: string, address: string | undefined): void {
       const send = async (): Promise<void> => {
         const account = await accounts.findByUsername(username);
         const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
         if (!account || account.disabledAt || !email) return;
-        // An attacker may have requested many e-mails for this recipient. Above the limit, no new link is created, so
-        // that the attacker cannot end the link that the owner is about to open. Instead, the link that still works is
+        // A new link ends the previous link. An attacker could request links all the time, so that the owner never gets
+        // a link that works. Above the limit, no new link is therefore created. Instead, the link that still works is
         // mailed again from time to time.
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
@@ -73,7 +79,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       pendingResets.add(pending);
     },
 
-    /** Never throws, because the password has already been changed. */
+    /** Informs the owner about a changed password. Never throws, because the password has already been changed. */
     async sendPasswordChanged(account: Account): Promise<void> {
       const email = emailAddressOf(account);
       if (!email) return;
@@ -83,7 +89,10 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         .catch((err: unknown) => logger.error({ err }, 'e-mail about a changed password was not queued'));
     },
 
-    /** Never throws, because the identity has already been linked. `provider` is the title of the provider. */
+    /**
+     * Informs the owner about a linked identity at a social provider, whose title is `provider`. Never throws, because
+     * the identity has already been linked.
+     */
     async sendSocialLinked(account: Account, provider: string): Promise<void> {
       const email = emailAddressOf(account);
       if (!email) return;
@@ -93,7 +102,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         .catch((err: unknown) => logger.error({ err }, 'e-mail about a linked identity was not queued'));
     },
 
-    /** Confirms the address to which the link was mailed. Returns false if the link no longer works. */
+    /** Verifies the address to which the link with this token was mailed. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
       const owner = await links.consume('verify-email', token);
       if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;
@@ -101,7 +110,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       return true;
     },
 
-    /** Resolves when no e-mail is being written in the background. */
+    /** Resolves when `sendReset` has queued all its e-mails. */
     waitUntilIdle: async (): Promise<void> => {
       await Promise.all(pendingResets);
     },

@@ -55,7 +55,9 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     socialIdentities,
     count,
     signIn,
+    /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
+    /** Deletes the failures of an account. The count must be found under the normalised user name (sign-in.ts). */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUp(username)).name),
     mailer,
@@ -72,7 +74,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
       return account;
     },
 
-    /** Waits for the e-mails that are still being written, and stops the delivery of e-mails. */
+    /** Waits until all e-mails are queued, and stops their delivery. */
     close: async (): Promise<void> => {
       await emails.waitUntilIdle();
       await mailer.close();

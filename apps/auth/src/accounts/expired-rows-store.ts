@@ -1,13 +1,13 @@
-// Deletes expired rows of four tables: one-time links, unfinished social sign-ins, counts of failures and uses, and
-// sessions of browsers.
+// Deletes expired rows of four tables. The tables contain one-time links, unfinished social sign-ins, counts of
+// failures and actions, and sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** For each table, the SQL condition that its expired rows fulfil. */
+/** The tables, each with the SQL condition of its expired rows. */
 const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
-  // Rows whose session has ended.
+  // The session of oidc-provider has ended. A day later, it cannot be a session that is just being created.
   [
     'browser_session',
     `seen_at < now() - interval '1 day'
@@ -18,8 +18,8 @@ const conditions = [
 export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
     /**
-     * Deletes up to `limit` rows of each table. Returns the number of rows deleted from the table that lost the most
-     * rows. If this number equals `limit`, there may be more expired rows.
+     * Deletes up to `limit` rows of each table. Returns the largest of the four numbers of deleted rows. If this number
+     * equals `limit`, there may be more expired rows.
      */
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];

@@ -1,9 +1,11 @@
-// Creates, finds and uses up the one-time links that are mailed to users (table `one_time_link`).
+// Creates, finds and deletes the one-time links that are mailed to users (table `one_time_link`).
 //
-// A link works once, for a limited time, and only while the account still has the e-mail address to which the link was
-// mailed. The token of a link is an HMAC of a random seed. Its key is not in the database. The database contains the
-// seed and the SHA-256 of the token. The server can therefore mail a link again, but a reader of the database cannot
-// find out the link.
+// A link works once, for a limited time, and only while the account has the e-mail address to which the link was
+// mailed.
+//
+// A link contains a token, which is an HMAC of a random seed. The database contains the seed and the SHA-256 of the
+// token, but not the key of the HMAC. The server can therefore compute the token and mail a link again, and a reader of
+// the database cannot find out the token.
 import { createHmac } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -19,8 +21,9 @@ export interface LinkOwner {
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
 /**
- * The condition that a link still works: it has not expired, and the account still has the address to which the link
- * was mailed. An account without an e-mail address gets e-mails under its user name.
+ * The SQL condition that the link `l` with the token hash $1 and the purpose $2 still works: it has not expired, and
+ * the account has the address to which the link was mailed. E-mails to an account without an e-mail address are sent to
+ * its user name.
  */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
@@ -44,7 +47,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return token;
     },
 
-    /** Extends the link of the account that still works, and returns its token. If there is none, creates a link. */
+    /** Extends the lifetime of the account's link, and returns its token. If no link works, creates a link. */
     async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const [existing] = await query<{ seed: string }>(
         db,
@@ -66,7 +69,9 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return owner;
     },
 
-    /** Ends the link and returns its owner. If several calls run at the same time, only one of them gets the owner. */
+    /**
+     * Deletes the link and returns its owner. If several calls run at the same time, only one of them gets the owner.
+     */
     async consume(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
       const [owner] = await query<LinkOwner>(
         db,

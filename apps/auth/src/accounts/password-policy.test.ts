@@ -12,31 +12,31 @@ describe('validateNewPassword', () => {
     'aaaaaaaaaaaa',
     'golfgolf',
     'letmein123',
-  ])('rejects a password that is easy to guess: %s', async (password) => {
+  ])('a password that is easy to guess is rejected: %s', async (password) => {
     expect(await validateNewPassword(password, [])).toMatch(/first that an attacker would try/);
   });
 
-  test('rejects a password that is part of the name or the e-mail address of the user', async () => {
+  test('a password that is part of the name or the e-mail address of the user is rejected', async () => {
     const about = ['Jonathan Greenkeeper', 'greenkeeper@north.example'];
     expect(await validateNewPassword('greenkeeper', about)).toBeDefined();
     expect(await validateNewPassword('jonathan1', about)).toBeDefined();
   });
 
-  test('rejects a password that is too short, too long or empty', async () => {
+  test('a password that is too short, too long or empty is rejected', async () => {
     expect(await validateNewPassword('xK3#pQz', [])).toMatch(/8 characters/);
     expect(await validateNewPassword('ab c'.repeat(100), [])).toMatch(/256 characters/);
     expect(await validateNewPassword('', [])).toBeDefined();
   });
 
   test.each(['correct horse battery', 'lampe fenster regal', 'звёзды над полем', '88213067745190'])(
-    'accepts a strong password with any kinds of characters: %s',
+    'a strong password with any kinds of characters is accepted: %s',
     async (password) => {
       expect(await validateNewPassword(password, ['player@example.com'])).toBeUndefined();
     },
   );
 
   test.each(['4@8({[<369&#!1/|0$5+7%2', '1l!|3e@4a$5s0o7t'.repeat(5), 'abcdefgh1!'.repeat(25), '2020-01-01'.repeat(8)])(
-    'takes less than 60 ms for a password that is expensive to estimate: %s',
+    'a password that is expensive to estimate is checked in less than 60 ms: %s',
     async (password) => {
       await validateNewPassword(password, []);
       const started = performance.now();
@@ -45,7 +45,7 @@ describe('validateNewPassword', () => {
     },
   );
 
-  test('lets timers run between two estimates', async () => {
+  test('timers run between two estimates', async () => {
     let timerCalls = 0;
     const timer = setInterval(() => {
       timerCalls += 1;
@@ -55,7 +55,7 @@ describe('validateNewPassword', () => {
     expect(timerCalls).toBeGreaterThanOrEqual(10);
   });
 
-  test('rejects a password while a hundred estimates are waiting', async () => {
+  test('a password is rejected while a hundred estimates are waiting', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 150 }, () => validateNewPassword('correct horse battery', [])),
     );

@@ -1,8 +1,8 @@
 // Decides whether a new password is strong enough.
 //
-// A password must have a minimum length and must not be easy to guess. Common passwords are rejected, and so are the
-// user's name and e-mail address. There are no rules about kinds of characters (NIST SP 800-63B section 3.1.1.2; OWASP
-// ASVS 5, chapter V6).
+// A password must have a minimum length and must not be easy to guess. Common passwords are rejected, and passwords
+// that consist of the user's name or e-mail address. There are no rules about kinds of characters (NIST SP 800-63B
+// section 3.1.1.2; OWASP ASVS 5, chapter V6).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common';
@@ -10,12 +10,12 @@ import pLimit from 'p-limit';
 import { maxPasswordLength, PasswordQueueFullError } from './passwords.ts';
 
 const minPasswordLength = 8;
-/** The score of zxcvbn from 0 to 4. The score 2 means that an attacker needs a million guesses or more. */
+/** The library zxcvbn gives a score from 0 to 4. The score 2 means that an attacker needs a million guesses or more. */
 const minScore = 2;
 
-// An estimate blocks the process. It takes longer for longer passwords, and for more substitutions (such as `@` for
-// `a`) that it tries. With the default limits of the library, 72 characters take about 75 ms. With these limits they
-// take 5 ms.
+// An estimate blocks the process. It takes more time for a longer password, and for more substitutions of characters
+// (such as `@` for `a`) that the library tries. With the default limits of the library, a password of 72 characters
+// takes about 75 ms. With these limits, it takes 5 ms.
 const maxEstimatedLength = 40;
 const estimator = new ZxcvbnFactory({
   dictionary,
@@ -24,11 +24,12 @@ const estimator = new ZxcvbnFactory({
   maxLength: maxEstimatedLength,
 });
 
-/** Runs one estimate in each turn of the event loop, so that other requests are handled between two estimates. */
+/** Runs only one estimate in each turn of the event loop. Other requests are handled between two estimates. */
 const oneAtATime = pLimit(1);
+/** The maximum number of passwords that wait for an estimate. */
 const maxQueueLength = 100;
 
-/** Checks the length of a password, which is cheap. Returns an error text for the user, or undefined. */
+/** Checks the length of a password. Returns an error text for the user, or undefined if the length is valid. */
 export function validatePasswordLength(password: string): string | undefined {
   if (password === '') return 'Enter a password.';
   if ([...password].length < minPasswordLength) return `Use ${minPasswordLength} characters or more.`;
@@ -37,17 +38,17 @@ export function validatePasswordLength(password: string): string | undefined {
 }
 
 /**
- * Checks a new password. Returns an error text for the user, or undefined. `about` contains facts that others may know
- * about the user, such as the name and the e-mail address.
+ * Checks a new password. Returns an error text for the user, or undefined if the password is strong enough. `about`
+ * contains facts that others may know about the user, such as the name and the e-mail address.
  *
- * This check is expensive. Call it only after all other fields of the form are valid, and after a usage limit has
- * counted the request.
- *
+ * This check takes a lot of CPU time. Call it only when all other fields of the form are valid, and after a usage limit
+ * has counted the request.
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be estimated
  */
 export async function validateNewPassword(password: string, about: readonly string[]): Promise<string | undefined> {
   const lengthError = validatePasswordLength(password);
   if (lengthError) return lengthError;
+  // The texts and the words in them, without very short words. Their number is limited, because each costs time.
   const words = about
     .flatMap((text) => [text, ...text.split(/[^\p{L}\p{N}]+/u)])
     .filter((word) => word.length > 2)

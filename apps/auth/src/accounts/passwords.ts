@@ -5,10 +5,10 @@ import pLimit from 'p-limit';
 
 /** The parameters of argon2id. `memoryCost` is in KiB. */
 const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
-/** The maximum number of characters. A longer password is not safer, but hashing it takes longer. */
+/** The maximum length of a password in characters. A longer password is not safer, but takes more time to hash. */
 export const maxPasswordLength = 256;
 
-// Each hash occupies a thread and 19 MiB of memory. The number of hashes that run or wait at the same time is therefore
+// Each running hash needs a thread and 19 MiB of memory. The numbers of running and of waiting hashes are therefore
 // limited.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
@@ -26,7 +26,7 @@ function enqueue<T>(work: () => Promise<T>): Promise<T> {
   return limit(work);
 }
 
-/** Normalises a password, because different keyboards produce different code points for the same character. */
+/** Normalises the Unicode text, because different keyboards produce different code points for the same character. */
 const normalize = (password: string): string => password.normalize('NFKC');
 
 /** @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed */
@@ -35,15 +35,14 @@ export const hashPassword = (password: string): Promise<string> => enqueue(() =>
 let dummyHash: Promise<string> | undefined;
 
 /**
- * Whether the password matches the hash. `passwordHash` is undefined or null if the account is unknown or has no
- * password. The function then takes as long as with a hash, so that the response time does not reveal whether the
- * account exists.
- *
+ * Whether the password matches the hash. If the account is unknown or has no password, `passwordHash` is undefined or
+ * null, and the result is false. The function then takes as much time as with a hash, so that the response time does
+ * not reveal whether the account exists.
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed
  */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  // This hash does not wait in the queue. If the queue were full, the rejected promise would stay in `dummyHash`, and
-  // every later sign-in would fail.
+  // `hash` is called without `enqueue`. If the queue were full, `dummyHash` would be a rejected promise, and every
+  // later sign-in would fail.
   dummyHash ??= hash('a password that nobody has', parameters);
   const comparedHash = passwordHash ?? (await dummyHash);
   if (password.length > maxPasswordLength) return false;

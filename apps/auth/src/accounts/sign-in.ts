@@ -1,7 +1,7 @@
 // Checks a user name and password. The sign-in page and the grant type `password` both use this check.
 //
-// Neither the result nor the time that the check takes reveals whether the account exists
-// (docs/behaviour.md, "Sign-in protection").
+// Neither the result of the check nor the time that it takes reveals whether the account exists (docs/behaviour.md,
+// "Sign-in protection").
 import type { Audit } from '../audit/audit.ts';
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
 import { verifyPassword } from './passwords.ts';
@@ -12,7 +12,7 @@ export interface Credentials {
   readonly password: string;
   /** The IP address of the client. */
   readonly address: string;
-  /** Returns the id of the browser if the account has signed in there before. */
+  /** Returns the id of the browser if this account has signed in there before. Left out if there is no browser. */
   readonly deviceOf?: (account: Account) => string | undefined;
 }
 
@@ -33,8 +33,8 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
-      // The database ignores upper and lower case in user names. Failures are counted under `name`, which is the same
-      // for all spellings. Otherwise an attacker could try more passwords with another spelling of the same name.
+      // The database ignores the case of user names. Failures are counted under `name`, which is equal for all
+      // spellings of a user name. Otherwise, an attacker could try more passwords with another spelling.
       const { name, account } = await accounts.lookUp(username);
       const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
       if ('retryAfter' in attempt) {

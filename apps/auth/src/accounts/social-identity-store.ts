@@ -1,12 +1,13 @@
 // Reads and writes the identities that accounts have at social providers (table `social_identity`).
 //
-// The provider and its user id determine to which account an identity belongs. The e-mail address of an identity is
-// never used for this, because it may be unverified or belong to somebody else (docs/behaviour.md, "Social providers").
+// The provider and the provider's user id determine to which account an identity belongs. The e-mail address is not
+// used to find the account, because it may be unverified or belong to somebody else (docs/behaviour.md, "Social
+// providers").
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
 
-/** A user as a social provider describes them. */
+/** What a social provider reports about a user. */
 export interface SocialIdentity {
   readonly provider: string;
   /** The provider's user id. */
@@ -35,7 +36,7 @@ export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
     /**
-     * Finds the account of an identity. If there is none, creates it. If the first sign-in happens twice at the same
+     * Finds the account of an identity, or creates it at the first sign-in. If two first sign-ins happen at the same
      * time, only one account is created.
      */
     async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
@@ -50,7 +51,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 
     /**
      * Links an identity to an account. Returns `taken` if the identity belongs to another account, and `unconfirmed` if
-     * the e-mail address of the account is not confirmed.
+     * the e-mail address of the account is not verified.
      */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
       const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
@@ -102,12 +103,13 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account. If its e-mail address is not confirmed, somebody else may have
- * created the account with the address of the later owner. Such an account must not get another way to sign in.
+ * Whether identities may be linked to an account. If its e-mail address is not verified, somebody else may have created
+ * the account with the address of the later owner. This person must not get another way to sign in to the account.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));
 
+/** Finds the account of an identity, and records that the identity was used now. */
 async function findAccount(db: Database, { provider, subject }: SocialIdentity): Promise<Account | undefined> {
   const [account] = await query<Account>(
     db,
@@ -118,7 +120,7 @@ async function findAccount(db: Database, { provider, subject }: SocialIdentity):
   return account;
 }
 
-/** Returns undefined, and creates no account, if another request has inserted the identity in the meantime. */
+/** Creates an account with an identity. If another request has inserted the identity first, returns undefined. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
   const transaction = await db.transaction();
   try {

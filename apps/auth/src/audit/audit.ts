@@ -20,19 +20,22 @@ type TimedEvent = AuditEvent & { readonly at: Date };
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** While this many events wait for the database, further events are logged and not stored. */
+/** The maximum number of events that wait for the database. Further events are logged and not stored. */
 const maxQueued = 5_000;
 /**
- * The milliseconds for which events are collected. Without this, the token endpoint would run a statement per token.
+ * The milliseconds for which events are collected and then stored with one statement. Otherwise, the token endpoint
+ * would need one more statement for each token.
  */
 const collectFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
-  // Events contain no field that could hold a secret, so nothing must be redacted.
+  // The logger searches each line for secrets. Events contain no secrets, so this is not necessary.
   const eventLog = withoutRedaction(logger);
   let queue: TimedEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
+  /** The statement that is running now. */
   let writing: Promise<void> | undefined;
+  /** The call of `flush` that waits for the running statement. */
   let nextFlush: Promise<void> | undefined;
 
   const write = async (events: readonly TimedEvent[]): Promise<void> => {
@@ -59,7 +62,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
-  /** Stores the events in the queue. Only one statement runs at a time. Meanwhile, new events wait in the queue. */
+  /** Stores the events in the queue. If a statement is running, waits for its end before the next statement. */
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;

@@ -1,9 +1,10 @@
 // Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout").
 //
-// The tokens wait in a queue in the database. A user who signs out therefore does not wait for the clients, and the
-// import command can queue tokens although it does not send any. The instance that ended a session sends its tokens
-// immediately. In addition, every instance checks the queue every second. Each token is sent once, even if the client
-// does not accept it.
+// The tokens wait in a queue in the database, for two reasons. A user who signs out does not wait for the clients. And
+// the import command, which can end sessions, can queue tokens without sending them.
+//
+// The instance that ended a session sends its tokens immediately. In addition, every instance checks the queue every
+// second. Each token is sent once, even if the client does not accept it.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
@@ -57,17 +58,18 @@ export interface LogoutSender {
 const checkInterval = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
-/** The same for one client. A client that does not respond must not delay the tokens of other clients. */
+/** The maximum number of tokens for one client. A client that does not respond must not delay other clients' tokens. */
 const maxParallelPerClient = 10;
 /**
- * In seconds. An older token is not sent: the user has probably signed in again, and a token without `sid` would end
- * the new session too.
+ * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A
+ * token without `sid` would also end the new session.
  */
 const maxAge = 3_600;
 
 export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
   const inProgress = new Set<Promise<void>>();
-  const perClient = new Map<string, number>();
+  /** The number of tokens that are being sent to each client, by client id. */
+  const inProgressByClient = new Map<string, number>();
 
   const deliver = async (logout: QueuedLogout): Promise<void> => {
     const { clientId, accountId, age } = logout;
@@ -82,12 +84,12 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
 
   const start = (logout: QueuedLogout): void => {
     const { clientId } = logout;
-    perClient.set(clientId, (perClient.get(clientId) ?? 0) + 1);
+    inProgressByClient.set(clientId, (inProgressByClient.get(clientId) ?? 0) + 1);
     const delivery = deliver(logout).finally(() => {
       inProgress.delete(delivery);
-      const left = (perClient.get(clientId) ?? 1) - 1;
-      if (left > 0) perClient.set(clientId, left);
-      else perClient.delete(clientId);
+      const left = (inProgressByClient.get(clientId) ?? 1) - 1;
+      if (left > 0) inProgressByClient.set(clientId, left);
+      else inProgressByClient.delete(clientId);
       sendQueued();
     });
     inProgress.add(delivery);
@@ -96,13 +98,15 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
   const takeAndStart = async (): Promise<void> => {
     const limit = maxParallel - inProgress.size;
     if (limit <= 0 || !isReady()) return;
-    const busy = [...perClient].filter(([, count]) => count >= maxParallelPerClient).map(([clientId]) => clientId);
-    const taken = await store.take({ limit, maxPerClient: maxParallelPerClient, except: busy });
-    for (const logout of taken) start(logout);
+    const isBusy = (clientId: string) => (inProgressByClient.get(clientId) ?? 0) >= maxParallelPerClient;
+    const except = [...inProgressByClient.keys()].filter(isBusy);
+    for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
   };
 
   let closed = false;
+  /** Whether `sendQueued` was called during the current check, so that the queue must be checked again. */
   let checkAgain = false;
+  /** The current check of the queue. */
   let checking: Promise<void> | undefined;
   const sendQueued = (): void => {
     if (closed) return;

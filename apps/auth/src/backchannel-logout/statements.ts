@@ -1,14 +1,15 @@
 // Defines the part of an SQL statement that queues logout tokens.
 //
-// Every statement that ends sessions contains this part. A session therefore never ends without its logout tokens. If
-// several requests end a session at the same time, the tokens are still queued only once.
+// Every statement that ends sessions contains this part. A session therefore never ends without logout tokens. If
+// several requests end a session at the same time, its tokens are queued only once.
 
 /**
  * Queues a logout token for each client of the ended sessions. The statement must define the common table expression
  * `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`.
  *
- * A client without a grant gets no token, because its user has only seen the sign-in page or the consent page. A client
- * that does not require the id of the session gets one token for all ended sessions of the account.
+ * A client without a grant gets no token, because it has never got tokens of the user: the user has only seen the
+ * sign-in page or the consent page. If a client does not require the id of the session in its tokens, it gets one token
+ * for all ended sessions of the account.
  */
 export const queueLogoutTokens = `
   insert into backchannel_logout (client_id, account_id, sid)

@@ -11,7 +11,9 @@ export interface QueuedLogout {
 }
 
 export interface TakeOptions {
+  /** The maximum number of tokens to take. */
   readonly limit: number;
+  /** The maximum number of tokens to take for one client. */
   readonly maxPerClient: number;
   /** Clients whose tokens stay in the queue, because enough requests to them are in progress. */
   readonly except: readonly string[];
@@ -23,7 +25,7 @@ export function createLogoutStore({ db }: { db: Database }) {
   return {
     /**
      * Removes the oldest logout tokens of each client from the queue, and returns them. No other instance gets these
-     * tokens, so each token is sent at most once. After a crash, a token that was removed is not sent again.
+     * tokens, so each token is sent once at most. If this instance crashes before it has sent them, they are lost.
      */
     take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
       query<QueuedLogout>(

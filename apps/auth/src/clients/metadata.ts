@@ -1,17 +1,20 @@
 // Defines the types of a stored client.
 
+/** A driving-range client is the app of a driving range. A personal access token belongs to a service account. */
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
+/** Whether the client must use PKCE (RFC 7636). */
 export type PkcePolicy = 'required' | 'optional';
 
 export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
-  /** The OpenID Connect client metadata as it was imported. */
+  /** The OpenID Connect client metadata of the import, with default values (import/imported-client.ts). */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Every scope that the client may request, space-separated. */
   readonly scope: string;
   /** The service account of a personal access token. Null for other clients. */
   readonly accountId: string | null;
+  /** The SHA-256 of each valid secret. During a rotation there are two. */
   readonly secretHashes: readonly string[];
 }

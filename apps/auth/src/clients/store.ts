@@ -10,10 +10,7 @@ import type { StoredClient } from './metadata.ts';
 
 /** A client that may request tokens. */
 export interface ActiveClient extends StoredClient {
-  /**
-   * The facilities of the client's account. They are read in the same query, because most tokens contain them. Null if
-   * the client has no account.
-   */
+  /** The ids of the facilities of the client's account. Null if the client has no account. */
   readonly facilityIds: readonly string[] | null;
 }
 
@@ -27,7 +24,7 @@ export interface PersonalAccessToken {
   readonly lastUsedFrom: string | null;
   /** The lifetime of its access tokens in seconds. */
   readonly accessTokenTtl: number;
-  /** The number of secrets that work now. It is two while the old secret still works after a rotation. */
+  /** The number of valid secrets. After a rotation there are two, until the old secret expires. */
   readonly secrets: number;
 }
 
@@ -54,7 +51,10 @@ export type ClientStore = ReturnType<typeof createClientStore>;
 const isActive = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
 const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
-/** Finds the client with the id $1, unless the client has expired, or the client or its account is disabled. */
+/**
+ * Finds the client with the id $1, unless the client has expired, or the client or its account is disabled. The same
+ * statement reads the facilities of the account, because most tokens contain them.
+ */
 export const activeClientQuery = `
   select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
          array(select s.secret_sha256 from client_secret s
@@ -71,8 +71,9 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
   c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
 
-/** The milliseconds between two updates of the last use of one token. */
+/** The milliseconds between two updates of the last use of a token. */
 const recordUseEvery = 60_000;
+/** The maximum size of the map `useRecordedAt`, which limits the memory. */
 const maxRecordedUses = 10_000;
 
 export interface ClientStoreOptions {
@@ -83,7 +84,7 @@ export interface ClientStoreOptions {
 }
 
 export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOptions) {
-  /** The time at which the last use of each token was written, by client id. */
+  /** For each client id, the time at which its last use was written, in milliseconds since 1970. */
   const useRecordedAt = new Map<string, number>();
 
   return {
@@ -103,7 +104,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       const clientId = randomToken();
       const clientSecret = randomToken();
       await db.transaction(async (tx) => {
-        // Parallel requests wait here. Otherwise they could create more tokens than the maximum together.
+        // The lock makes parallel requests wait. Otherwise, they could together create more tokens than `maxActive`.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
         const [row] = await query<{ active: number }>(
           tx,
@@ -150,8 +151,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
 
     /**
-     * Gives a token a new secret. The old secrets still work for `overlap` seconds, so that the programs that use them
-     * can be changed. Returns undefined if the account has no such token.
+     * Creates a new secret for a token. The old secrets work for another `overlap` seconds, in which their users can
+     * replace them. Returns undefined if the account has no such token.
      */
     async rotatePersonalAccessToken(
       accountId: string,
@@ -196,8 +197,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
 
     /**
-     * Stores the time and address of the last use, which the portal shows. Stores them at most once a minute, and does
-     * not wait for the database.
+     * Stores the time and address of the last use, which the portal shows. A use that follows the stored use within a
+     * minute is not stored. The function does not wait for the database.
      */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();

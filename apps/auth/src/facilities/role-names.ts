@@ -1,4 +1,4 @@
-// Defines the names of the roles at a facility that pages and e-mails show.
+// Defines how pages and e-mails name the roles at a facility.
 import type { FacilityRole } from './store.ts';
 
 export const roleNames: Readonly<Record<FacilityRole, string>> = {

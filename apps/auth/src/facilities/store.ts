@@ -13,7 +13,7 @@ export type FacilityStore = ReturnType<typeof createFacilityStore>;
 
 export function createFacilityStore({ db }: { db: Database }) {
   return {
-    /** Returns the facilities whose bookings the account may manage. Every role allows managing bookings. */
+    /** Returns the ids of the facilities whose bookings the account may manage. Every role allows this. */
     async facilityIdsOf(accountId: string): Promise<readonly string[]> {
       const rows = await query<{ facility_id: string }>(
         db,

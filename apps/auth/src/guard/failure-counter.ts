@@ -1,16 +1,16 @@
-// Counts failures and other events per key, with the library rate-limiter-flexible. The counts are in the PostgreSQL
-// table `guard_count`, so all instances share them.
+// Counts failures and other events, with a separate count for each key. The counts are stored in the table
+// `guard_count`, so all instances share them. The library rate-limiter-flexible reads and writes the table.
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
   readonly failures: number;
   readonly limit: number;
-  /** The seconds until the count becomes zero again. A whole number that is at least 1. */
+  /** The number of seconds until the count is deleted, rounded up. It is 1 or more. */
   readonly resetIn: number;
 }
 
-/** Each function takes the key whose events are counted. */
+/** `key` names what is counted, for example a user name or an IP address. */
 export interface FailureCounter {
   readonly read: (key: string) => Promise<Count>;
   readonly add: (key: string) => Promise<Count>;
@@ -20,10 +20,11 @@ export interface FailureCounter {
 }
 
 export interface CounterOptions {
-  /** The name of the counter. Counters with different names count the same key separately. */
+  /** The name of the counter. A key has a separate count in each counter. */
   readonly name: string;
+  /** The limit that each `Count` contains. The counter also counts events above the limit. */
   readonly limit: number;
-  /** In seconds. Events are counted in a window of this length, which begins with the first event of the key. */
+  /** The seconds after the first event of a key at which the count of the key is deleted. */
   readonly window: number;
 }
 

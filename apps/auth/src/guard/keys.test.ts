@@ -15,18 +15,18 @@ describe('addressKey', () => {
     ['[2001:db8::1]', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('maps an IPv4 address to itself, and an IPv6 address to its /64 network: %s to %s', (address, key) => {
+  ])('addressKey maps an IPv4 address to itself, and an IPv6 address to its /64 network: %s to %s', (address, key) => {
     expect(addressKey(address)).toBe(key);
   });
 
-  test('accepts text that is not an address and limits its length', () => {
+  test('addressKey accepts text that is not an address, and limits its length', () => {
     expect(addressKey('unknown')).toBe('unknown');
     expect(addressKey('x'.repeat(5_000)).length).toBeLessThan(100);
   });
 });
 
 describe('nameKey', () => {
-  test('ignores case and surrounding spaces, and does not contain the name', () => {
+  test('nameKey ignores case and surrounding spaces, and the key does not contain the name', () => {
     expect(nameKey(' Player@Example.com ')).toBe(nameKey('player@example.com'));
     expect(nameKey('player@example.com')).not.toContain('player');
   });

@@ -2,14 +2,17 @@
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
-/** Returns a hash of the name, because users sometimes type their password into the field for the user name. */
+/**
+ * Returns the key of a user name or of another name. The key is a hash, because users sometimes type their password
+ * into the field for the user name.
+ */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
 
 /**
- * Returns an IPv4 address itself, and the /64 network of an IPv6 address, because internet providers usually give a
- * whole /64 network to one customer. Behind some proxies, a client can send any text as its address. Such text is cut
- * to 64 characters.
+ * Returns the key of an IP address. The key of an IPv4 address is the address itself. The key of an IPv6 address is its
+ * /64 network, because internet providers usually give a whole /64 network to one customer. Behind some proxies, a
+ * client can send any text as its address. The key of such a text is its first 64 characters.
  */
 export function addressKey(address: string): string {
   const host = withoutPort(address);
@@ -20,7 +23,7 @@ export function addressKey(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Removes the port, which some proxies add to the address: `192.0.2.7:50321`, `[2001:db8::1]:50321`. */
+/** Removes the port that some proxies add to the address, as in `192.0.2.7:50321` and `[2001:db8::1]:50321`. */
 function withoutPort(address: string): string {
   const ipv6 = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1];
   if (ipv6 !== undefined) return ipv6;

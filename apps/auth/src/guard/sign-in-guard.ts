@@ -1,12 +1,13 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted per account and per IP address, and all instances share the counts. After three failures of an
-// account, each further attempt must wait before its password is checked. After more failures, all attempts are
-// rejected until the lockout ends. Successful sign-ins are not counted, so many users can sign in from one address.
+// Failures are counted for each account and for each IP address, and all instances share the counts. After three
+// failures of an account, each further attempt must wait before its password is checked. After more failures, all
+// attempts are rejected until the lockout ends. Successful sign-ins are not counted, so many users can sign in from one
+// address.
 //
-// A browser in which the account has signed in before has its own count. The counts of the account and the address do
-// not apply there. Nobody else can therefore lock the owner of an account out of such a browser
-// (interaction/device-cookie.ts).
+// A browser in which the account has signed in before has a separate count. Sign-ins to this account from this browser
+// use neither the count of the account nor the count of the address. Other people can therefore not lock the owner of
+// an account out of this browser (interaction/device-cookie.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
@@ -17,10 +18,11 @@ export interface SignInLimits {
   readonly accountFailures: number;
   /** The number of failed sign-ins after which an IP address is locked out. */
   readonly addressFailures: number;
-  /** The seconds in which failures are counted. A lockout ends with this window. */
+  /** The seconds for which failures are counted, from the first failure on. A lockout ends when this time is over. */
   readonly lockout: number;
   /**
-   * The milliseconds that an attempt waits after three failures. Each further failure doubles them, up to eight times.
+   * The milliseconds that an attempt must wait after three failures. Each further failure doubles the waiting time, up
+   * to eight times this value.
    */
   readonly slowDown: number;
 }
@@ -34,9 +36,9 @@ export const defaultSignInLimits: SignInLimits = {
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
-/** The attempts that may wait at the same time in this instance. More attempts are rejected, to limit the memory. */
+/** How many attempts may wait in this instance at the same time. More attempts are rejected, to limit the memory. */
 const maxWaitingAttempts = 200;
-/** The seconds after which an attempt may be repeated that was rejected because too many attempts were waiting. */
+/** The seconds after which the user may try again, if an attempt was rejected because too many were waiting. */
 const retryWhenFull = 10;
 
 export interface Lockout {
@@ -44,28 +46,28 @@ export interface Lockout {
   readonly retryAfter: number;
 }
 
-/** The caller checks the password and then reports the result with one of the two functions. */
+/** The caller must check the password, and then call one of the two functions. */
 export interface SignInAttempt {
   /**
-   * To be called if the password was right. Returns a lockout if parallel attempts have reached the limit in the
-   * meantime. The caller must then not reveal that the password was right.
+   * Reports that the password was right. Returns a lockout if parallel attempts have reached the limit in the meantime.
+   * The caller must then not reveal that the password was right.
    */
   readonly succeeded: () => Promise<Lockout | undefined>;
-  /** To be called if the password was wrong. Returns a lockout if parallel attempts had already reached the limit. */
+  /** Reports that the password was wrong. Returns a lockout if parallel attempts had already reached the limit. */
   readonly failed: () => Promise<Lockout | undefined>;
 }
 
 export interface AttemptKeys {
-  /** The user name in lower case, as the database compares it. Left out if the attempt has no user name. */
+  /** The user name in lower case. Left out for a social sign-in, which has no user name. */
   readonly name?: string;
   readonly address: string;
-  /** The id of a browser in which the account has signed in before. */
+  /** The id of the browser, if the account has signed in there before. */
   readonly device?: string | undefined;
 }
 
 export interface SignInGuard {
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
-  /** Ends the lockout of a user who has proved by e-mail to own the account. The count of the IP address stays. */
+  /** Deletes the failures of a user who has proved by e-mail to own the account. Failures of the IP address remain. */
   readonly resetFailures: (name: string) => Promise<void>;
 }
 
@@ -76,6 +78,7 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
   const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, window });
   let waitingAttempts = 0;
 
+  /** Waits if there were too many failures. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
     if (failures < failuresBeforeSlowDown || limits.slowDown === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFull };
@@ -88,38 +91,40 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
     return undefined;
   };
 
+  /** Returns the counter of the account, or its counter for this browser. Undefined for a social sign-in. */
+  const counterOfUser = ({ name, device }: AttemptKeys) => {
+    if (device !== undefined) return { counter: deviceFailures, key: nameKey(device) };
+    return name === undefined ? undefined : { counter: accountFailures, key: nameKey(name) };
+  };
+
   return {
     resetFailures: (name) => accountFailures.reset(nameKey(name)),
 
-    async beginAttempt({ name, address, device }) {
-      const ownCount =
-        device !== undefined
-          ? { counter: deviceFailures, key: nameKey(device) }
-          : name !== undefined
-            ? { counter: accountFailures, key: nameKey(name) }
-            : undefined;
-      const addressCount = device === undefined ? [{ counter: addressFailures, key: addressKey(address) }] : [];
-      const counted = [...(ownCount ? [ownCount] : []), ...addressCount];
-      const readCounts = () => Promise.all(counted.map(({ counter, key }) => counter.read(key)));
+    async beginAttempt(attempt) {
+      const ofUser = counterOfUser(attempt);
+      const ofAddress = { counter: addressFailures, key: addressKey(attempt.address) };
+      const counters = [...(ofUser ? [ofUser] : []), ...(attempt.device === undefined ? [ofAddress] : [])];
+      const readCounts = () => Promise.all(counters.map(({ counter, key }) => counter.read(key)));
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      const failures = ownCount ? (counts[0]?.failures ?? 0) : 0;
-      const rejection = await slowDown(failures);
+      // If the attempt has a counter of the user, this counter is the first in `counters`.
+      const failuresOfUser = ofUser ? (counts[0]?.failures ?? 0) : 0;
+      const rejection = await slowDown(failuresOfUser);
       if (rejection) return rejection;
 
       return {
         async succeeded() {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (ownCount && failures > 0) await ownCount.counter.reset(ownCount.key);
+          if (ofUser && failuresOfUser > 0) await ofUser.counter.reset(ofUser.key);
           return undefined;
         },
         async failed() {
-          const added = await Promise.all(counted.map(({ counter, key }) => counter.add(key)));
-          // The failure that reaches the limit still gets the response for a wrong password. Only later ones are
-          // locked.
-          return lockoutOf(added.filter((count) => count.failures > count.limit));
+          const added = await Promise.all(counters.map(({ counter, key }) => counter.add(key)));
+          // The failure that reaches the limit still gets the response for a wrong password. Only later attempts are
+          // locked out.
+          return lockoutOf(added.filter(({ failures, limit }) => failures > limit));
         },
       };
     },

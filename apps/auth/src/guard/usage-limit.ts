@@ -1,13 +1,13 @@
-// Limits how often something is done for one IP address, e-mail recipient, facility or account. All instances share the
-// counts.
+// Limits how often an action may happen, such as the registrations from one IP address or the e-mails to one recipient.
+// All instances share the counts.
 import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
 
 export interface UsageLimit {
-  /** Counts one use. Returns 0 if the use is allowed, or else the seconds after which a use is allowed again. */
+  /** Counts one action. Returns 0 if it is allowed, or else the seconds after which an action is allowed again. */
   readonly use: (key: string) => Promise<number>;
 }
 
-/** `toKey` converts the argument of `use` to the key under which the use is counted. */
+/** `toKey` converts the argument of `use` to the key under which the action is counted. */
 export function createUsageLimit(
   createCounter: CreateFailureCounter,
   options: CounterOptions,

@@ -6,17 +6,17 @@
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** After `limit` wrong codes, further attempts are rejected. The codes are counted for `window` seconds. */
+/** After `limit` wrong codes in `window` seconds, further attempts are rejected until the window ends. */
 const limits = { limit: 10, window: 15 * 60 };
 
 export interface UserCodeKeys {
   readonly address: string;
-  /** Identifies the session of the user, or the browser if nobody is signed in. Undefined in a new browser. */
+  /** An id of the user's session, or of the browser if nobody is signed in. Undefined for a new browser. */
   readonly session: string | undefined;
 }
 
 export interface UserCodeAttempt {
-  /** To be called if the code was right. The attempt then does not count. */
+  /** Undoes the count of this attempt. The caller must call it if the code was right. */
   readonly succeeded: () => Promise<void>;
 }
 
@@ -37,13 +37,13 @@ export function createUserCodeGuard(createCounter: CreateFailureCounter) {
   ];
 
   return {
-    /** Returns the seconds until the next attempt is allowed, or 0. */
+    /** Returns the seconds until the next attempt is allowed, or 0 if it is allowed now. */
     async waitingTime(keys: UserCodeKeys): Promise<number> {
       const counts = await Promise.all(countersOf(keys).map(({ counter, key }) => counter.read(key)));
       return longestWait(counts.filter(({ failures, limit }) => failures >= limit));
     },
 
-    /** Counts an attempt. Rejects it if the limit was already reached. */
+    /** Counts an attempt. If the limit was already reached, rejects the attempt and does not count it. */
     async beginAttempt(keys: UserCodeKeys): Promise<UserCodeAttempt | RejectedAttempt> {
       const counted = countersOf(keys);
       const undo = async (): Promise<void> => {

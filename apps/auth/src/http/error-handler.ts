@@ -1,6 +1,6 @@
-// Returns a JSON error for a request whose handler threw an error: 503 while the database is unavailable, otherwise
-// 500. The body has the form of an OAuth error. The reason is logged and not sent to the client. Without this handler,
-// Express would send the stack of the error.
+// Sends a JSON error if the handler of a request threw an error. The status is 503 while the database is unavailable,
+// the status of the error if the client caused it, and otherwise 500. The body has the form of an OAuth error. The
+// reason is logged and not sent to the client. Without this handler, Express would send the stack of the error.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
@@ -12,7 +12,7 @@ export const serverError = {
 } as const;
 
 /**
- * Must be the last middleware of the application. Routers of pages have their own error handler, which shows a page.
+ * Must be the last middleware of the application. The routers of pages have another error handler, which shows a page.
  */
 export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status } = error;

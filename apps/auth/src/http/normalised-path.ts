@@ -1,7 +1,7 @@
 // Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`.
-// The router of oidc-provider ignores case and a trailing slash, but our own middleware compares exact paths. Without
-// this rewriting, our middleware would ignore a request to `/connect/Token`, and the library would serve it without our
-// rules.
+// The router of oidc-provider ignores case and a trailing slash, but our own middleware compares exact paths. If the
+// path were not rewritten, our middleware would ignore a request to `/connect/Token`, and the library would serve this
+// request without our rules.
 import type { RequestHandler } from 'express';
 
 export function normalisePath(paths: Iterable<string>): RequestHandler {

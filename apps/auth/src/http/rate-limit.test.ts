@@ -2,6 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
+// The limit returns 0 for an allowed request, or else the seconds to wait.
+
 test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);
   limit('busy');
@@ -12,7 +14,6 @@ test('a client that continues to send requests stays limited while 30 000 other 
   }
 });
 
-// The limit returns 0 for an allowed request, or else the seconds to wait.
 test('a new minute starts a new count', () => {
   let now = 60_000;
   const limit = createRateLimit(1, () => now);

@@ -4,33 +4,35 @@
 // needs the result synchronously.
 
 /**
- * The maximum number of clients with a count, which limits the memory. If there are more, the count of the client whose
- * last request is the oldest is deleted. Requests of many new clients therefore do not reset the counts of clients that
- * continue to send requests.
+ * The maximum number of counts, which limits the memory. If there are more clients, the count of the client that has
+ * been idle for the longest time is deleted. Requests of many new clients therefore do not delete the count of a client
+ * that continues to send requests.
  */
 const maxClients = 10_000;
 
 /**
- * Counts one request. Returns 0 if this request is allowed, or else the seconds after which a request is allowed again.
+ * Counts one request. Returns 0 if the request is allowed, or else the number of seconds until the next request is
+ * allowed.
  */
 export type RateLimit = (clientKey: string) => number;
 
 /** If `perMinute` is 0, there is no limit. A new count begins with each full minute of the clock. */
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
-  let window = 0;
+  /** The number of the current minute since 1970, to which the counts belong. */
+  let minute = 0;
   let counts = new Map<string, number>();
   return (clientKey) => {
     if (perMinute === 0) return 0;
-    const current = Math.floor(now() / 60_000);
-    if (current !== window) {
-      window = current;
+    const currentMinute = Math.floor(now() / 60_000);
+    if (currentMinute !== minute) {
+      minute = currentMinute;
       counts = new Map();
     }
     const count = (counts.get(clientKey) ?? 0) + 1;
-    // Deleting first moves the key to the end of the map, which iterates in the order of insertion.
+    // Deleting the key and setting it again moves it to the end of the map. The first key is then the oldest one.
     counts.delete(clientKey);
     if (counts.size >= maxClients) counts.delete(counts.keys().next().value as string);
     counts.set(clientKey, count);
-    return count > perMinute ? Math.max(1, Math.ceil(((window + 1) * 60_000 - now()) / 1000)) : 0;
+    return count > perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
   };
 }

@@ -1,6 +1,5 @@
-// Handles request bodies that the body parser rejected, because they are too long, have an unsupported encoding or
-// contain too many fields. Each route chooses whether its response is JSON or a page. The response contains no internal
-// details.
+// Sends an error if Express's body parser has rejected the body of a request. The body may be too long, have an
+// unsupported encoding or contain too many fields. Each router chooses whether the response is JSON or a page.
 import type { ErrorRequestHandler, Request, Response } from 'express';
 
 export interface RejectedBody {
@@ -9,7 +8,7 @@ export interface RejectedBody {
   readonly description: string;
 }
 
-/** Must be the last middleware of a router that parses bodies. It passes other errors to the next error handler. */
+/** Must be the last middleware of a router that parses bodies. All other errors go to the next error handler. */
 export const handleRejectedBody = (
   respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
 ): ErrorRequestHandler =>

@@ -1,6 +1,6 @@
-// Replaces the Host and forwarding headers of every request with the values of ISSUER. oidc-provider builds links,
-// redirects and cookies from these headers, so a client must not be able to choose them. X-Forwarded-For gets the IP
-// address of the client that Express has determined with TRUST_PROXY.
+// Replaces the headers Host, X-Forwarded-Host and X-Forwarded-Proto of every request with the values of ISSUER.
+// oidc-provider builds links, redirects and cookies from these headers, so a client must not be able to choose them.
+// X-Forwarded-For is replaced by the IP address of the client, which Express has determined with TRUST_PROXY.
 import type { RequestHandler } from 'express';
 
 export function trustIssuerHost(issuer: string): RequestHandler {

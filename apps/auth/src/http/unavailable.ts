@@ -1,7 +1,7 @@
-// Defines the body and the header `Retry-After` of a 503, which is returned while the database or another required
+// Defines the body and the header `Retry-After` of a 503. The status 503 is sent while the database or another required
 // service is unavailable.
 
-/** In seconds. */
+/** The seconds after which the client should try again. */
 export const retryAfter = '2';
 
 export const temporarilyUnavailable = {

@@ -7,7 +7,7 @@ import { clientSettingSchemas } from '../clients/settings.ts';
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
-/** The characters of client ids and secrets (RFC 6749 appendix A.1 and A.2), without spaces. */
+/** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 
 /**

@@ -1,4 +1,4 @@
-// Completes and checks the metadata of clients that use more than a secret: keys, pushed requests, bound tokens,
+// Checks the metadata of imported clients that use optional security features: keys, pushed requests, bound tokens,
 // back-channel logout, and the profile `fapi2` (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { ClientValidator } from '../oidc/client-validation.ts';
@@ -17,7 +17,7 @@ const fapi2Settings: Metadata = {
 const fapi2ResponseTypes: readonly unknown[] = ['code'];
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** Settings that a personal access token cannot have. */
+/** The settings that a personal access token cannot have. */
 const settingsOfOtherClients: readonly string[] = [
   'profile',
   'jwks',
@@ -28,12 +28,13 @@ const settingsOfOtherClients: readonly string[] = [
 ];
 
 /**
- * Adds the settings that the client's profile requires, if the file leaves them out. Settings of the file are not
- * changed, even if they are wrong. `findHighSecurityErrors` reports wrong settings.
+ * Adds the settings that the client's profile requires, if the import file leaves them out. If the file contains a
+ * wrong setting, it is not changed here, and `findHighSecurityErrors` reports it.
  */
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
+/** `path` is the JSON pointer to the client in the import file. Each error begins with the path of its field. */
 export function findHighSecurityErrors(
   imported: ImportedClient,
   { metadata }: ClientToStore,
@@ -42,8 +43,8 @@ export function findHighSecurityErrors(
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
-    // A personal access token is stored without these settings. To ignore them silently would make the client less
-    // secure than its author expects.
+    // A personal access token is stored without these settings. If they were ignored silently, the client would be less
+    // secure than the author of the file expects.
     const ignored = settingsOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );
@@ -65,6 +66,7 @@ export function findHighSecurityErrors(
   return errors.map((error) => `${path}/${error}`);
 }
 
+/** Finds settings that the profile `fapi2` does not allow. */
 function findContradictions(imported: ImportedClient, metadata: Metadata): string[] {
   const contradiction = (field: string, expected: string) => `${field}: the profile fapi2 needs ${expected}`;
   const errors = Object.entries(fapi2Settings)
@@ -82,7 +84,7 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
   return errors;
 }
 
-/** Finds private keys. The library rejects them too, but its message names neither the key nor the reason. */
+/** Finds private keys. oidc-provider rejects them too, but its message contains neither the key nor the reason. */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
   if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];

@@ -1,4 +1,4 @@
-// Converts a client of an import file to a stored client, and checks our own rules for clients.
+// Converts a client of an import file to the form in which it is stored, and checks our own rules for clients.
 import type { StoredClient } from '../clients/metadata.ts';
 import { personalAccessTokenSettingsOf } from '../clients/settings.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
@@ -8,13 +8,13 @@ import { withProfileSettings } from './high-security.ts';
 
 export interface ClientToStore extends StoredClient {
   readonly name: string | null;
-  /** The secret of the file. If the file has none, a stored secret stays valid. */
+  /** The secret in the import file. If the file contains none, a secret that is already stored remains valid. */
   readonly secret: string | undefined;
 }
 
 /**
- * `hasStoredSecret` says whether the database has a secret of this client. Such a client stays confidential even if the
- * file contains no secret.
+ * `hasStoredSecret` says whether the database contains a secret of this client. The client is then confidential, even
+ * if the file contains no secret.
  */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
@@ -56,7 +56,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
 
 /**
- * Adds default values, which differ from those of OpenID Connect:
+ * Adds our default values, which differ from the default values of OpenID Connect:
  * - A client without a secret is public.
  * - A client with a redirect URI that has a custom scheme is a native app.
  * - A client without redirect URIs has no response types.
@@ -73,19 +73,20 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
   };
 }
 
+/** The fields of an imported client that are not OpenID Connect metadata. */
 const ownFields = Object.keys(importSchema.properties.clients.items.properties);
 
 /**
- * Reports fields that are neither our own nor OpenID Connect metadata. Misspelt fields must not be ignored, because
- * that could change what the client may do. With `account_id` instead of `accountId`, for example, a personal access
- * token would become an ordinary client.
+ * Returns an error for each field that is neither our own nor OpenID Connect metadata. If misspelt fields were ignored,
+ * a client could get the wrong rights. For example, a personal access token with the field `account_id` instead of
+ * `accountId` would become an ordinary client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
   const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));
   return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
 }
 
-/** Checks our own rules. The rules of oidc-provider are checked elsewhere (oidc/client-validation.ts). */
+/** Checks our own rules. oidc/client-validation.ts checks the rules of oidc-provider. */
 export function findClientErrors(client: ClientToStore, path: string, scopes: ScopeTable): string[] {
   const errors: string[] = [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
@@ -93,8 +94,9 @@ export function findClientErrors(client: ClientToStore, path: string, scopes: Sc
   if (isPublic(client.metadata) && client.secret !== undefined) {
     errors.push(`${path}/client_secret: a public client has none`);
   }
-  if (client.kind === 'personal-access-token' && client.accountId === null)
+  if (client.kind === 'personal-access-token' && client.accountId === null) {
     errors.push(`${path}/accountId: is missing`);
+  }
   if (client.metadata.sector_identifier_uri !== undefined) {
     errors.push(`${path}/sector_identifier_uri: is not supported`);
   }

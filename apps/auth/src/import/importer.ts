@@ -1,7 +1,7 @@
 // Imports facilities, accounts and clients in one transaction. If the file has an error, nothing is imported.
 //
-// An import inserts a record if its id is new, and updates it otherwise. Importing the same file twice changes nothing
-// (docs/behaviour.md, "Import files").
+// An import inserts a record if its id is new, and updates the stored record otherwise. A second import of the same
+// file therefore changes nothing (docs/behaviour.md, "Import files").
 import { ImportError } from '@bay-booking/common/import-document';
 import type { Database } from '@bay-booking/service/database/database';
 import { providerMetadata } from '../oidc/client-metadata.ts';
@@ -35,7 +35,7 @@ export interface ImportSummary {
 }
 
 /**
- * @throws {ImportError} if the document has errors. The error contains the path of each of them. Nothing is changed.
+ * @throws {ImportError} if the document has errors. The error lists all errors with their paths. Nothing is imported.
  */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
@@ -94,6 +94,7 @@ async function findMetadataErrors(validator: ClientValidator, client: ClientToSt
   return [`${error.member === undefined ? path : `${path}/${error.member}`}: ${error.reason}`];
 }
 
+/** A field of the import file that contains the id of another record. */
 interface Reference {
   readonly path: string;
   readonly id: string;
@@ -107,7 +108,7 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
     })),
   );
 
-/** The references of clients to accounts that are not in the file. */
+/** Returns the references of clients to accounts that are not in the file. */
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>
@@ -115,6 +116,7 @@ function accountReferences(clients: readonly ClientToStore[], accounts: readonly
   );
 }
 
+/** Returns an error for each reference to a record that does not exist in the database. */
 async function findMissing(
   tx: Database,
   table: 'facility' | 'account',

@@ -1,4 +1,4 @@
-// Reads and writes the tables that an import changes. A row that already has the imported values is not written.
+// Reads and writes the tables that an import changes. A row that already contains the imported values is not written.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
@@ -7,7 +7,7 @@ import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 
-/** The number of the advisory lock of imports. It is an arbitrary number that no other lock uses. */
+/** The advisory lock of imports. It is an arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
 
 /** Waits until no other import is running. Other imports then wait until this transaction ends. */
@@ -25,8 +25,8 @@ export async function findExistingIds(
 }
 
 /**
- * Gives a temporary user name to every stored account whose user name the file changes. Without this step, two accounts
- * could not exchange their user names.
+ * Gives a temporary user name to each stored account whose user name the file changes. Otherwise, two accounts could
+ * not exchange their user names, because a user name must be unique at any time.
  */
 export async function releaseUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
   await query(
@@ -39,8 +39,8 @@ export async function releaseUsernames(tx: Database, accounts: readonly Imported
 }
 
 /**
- * Finds the accounts with these user names, in upper or lower case. The `username` of a result is the name as it was
- * passed to this function.
+ * Finds the accounts with these user names, and ignores the case. The `username` of a result has the case of the
+ * argument.
  */
 export const findByUsernames = (
   tx: Database,
@@ -110,7 +110,7 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
-  // If the e-mail address changes, the new address is unverified unless the file says otherwise.
+  // SQL expressions. If the e-mail address changes, the new address is unverified unless the file says otherwise.
   const sameEmail = 'lower(coalesce($4, email)) is not distinct from lower(email)';
   const verified = `coalesce($5, email_verified and ${sameEmail})`;
   await query(
@@ -188,7 +188,7 @@ export async function storeClient(tx: Database, client: ClientToStore): Promise<
     return true;
   }
   if (secret === undefined) return (await findClientsWithSecret(tx, [id])).has(id);
-  // The secret of the file replaces all stored secrets, and does not expire.
+  // The secret in the file replaces all stored secrets, and does not expire.
   const secretHash = hashSecret(secret);
   await query(tx, 'delete from client_secret where client_id = $1 and secret_sha256 <> $2', [id, secretHash]);
   await query(

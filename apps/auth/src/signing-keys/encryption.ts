@@ -1,11 +1,12 @@
 // Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY, using AES-256-GCM.
 //
 // An encrypted key has the format `v1.NONCE.CIPHERTEXT`. The nonce has 96 bits and is new for each encryption. The
-// ciphertext ends with the authentication tag. Both parts are base64url. The encryption also authenticates the key id,
-// so an encrypted key does not work in the row of another key.
+// ciphertext ends with the authentication tag, which has 16 bytes. Nonce and ciphertext are base64url. The tag also
+// protects the key id. An encrypted key can therefore not be copied to the row of another key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { JWK } from 'jose';
 
+/** An encrypted key cannot be decrypted with KEY_ENCRYPTION_KEY. */
 export class WrongEncryptionKey extends Error {
   override readonly name = 'WrongEncryptionKey';
   constructor() {
@@ -20,7 +21,7 @@ export function encryptJwk(jwk: JWK, kid: string, encryptionKey: Buffer): string
   return `v1.${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
 }
 
-/** @throws {WrongEncryptionKey} if the text was encrypted with another key, or for another key id */
+/** @throws {WrongEncryptionKey} if `text` was encrypted with another encryption key, or for another key id */
 export function decryptJwk(text: string, kid: string, encryptionKey: Buffer): JWK {
   try {
     const [version, nonce = '', encoded = ''] = text.split('.');

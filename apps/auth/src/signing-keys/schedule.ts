@@ -11,8 +11,8 @@
 //
 // 1. The first instance that starts creates a current key for each algorithm.
 // 2. `npm run keys -- rotate` creates a next key, which signs after KEY_PUBLISH_DELAY seconds. Caches may store the
-//    JWKS for 15 s. After the longer delay, every resource server has therefore read the new public key before it gets
-//    a token that was signed with the key.
+//    JWKS for 15 s. The delay is longer, so every resource server has read the new public key before it gets a token
+//    that was signed with the key.
 // 3. Every instance checks the table every 2 s (oidc/provider-manager.ts). The first instance that finds a next key
 //    whose delay has passed makes it current and retires the current key, in one transaction.
 // 4. A retired key is deleted when all tokens that it signed have expired. Before an instance signs with a key, it
@@ -20,12 +20,12 @@
 //    plus a margin. The margin is needed because other instances notice a change up to 2 s later, and because clocks
 //    differ.
 //
-// Every change takes the same database lock, and all times are times of the database clock. If several instances act at
-// the same time, each change is therefore made only once.
+// Every change holds the same database lock, and all times are times of the database clock. If several instances try to
+// make a change at the same time, the change is therefore made only once.
 import { type SigningAlgorithm, signingAlgorithms } from './signing-key.ts';
 import type { KeyStore } from './store.ts';
 
-/** In seconds. */
+/** The seconds for which a retired key stays published after its last token has expired. */
 const margin = 60;
 /**
  * The minimum number of seconds for which a retired key stays published. RS256 keys sign id_tokens. When a user signs
@@ -38,7 +38,7 @@ export type KeySchedule = ReturnType<typeof createKeySchedule>;
 
 export function createKeySchedule(store: KeyStore) {
   return {
-    /** Creates a current key for each algorithm that has none. That is so at the first start. */
+    /** Creates a current key for each algorithm that has none. This happens at the first start only. */
     async ensureCurrentKeys(): Promise<void> {
       const keys = await store.list();
       if (signingAlgorithms.every((alg) => keys.some((key) => key.alg === alg && key.state === 'current'))) return;
@@ -51,8 +51,8 @@ export function createKeySchedule(store: KeyStore) {
     },
 
     /**
-     * Creates a next key for each algorithm, which will sign in `delay` seconds. If there already is a next key, no key
-     * is created, and the existing key will sign in `delay` seconds or earlier.
+     * Creates a next key for each algorithm, which signs after `delay` seconds. If there already is a next key, no key
+     * is created, and the existing key signs after `delay` seconds at the latest.
      */
     async rotate(delay: number): Promise<void> {
       await store.change(async (changes) => {
@@ -62,7 +62,7 @@ export function createKeySchedule(store: KeyStore) {
       });
     },
 
-    /** Makes all changes that are due: retires and activates keys, and deletes keys that have expired. */
+    /** Makes all changes whose time has come: retires and activates keys, and deletes keys. */
     async advance(): Promise<void> {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {

@@ -8,7 +8,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 export const signingAlgorithms = ['ES256', 'RS256'] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
-/** schedule.ts explains the states. */
+/** A next key is published but does not sign yet. A current key signs. A retired key is only published. */
 export type KeyState = 'next' | 'current' | 'retired';
 
 export interface SigningKey {
@@ -16,12 +16,15 @@ export interface SigningKey {
   readonly alg: SigningAlgorithm;
   readonly state: KeyState;
   readonly createdAt: Date;
+  /** The time at which a next key becomes current. */
   readonly signsFrom: Date;
+  /** Null if the key is not retired. */
   readonly retiredAt: Date | null;
+  /** The time after which a retired key is deleted. Null if the key is not retired. */
   readonly deleteAfter: Date | null;
 }
 
-/** `kid` is the thumbprint of the key (RFC 7638). */
+/** Generates a key pair. Its `kid` is the thumbprint of the key (RFC 7638). */
 export async function generateSigningKey(alg: SigningAlgorithm) {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
   const publicJwk = await exportJWK(publicKey);

@@ -1,5 +1,5 @@
-// Stores the signing keys in the table signing_key, with their private part encrypted.
-// schedule.ts decides when a key changes its state.
+// Stores the signing keys in the table `signing_key`. The private part of a key is encrypted. schedule.ts decides when
+// a key changes its state.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { JWK } from 'jose';
 import { decryptJwk, encryptJwk } from './encryption.ts';
@@ -13,8 +13,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
 /**
- * Every transaction that changes the state of keys holds this advisory lock, so only one instance changes keys at a
- * time.
+ * The advisory lock of each transaction that changes the state of keys, so only one instance changes keys at a time.
  */
 const lockId = 4_206_912_022;
 
@@ -57,8 +56,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       transaction((tx) => work(changesIn(tx, encryptionKey))),
 
     /**
-     * Records that tokens that are signed from now on are valid for up to `seconds`. If a longer lifetime is already
-     * recorded, nothing changes.
+     * Stores with each key that new tokens are valid for up to `seconds`. Does nothing if a longer lifetime is already
+     * stored.
      */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
@@ -87,13 +86,13 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
   };
 }
 
-/** The longest access_token_ttl of all clients in seconds, or 0. */
+/** Selects the longest `access_token_ttl` of all clients in seconds, or 0 if no client has one. */
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 
 /**
- * Records the longest `access_token_ttl` of all clients with the signing keys. An import calls this function before and
- * after it changes clients. The call before the change is needed because a client may get a shorter lifetime, while its
- * earlier tokens are still valid.
+ * Stores the longest `access_token_ttl` of all clients with each key, unless a longer lifetime is already stored. An
+ * import calls this function before and after it changes clients. The first call is needed because a client may get a
+ * shorter lifetime while its earlier tokens are still valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
   await query(
@@ -104,7 +103,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
   );
 }
 
-/** Returns the changes that a transaction can make. All times are seconds from now, by the clock of the database. */
+/** Returns the changes that a transaction can make. A time is given as a number of seconds from now. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
@@ -123,8 +122,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Makes the next key of an algorithm sign in `signsIn` seconds, unless it signs earlier anyway. Returns false if
-     * there is no next key.
+     * Makes the next key of an algorithm sign after `signsIn` seconds, unless it signs earlier. Returns false if there
+     * is no next key.
      */
     async bringForward(alg: SigningAlgorithm, signsIn: number): Promise<boolean> {
       const rows = await query(
@@ -137,9 +136,9 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Retires the current key if the next key may sign now. The retired key will be deleted after the longest of three
-     * times plus `margin`. The three times are the recorded lifetime of its tokens, the longest `access_token_ttl` of
-     * all clients, and `minimum`.
+     * Retires the current key of an algorithm if there is a next key that may sign now. The retired key is kept for the
+     * longest of three times plus `margin`. The three times are the stored lifetime of its tokens, the longest
+     * `access_token_ttl` of all clients, and `minimum`.
      */
     async retireReplaced(
       alg: SigningAlgorithm,
@@ -147,8 +146,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     ): Promise<void> {
       await query(
         tx,
-        `update signing_key old set state = 'retired', retired_at = now(),
-                delete_after = now() + make_interval(secs => greatest(old.longest_ttl, $1, (${longestClientLifetime})) + $2)
+        `update signing_key old set state = 'retired', retired_at = now(), delete_after = now()
+                + make_interval(secs => greatest(old.longest_ttl, $1, (${longestClientLifetime})) + $2)
           where old.alg = $3 and old.state = 'current'
             and exists (select 1 from signing_key n
                          where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
@@ -156,6 +155,7 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       );
     },
 
+    /** Makes each next key that may sign now the current key. The previous current key must already be retired. */
     async activateDue(): Promise<void> {
       await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
     },
