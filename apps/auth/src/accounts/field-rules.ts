@@ -13,7 +13,8 @@ const maxNameLength = 100;
 
 /**
  * Validates the name of an account or of a personal access token. Returns an error text for the user, or undefined if
- * the name is valid. `missingText` is the error text for an empty name. Without `missingText`, the name may be empty.
+ * the name is valid. `missingText` is the error text for an empty name. If `missingText` is undefined, the name may be
+ * empty.
  */
 export function validateName(name: string, missingText: string | undefined): string | undefined {
   if (name === '') return missingText;
@@ -22,7 +23,7 @@ export function validateName(name: string, missingText: string | undefined): str
 }
 
 /**
- * Returns whether the text has the form of an e-mail address: a local part, `@` and a domain with at least one dot.
+ * Whether the text has the form of an e-mail address: a local part, `@` and a domain with at least one dot.
  * Characters that could add a header or a second recipient to an e-mail are not allowed. Only the link in an e-mail
  * proves that the address exists.
  */

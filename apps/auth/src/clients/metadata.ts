@@ -1,9 +1,13 @@
-// Defines the types of a stored client.
+// Defines the types of a stored client, and whether a client has a secret.
 
 /** A driving-range client is the app of a driving range. A personal access token belongs to a service account. */
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
 /** Whether the client must use PKCE (RFC 7636). */
 export type PkcePolicy = 'required' | 'optional';
+
+/** Whether a client with this metadata authenticates with a secret. */
+export const usesSecret = ({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): boolean =>
+  method !== 'none' && method !== 'private_key_jwt';
 
 export interface StoredClient {
   readonly id: string;

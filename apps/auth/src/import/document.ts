@@ -4,6 +4,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { textPattern } from '../accounts/field-rules.ts';
 import { clientSettingSchemas } from '../clients/settings.ts';
 
+/** A text of one line. */
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;

@@ -2,6 +2,7 @@
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
+import { usesSecret } from '../clients/metadata.ts';
 import { createSessionStore } from '../interaction/session-store.ts';
 import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
@@ -183,7 +184,7 @@ export async function storeClient(tx: Database, client: ClientToStore): Promise<
       [changed.inserted ? 'client.created' : 'client.changed', id, accountId],
     );
   }
-  if (['none', 'private_key_jwt'].includes(String(metadata.token_endpoint_auth_method))) {
+  if (!usesSecret(metadata)) {
     await query(tx, 'delete from client_secret where client_id = $1', [id]);
     return true;
   }

@@ -1,12 +1,12 @@
-// Converts a stored client to the metadata that oidc-provider reads. These are the registered metadata and some members
-// of our own.
+// Converts a stored client to the metadata that oidc-provider reads: the registered metadata, and additional members
+// that only our code uses.
 import type { ClientMetadata } from 'oidc-provider';
-import type { ClientKind, PkcePolicy, StoredClient } from '../clients/metadata.ts';
+import { type ClientKind, type PkcePolicy, type StoredClient, usesSecret } from '../clients/metadata.ts';
 import { type ClientSettings, clientSettingNames, clientSettingsOf } from '../clients/settings.ts';
 
 /**
- * The names of our own members. The setting `extraClientMetadata` lists them, because the library drops members that it
- * does not know.
+ * The names of our additional members. The setting `extraClientMetadata` of the library contains them, because the
+ * library drops members that it does not know.
  */
 export const ownMetadata = [
   'kind',
@@ -24,12 +24,12 @@ export interface OwnMetadata extends ClientSettings {
   /** Every scope that the client may request, space-separated. */
   readonly allowed_scope: string;
   readonly account_id: string | undefined;
-  /** The facilities of the account. They are current, because each request reads the client from the database. */
+  /** The facilities of the account. Each request reads the client from the database, so this list is up to date. */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
 }
 
-/** The metadata of a personal access token: it can use client_credentials only. */
+/** The metadata of a personal access token, which can only use the grant type client_credentials. */
 const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
 
 export function providerMetadata(
@@ -41,16 +41,15 @@ export function providerMetadata(
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
-  // These response types need the grant type `implicit`. The library adds it too late: it first checks the redirect
-  // URIs, and the rules for these depend on the grant type.
+  // Response types with a token need the grant type `implicit`. The library would add this grant type only after it has
+  // checked the redirect URIs, but the rules for redirect URIs depend on the grant type.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
-  const hasSecret = !['none', 'private_key_jwt'].includes(String(metadata.token_endpoint_auth_method));
   const own: OwnMetadata = {
     kind: client.kind,
     pkce: client.pkce,
     allowed_scope: isPersonalAccessToken ? bookingsScope : client.scope,
-    // The members below are set even if they are undefined, so that they override registered metadata of the same name.
+    // These members are set even if they are undefined, so that they replace registered metadata of the same name.
     account_id: client.accountId ?? undefined,
     facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
@@ -61,14 +60,14 @@ export function providerMetadata(
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
-    // The library requires a value here. It is never used to authenticate: client-policy.ts compares presented secrets
-    // with the stored hashes. It is never used as a key either, because no symmetric algorithm is enabled.
-    ...(hasSecret && { client_secret: 'kept-as-a-hash' }),
+    // The library requires a value here, but never uses it. To authenticate a client, client-policy.ts compares the
+    // hashes of secrets. And no symmetric algorithm, for which the secret would be the key, is enabled.
+    ...(usesSecret(metadata) && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };
 }
 
-/** The library has no response type `token`; implicit-flow.ts serves it as `code token`. */
+/** The library has no response type `token`. implicit-flow.ts serves this type as `code token`. */
 const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
 
 const nameOf = ({ client_name }: Readonly<Record<string, unknown>>) =>
