@@ -98,7 +98,7 @@ describe('the summary of npm start', () => {
 
   test('the summary contains a curl command that gets a token and books a bay, also when it runs again', async () => {
     // The command begins with TOKEN= and ends before the next empty line.
-    const [command = ''] = /^TOKEN=[\s\S]*?(?=\n\s*\n|$)/m.exec(system.output()) ?? [];
+    const [command = ''] = /TOKEN=[\s\S]*?(?=\n\s*\n|$)/.exec(system.output()) ?? [];
     for (const _ of [1, 2]) {
       const { stdout } = await run('sh', ['-e', '-c', command], { timeout: 30_000 });
       expect(stdout).toContain('"bayId":"bay-n1-');
