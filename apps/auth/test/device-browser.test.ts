@@ -128,7 +128,7 @@ withBrowser(
     await saveScreenshot(phone, 'device-phone-2-decision');
     await phone.getByRole('button', { name: 'Allow', exact: true }).focus();
     await phone.keyboard.press('Enter');
-    await phone.waitForURL('**/interaction/**');
+    await phone.locator('#username:focus').waitFor();
     await phone.keyboard.type(player.username);
     await phone.keyboard.press('Tab');
     await phone.keyboard.type(player.password);
