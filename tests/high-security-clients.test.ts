@@ -80,7 +80,7 @@ test('oauth4webapi signs in and books a bay, even if its clock is an hour slow',
   const client: oauth.Client = { client_id: clientId };
   const authentication = oauth.PrivateKeyJwt(clientKey);
   const keys = await oauth.generateKeyPair('ES256', { extractable: false });
-  const proofsOfSlowClock = oauth.DPoP({ [oauth.clockSkew]: -3600 }, keys);
+  const slowClock = { ...insecure, DPoP: oauth.DPoP({ [oauth.clockSkew]: -3600 }, keys) };
 
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
@@ -93,8 +93,7 @@ test('oauth4webapi signs in and books a bay, even if its clock is an hour slow',
     code_challenge_method: 'S256',
   };
   const push = async () => {
-    const options = { ...insecure, DPoP: proofsOfSlowClock };
-    const response = await oauth.pushedAuthorizationRequest(metadata, client, authentication, request, options);
+    const response = await oauth.pushedAuthorizationRequest(metadata, client, authentication, request, slowClock);
     return oauth.processPushedAuthorizationResponse(metadata, client, response);
   };
   // The error contains a nonce. The library adds the nonce to its next proof, in which a wrong time then has no effect.
@@ -112,10 +111,7 @@ test('oauth4webapi signs in and books a bay, even if its clock is an hour slow',
     callback,
     redirect_uri,
     verifier,
-    {
-      ...insecure,
-      DPoP: proofsOfSlowClock,
-    },
+    slowClock,
   );
   const tokens = await oauth.processAuthorizationCodeResponse(metadata, client, exchange);
   expect(tokens).toMatchObject({ token_type: 'dpop', scope });
