@@ -21,7 +21,10 @@ import {
 import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
-/** Parses a list of keys with 32 bytes each, in base64. */
+/**
+ * Parses a list of keys with 32 bytes each, in base64. Decoding ignores characters that are not base64, so each key is
+ * encoded again and compared with its text.
+ */
 const encryptionKeys = (value: string): readonly Buffer[] => {
   const texts = list(value);
   const keys = texts.map((key) => Buffer.from(key, 'base64'));

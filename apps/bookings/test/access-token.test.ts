@@ -15,7 +15,8 @@ afterEach(closeExtraSystems);
 const path = '/api/booking-locations';
 const resourceMetadataUrl = `${baseUrl}/.well-known/oauth-protected-resource`;
 const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
-const seconds = () => Math.floor(Date.now() / 1000);
+/** The current time in seconds since 1970, as in `exp` and `nbf`. */
+const now = () => Math.floor(Date.now() / 1000);
 
 describe('an access token', () => {
   let system: TestSystem;
@@ -27,32 +28,32 @@ describe('an access token', () => {
   const withClaims = async (claims: TokenOptions) =>
     system.call('GET', path, { token: await system.token(['fac-north'], claims) });
 
-  test('200 for a token with several scopes or audiences, both forms of the type, and within the clock tolerance', async () => {
+  test('a token is accepted with several scopes or audiences, both forms of the type, and within the clock tolerance', async () => {
     const accepted: TokenOptions[] = [
       {},
       { scope: 'openid https://bay-booking.example/golf/bookings https://bay-booking.example/dr/play' },
       { typ: 'application/at+jwt' },
       { typ: 'AT+JWT' },
       { aud: ['https://else.example', baseUrl] },
-      { exp: seconds() - 3 },
-      { nbf: seconds() + 3 },
+      { exp: now() - 3 },
+      { nbf: now() + 3 },
     ];
     for (const claims of accepted) expect([claims, (await withClaims(claims)).status]).toEqual([claims, 200]);
   });
 
-  test('200 if the scheme Bearer is written in mixed case', async () => {
+  test('the scheme Bearer can be written in mixed case', async () => {
     const token = await system.token(['fac-north']);
     const headers = { Authorization: `bEARER ${token}` };
     expect((await system.call('GET', path, { token: null, headers })).status).toBe(200);
   });
 
   test.each([
-    ['a request without an Authorization header', {}],
-    ['a request with another scheme', { Authorization: 'Basic ZGVtbzpkZW1v' }],
-    ['a request with the token in the query', {}],
-  ])('401 without an error attribute for %s', async (description, headers) => {
+    ['a request without an Authorization header', {}, false],
+    ['a request with another scheme', { Authorization: 'Basic ZGVtbzpkZW1v' }, false],
+    ['a request with the token in the query', {}, true],
+  ])('%s returns 401 without an error attribute', async (_title, headers, isTokenInQuery) => {
     const token = await system.token(['fac-north']);
-    const target = description.includes('query') ? `${path}?access_token=${token}` : path;
+    const target = isTokenInQuery ? `${path}?access_token=${token}` : path;
     const response = await system.call('GET', target, { token: null, headers });
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
@@ -71,7 +72,7 @@ describe('an access token', () => {
     ['GET', '/api/bays/any/upcoming-bookings'],
   ] as const;
   test.each(endpoints)(
-    '401 without an access token, with an expired one, or with another scheme: %s %s',
+    '%s %s returns 401 without a token, with an expired one or with another scheme, and 403 without the scope',
     async (method, target) => {
       const token = await system.token(['fac-north']);
       const withHeaders = (headers: Record<string, string>) => system.call(method, target, { token: null, headers });
@@ -81,7 +82,7 @@ describe('an access token', () => {
         expect(errorCodes(response)).toEqual(['ERR00401']);
         expect(response.headers['www-authenticate']).toContain('Bearer');
       }
-      const expired = await system.call(method, target, { token: await system.token([], { exp: seconds() - 60 }) });
+      const expired = await system.call(method, target, { token: await system.token([], { exp: now() - 60 }) });
       expect(expired.status).toBe(401);
       const otherScope = await system.call(method, target, { token: await system.token([], { scope: 'openid' }) });
       expect(otherScope.status).toBe(403);
@@ -90,9 +91,9 @@ describe('an access token', () => {
   );
 
   const invalidTokens: [string, TokenOptions][] = [
-    ['that has expired', { exp: seconds() - 60 }],
+    ['that has expired', { exp: now() - 60 }],
     ['without exp', { exp: undefined }],
-    ['that is not valid yet', { nbf: seconds() + 60 }],
+    ['that is not valid yet', { nbf: now() + 60 }],
     ['of another issuer', { iss: 'https://else.example' }],
     ['for another audience', { aud: 'https://else.example' }],
     ['without audience', { aud: undefined }],
@@ -105,7 +106,7 @@ describe('an access token', () => {
     ['signed with the public key as HMAC secret', { alg: 'HS256' }],
     ['without a signature', { alg: 'none' }],
   ];
-  test.each(invalidTokens)('401 invalid_token for a token %s', async (_description, claims) => {
+  test.each(invalidTokens)('a token %s returns 401 invalid_token', async (_description, claims) => {
     const response = await withClaims(claims);
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
@@ -115,14 +116,14 @@ describe('an access token', () => {
   });
 
   test.each(['Bearer', 'Bearer ', 'Bearer a b', 'Bearer a.b.c', 'Bearer ....', 'Bearer bnVsbA.e30.x', 'Bearer "x"'])(
-    '401 for the Authorization header %j',
+    'the Authorization header %j returns 401',
     async (value) => {
       const response = await system.call('GET', path, { token: null, headers: { Authorization: value } });
       expect(response.status).toBe(401);
     },
   );
 
-  test('401 for a token with a changed payload or signature, even after the original was accepted', async () => {
+  test('a token with a changed payload or signature returns 401, even after the original was accepted', async () => {
     const token = await system.token(['fac-north']);
     expect((await system.call('GET', path, { token })).status).toBe(200);
     const [header, payload, signature] = token.split('.') as [string, string, string];
@@ -144,7 +145,7 @@ describe('an access token', () => {
     'openid',
     'https://bay-booking.example/golf/bookings2',
     'https://bay-booking.example/dr/play',
-  ])('403 insufficient_scope with the scope %j', async (scope) => {
+  ])('a token with the scope %j returns 403 insufficient_scope', async (scope) => {
     const response = await withClaims({ scope });
     expect(response.status).toBe(403);
     expect(response.body.errors[0]).toMatchObject({
@@ -156,24 +157,24 @@ describe('an access token', () => {
     );
   });
 
-  test('401 and 403 responses of a booking have contextData.externalBookingId ""', async () => {
+  test('401 and 403 responses to POST /api/bookings have contextData.externalBookingId ""', async () => {
     for (const token of [null, await system.token([], { scope: 'openid' })]) {
       const { body } = await system.call('POST', '/api/bookings', { token, body: {} });
       expect(body.errors[0].contextData).toEqual({ externalBookingId: '' });
     }
   });
 
-  test('401 for a verified token after it has expired', async () => {
-    let now = Date.now();
-    const withClock = await createExtraSystem({ sharing: system, now: () => new Date(now) });
-    const token = await system.token(['fac-north'], { exp: seconds() + 100 });
+  test('a token that was accepted before returns 401 after it has expired', async () => {
+    let clock = Date.now();
+    const withClock = await createExtraSystem({ sharing: system, now: () => new Date(clock) });
+    const token = await system.token(['fac-north'], { exp: now() + 100 });
     expect((await withClock.call('GET', path, { token })).status).toBe(200);
-    now += 120_000;
+    clock += 120_000;
     expect((await withClock.call('GET', path, { token })).status).toBe(401);
   });
 });
 
-describe('when the authorization server', () => {
+describe('the signing keys', () => {
   let system: TestSystem;
   beforeAll(async () => {
     system = await createTestSystem({ issuer: { unknownKidInterval: 1 } });
@@ -181,7 +182,7 @@ describe('when the authorization server', () => {
   afterAll(() => system.close());
   const status = async (token: string) => (await system.call('GET', path, { token })).status;
 
-  test('rotates its keys, a new key is accepted immediately, and an old key only while it is published', async () => {
+  test('after a rotation, a new key is accepted immediately, and an old key only while it is published', async () => {
     const oldToken = await system.token(['fac-north']);
     expect(await status(oldToken)).toBe(200);
     await system.issuer.rotate();
@@ -194,14 +195,14 @@ describe('when the authorization server', () => {
     expect(await status(newToken)).toBe(401);
   });
 
-  test('breaks the connection of a fetch of its keys, a token signed with a new key is accepted', async () => {
+  test('a token signed with a new key is accepted, even if the connection of the first fetch breaks', async () => {
     expect(await status(await system.token(['fac-north']))).toBe(200);
     await system.issuer.rotate();
     system.issuer.fail('down once');
     expect(await status(await system.token(['fac-north']))).toBe(200);
   });
 
-  test('receives tokens with unknown kids, few fetches are made, and a new key is still found within seconds', async () => {
+  test('tokens with unknown kids cause few fetches, and a new key is still found within seconds', async () => {
     const interval = 500;
     const instance = await createExtraSystem({ sharing: system, issuer: { unknownKidInterval: interval } });
     const statusOf = async (token: string) => (await instance.call('GET', path, { token })).status;
@@ -219,7 +220,7 @@ describe('when the authorization server', () => {
     while ((await statusOf(newToken)) !== 200) expect(performance.now() - rotatedAt).toBeLessThan(interval + 2_000);
   });
 
-  test('removes a signing key, the key is removed from the cache within a minute, without any request', async () => {
+  test('a key that is no longer published leaves the cache within a minute, without any request', async () => {
     const { jwksCache } = await createExtraSystem({ sharing: system });
     // Only setTimeout is replaced, so that the test can simulate that a minute passes.
     jest.useFakeTimers({
@@ -240,7 +241,7 @@ describe('when the authorization server', () => {
   });
 
   test.each(['down', '500', 'garbage'] as const)(
-    'becomes unavailable (%s), tokens signed with known keys are accepted',
+    'while the authorization server is unavailable (%s), tokens signed with known keys are accepted',
     async (failure) => {
       const instance = await createExtraSystem({ sharing: system });
       const token = await system.token(['fac-north']);
@@ -254,7 +255,7 @@ describe('when the authorization server', () => {
   );
 
   test.each(['down', '500', 'garbage', 'slow'] as const)(
-    'is unavailable when the service starts (%s), requests get 503 until the keys can be fetched',
+    'if the authorization server is unavailable at the start (%s), requests get 503 until the keys can be fetched',
     async (failure) => {
       system.issuer.fail(failure);
       const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });

@@ -22,11 +22,11 @@ test('GET /openapi.json returns OpenAPI 3.1 with the addresses of this service, 
 });
 
 /** Returns the paths of the properties that differ between two documents, such as `paths./api/bookings.get.summary`. */
-function differingProperties(one: unknown, other: unknown, path: readonly string[] = []): readonly string[] {
-  if (JSON.stringify(one) === JSON.stringify(other)) return [];
-  if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return [path.join('.')];
-  const [properties, others] = [one, other] as [Record<string, unknown>, Record<string, unknown>];
-  return [...new Set([...Object.keys(one), ...Object.keys(other)])].flatMap((name) =>
+function differingProperties(first: unknown, second: unknown, path: readonly string[] = []): readonly string[] {
+  if (JSON.stringify(first) === JSON.stringify(second)) return [];
+  if (typeof first !== 'object' || typeof second !== 'object' || !first || !second) return [path.join('.')];
+  const [properties, others] = [first, second] as [Record<string, unknown>, Record<string, unknown>];
+  return [...new Set([...Object.keys(first), ...Object.keys(second)])].flatMap((name) =>
     differingProperties(properties[name], others[name], [...path, name]),
   );
 }
@@ -89,7 +89,7 @@ test('the document has every error code, and each of its references resolves', (
   }
 });
 
-test('errors are described once: every error response of an operation is a reference', () => {
+test('every error response of an operation is a reference, and the table lists each error code once', () => {
   for (const { responses } of operations()) {
     for (const [status, response] of Object.entries(responses)) {
       if (Number(status) >= 400) expect(response).toEqual({ $ref: `#/components/responses/Error${status}` });
@@ -130,7 +130,7 @@ describe('GET /docs', () => {
     system.call('GET', path, { token: null, headers });
   const assetPathsOf = (html: string) => [...html.matchAll(/(?:src|href)="([^"]*\/docs\/assets\/[^"]+)"/g)];
 
-  test('without a token and without JavaScript, names the document and lists the endpoints', async () => {
+  test('the page needs no token and no JavaScript, names the document and lists the endpoints', async () => {
     const { status, text, headers } = await call('/docs');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -139,7 +139,7 @@ describe('GET /docs', () => {
       for (const method of Object.keys(methods)) expect(text).toContain(`<code>${method.toUpperCase()} ${path}</code>`);
   });
 
-  test('allows only files of this service, and requests to this service and the authorization server', async () => {
+  test('the page allows only files of this service, and requests to this service and the authorization server', async () => {
     const { text, headers } = await call('/docs');
     expect(headers['content-security-policy']?.split('; ')).toEqual([
       "default-src 'none'",
@@ -154,7 +154,7 @@ describe('GET /docs', () => {
     expect(text).not.toMatch(/<script(?![^>]*\ssrc="\/docs)|<style|\sstyle=|\son\w+=/i);
   });
 
-  test('loads files that are compressed, have an ETag, and can be cached for a year', async () => {
+  test('the page loads files that are compressed, have an ETag, and can be cached for a year', async () => {
     const assets = assetPathsOf((await call('/docs')).text).map(([, path]) => path as string);
     expect(assets.map((path) => path.split('/').at(-1))).toEqual([
       'swagger-ui.css',
@@ -180,7 +180,7 @@ describe('GET /docs', () => {
     }
   });
 
-  test('works if BASE_URL has a path, whether or not a proxy removes this path from requests', async () => {
+  test('the page works if BASE_URL has a path, whether or not a proxy removes this path from requests', async () => {
     const prefixed = await createTestSystem({ sharing: system, baseUrl: 'https://example.com/golf' });
     try {
       const { text } = await prefixed.call('GET', '/golf/docs', { token: null });

@@ -61,6 +61,7 @@ async function readAll(facilityId: string, limit = 1000): Promise<{ items: Item[
   }
 }
 
+/** Returns the items that were added since the page whose `next` is given. */
 async function readNew(next: string): Promise<Item[]> {
   return (await system.call('GET', pathOf(next))).body.items;
 }

@@ -73,7 +73,7 @@ async function runClient(instance: TestSystem, ids: string[], requests: number):
   }
 }
 
-/** An import file in which bay-n1-01 is at `location`. */
+/** Creates an import file in which bay-n1-01 is at `location`: loc-north-1 or loc-north-2. */
 function placesWithBayAt(location: string): string {
   const copy = structuredClone(places);
   const [north] = copy.facilities;
@@ -124,7 +124,7 @@ test('pages that are found by the counts are full, and totals are plausible, whi
     const { body } = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-e1-01' }) });
     ids.push(body.id);
   }
-  const kept = ids.slice(200);
+  const remainingIds = ids.slice(200);
   const toDelete = ids.slice(0, 200);
   const remove = async (): Promise<void> => {
     for (let id = toDelete.pop(); id !== undefined; id = toDelete.pop())
@@ -134,14 +134,14 @@ test('pages that are found by the counts are full, and totals are plausible, whi
   while (toDelete.length > 0) {
     const { bookings, total } = await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 });
     expect(bookings).toHaveLength(20);
-    expect(total).toBeGreaterThanOrEqual(toDelete.length + kept.length);
+    expect(total).toBeGreaterThanOrEqual(toDelete.length + remainingIds.length);
   }
   await deletions;
-  expect((await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 })).total).toBe(kept.length);
-  for (const id of kept) await system.call('DELETE', `/api/bookings/${id}`, { token });
+  expect((await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 })).total).toBe(remainingIds.length);
+  for (const id of remainingIds) await system.call('DELETE', `/api/bookings/${id}`, { token });
 });
 
-test('a request for a booking that is rejected does not append to the log', async () => {
+test('a rejected booking does not append to the log of changes', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   await system.call('POST', '/api/bookings', { body });
   const before = await query(system.db, 'select booking_id from booking_change');

@@ -14,9 +14,9 @@ describe('201 for a valid request', () => {
     const body = { ...bookingBody(), bayId: 'bay-n1-01', externalBookingId: 'ext-1', correlationId: 'session-1' };
     const response = await post(body);
     expect(response.status).toBe(201);
-    const { id, createdAt, lastUpdatedAt, ...rest } = response.body;
+    const { id, createdAt, lastUpdatedAt, ...otherFields } = response.body;
     const href = `${baseUrl}/api/bookings/${id}`;
-    expect(rest).toEqual({
+    expect(otherFields).toEqual({
       externalBookingId: 'ext-1',
       correlationId: 'session-1',
       bayId: 'bay-n1-01',
@@ -30,9 +30,9 @@ describe('201 for a valid request', () => {
     expect(response.headers.location).toBe(href);
     expect(response.headers.etag).toMatch(/^"[^"]+"$/);
     expect(response.headers['cache-control']).toBe('no-store');
-    const got = await system.call('GET', `/api/bookings/${id}`);
-    expect(got.body).toEqual(response.body);
-    expect(got.headers.etag).toBe(response.headers.etag);
+    const found = await system.call('GET', `/api/bookings/${id}`);
+    expect(found.body).toEqual(response.body);
+    expect(found.headers.etag).toBe(response.headers.etag);
   });
 
   test('createdAt and lastUpdatedAt are ISO 8601 date-times with fractional seconds, in every response', async () => {
@@ -91,6 +91,26 @@ describe('201 for a valid request', () => {
     expect(body.endDate).toBe('2041-03-01T09:00:00.000Z');
   });
 
+  test('an empty string for externalBookingId or correlationId counts as left out', async () => {
+    const response = await post(bookingBody({ externalBookingId: '', correlationId: '' }));
+    expect(response.status).toBe(201);
+    expect(response.body).not.toHaveProperty('externalBookingId');
+    expect(response.body).not.toHaveProperty('correlationId');
+  });
+
+  test.each([
+    ['2047-01-01T10:00:00', '2047-01-01T10:00:00.000Z'],
+    ['2047-01-01T10:00', '2047-01-01T10:00:00.000Z'],
+    ['2047-01-01T10:00Z', '2047-01-01T10:00:00.000Z'],
+    ['2047-01-01T10:00:00+0000', '2047-01-01T10:00:00.000Z'],
+    ['2047-01-01T12:00:00.5+0200', '2047-01-01T10:00:00.500Z'],
+    ['2047-01-01T10:00:00.1239999', '2047-01-01T10:00:00.123Z'],
+  ])('the date-time %s is read as %s, because the zone and the seconds can be left out', async (text, instant) => {
+    const response = await post(bookingBody({ startDate: text, endDate: text }));
+    expect(response.body).toMatchObject({ startDate: instant, endDate: instant });
+    await system.call('DELETE', `/api/bookings/${response.body.id}`);
+  });
+
   test('a startDate in the past is allowed if endDate is not in the past', async () => {
     const { status } = await post(
       bookingBody({
@@ -102,16 +122,16 @@ describe('201 for a valid request', () => {
     expect(status).toBe(201);
   });
 
-  test('startDate and endDate may be equal', async () => {
+  test('startDate and endDate can be equal', async () => {
     const { startDate } = bookingBody();
     expect((await post(bookingBody({ startDate, endDate: startDate }))).status).toBe(201);
   });
 
   test('a booking may start when another one ends', async () => {
-    const one = bookingBody({ bayId: 'bay-n2-05' });
-    const next = new Date(Date.parse(one.endDate) + 3_600_000).toISOString();
-    expect((await post(one)).status).toBe(201);
-    expect((await post({ ...one, startDate: one.endDate, endDate: next })).status).toBe(201);
+    const existing = bookingBody({ bayId: 'bay-n2-05' });
+    const next = new Date(Date.parse(existing.endDate) + 3_600_000).toISOString();
+    expect((await post(existing)).status).toBe(201);
+    expect((await post({ ...existing, startDate: existing.endDate, endDate: next })).status).toBe(201);
   });
 
   test('unknown fields are ignored', async () => {
@@ -137,7 +157,7 @@ describe('201 for a valid request', () => {
 });
 
 describe('400 for an invalid request', () => {
-  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
+  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("a missing '%s' returns ERR00001", async (field) => {
     for (const missing of [undefined, null]) {
       const response = await post({ ...bookingBody(), externalBookingId: 'ext-missing', [field]: missing });
       expect(response.status).toBe(400);
@@ -154,7 +174,7 @@ describe('400 for an invalid request', () => {
     }
   });
 
-  test('ERR00001 for each mandatory field of an empty object, with externalBookingId ""', async () => {
+  test('an empty object returns ERR00001 for each mandatory field, with externalBookingId ""', async () => {
     const { status, body } = await post({});
     expect(status).toBe(400);
     expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
@@ -165,6 +185,21 @@ describe('400 for an invalid request', () => {
     ]);
     for (const { contextData } of body.errors) expect(contextData).toEqual({ externalBookingId: '' });
   });
+
+  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])(
+    'an empty string for the mandatory field %s counts as missing (ERR00001)',
+    async (field) => {
+      const response = await post(bookingBody({ [field]: '' }));
+      expect(response.body.errors).toEqual([
+        expect.objectContaining({ code: 'ERR00001', description: `'${field}' is mandatory.` }),
+      ]);
+    },
+  );
+
+  test.each([['x'.repeat(500)], ['bay\u0000'], ['bay\ud800'], [' bay-n1-01']])(
+    'a bayId that cannot be the id of a bay returns ERR00012: %j',
+    async (bayId) => expect(errorCodes(await post(bookingBody({ bayId })))).toEqual(['ERR00012']),
+  );
 
   const invalid: [string, unknown][] = [
     ['bayId', 7],
@@ -190,42 +225,7 @@ describe('400 for an invalid request', () => {
     ['endDate', '2040-01-01T10'],
   ];
 
-  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])(
-    'an empty string for the mandatory field %s counts as missing (ERR00001)',
-    async (field) => {
-      const response = await post(bookingBody({ [field]: '' }));
-      expect(response.body.errors).toEqual([
-        expect.objectContaining({ code: 'ERR00001', description: `'${field}' is mandatory.` }),
-      ]);
-    },
-  );
-
-  test('an empty string for externalBookingId or correlationId counts as left out', async () => {
-    const response = await post(bookingBody({ externalBookingId: '', correlationId: '' }));
-    expect(response.status).toBe(201);
-    expect(response.body).not.toHaveProperty('externalBookingId');
-    expect(response.body).not.toHaveProperty('correlationId');
-  });
-
-  test.each([['x'.repeat(500)], ['bay\u0000'], ['bay\ud800'], [' bay-n1-01']])(
-    'ERR00012 when bayId is a string that is not the id of a bay: %j',
-    async (bayId) => expect(errorCodes(await post(bookingBody({ bayId })))).toEqual(['ERR00012']),
-  );
-
-  test.each([
-    ['2047-01-01T10:00:00', '2047-01-01T10:00:00.000Z'],
-    ['2047-01-01T10:00', '2047-01-01T10:00:00.000Z'],
-    ['2047-01-01T10:00Z', '2047-01-01T10:00:00.000Z'],
-    ['2047-01-01T10:00:00+0000', '2047-01-01T10:00:00.000Z'],
-    ['2047-01-01T12:00:00.5+0200', '2047-01-01T10:00:00.500Z'],
-    ['2047-01-01T10:00:00.1239999', '2047-01-01T10:00:00.123Z'],
-  ])('reads the date-time %s as %s: the zone and the seconds may be left out', async (text, instant) => {
-    const response = await post(bookingBody({ startDate: text, endDate: text }));
-    expect(response.body).toMatchObject({ startDate: instant, endDate: instant });
-    await system.call('DELETE', `/api/bookings/${response.body.id}`);
-  });
-
-  test.each(invalid)('ERR00002 when %s is %j', async (field, value) => {
+  test.each(invalid)('an invalid %s returns ERR00002: %j', async (field, value) => {
     const response = await post({ ...bookingBody(), [field]: value });
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00002']);
@@ -239,14 +239,14 @@ describe('400 for an invalid request', () => {
     ['null', 'null'],
     ['empty', ''],
     ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
-  ])('ERR00003 when the body is %s', async (_title, body) => {
+  ])('a body that is %s returns ERR00003', async (_title, body) => {
     const response = await post(body);
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00003']);
     expect(response.body.errors[0].contextData).toEqual({ externalBookingId: '' });
   });
 
-  test('ERR00010 when endDate is earlier than startDate', async () => {
+  test('an endDate before startDate returns ERR00010', async () => {
     const { startDate, endDate } = bookingBody();
     const response = await post(bookingBody({ startDate: endDate, endDate: startDate }));
     expect(response.status).toBe(400);
@@ -254,7 +254,7 @@ describe('400 for an invalid request', () => {
     expect(response.body.errors[0].description).toBe('EndDate cannot be before StartDate.');
   });
 
-  test('ERR00011 when endDate is in the past', async () => {
+  test('an endDate in the past returns ERR00011', async () => {
     const endDate = new Date(Date.now() - 1_000).toISOString();
     const response = await post(bookingBody({ startDate: '2020-01-01T00:00:00Z', endDate }));
     expect(errorCodes(response)).toEqual(['ERR00011']);
@@ -262,7 +262,7 @@ describe('400 for an invalid request', () => {
   });
 
   test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='"])(
-    "ERR00012 when bayId is not the id of a bay of the token's facilities: %s",
+    "a bayId of no bay of the token's facilities returns ERR00012: %s",
     async (bayId) => {
       const response = await post(bookingBody({ bayId }));
       expect(response.status).toBe(400);
@@ -271,7 +271,7 @@ describe('400 for an invalid request', () => {
     },
   );
 
-  test('BOOK00001 when externalBookingId is already used by a booking', async () => {
+  test('an externalBookingId that another booking uses returns BOOK00001', async () => {
     expect((await post(bookingBody({ externalBookingId: 'ext-used' }))).status).toBe(201);
     const response = await post(bookingBody({ externalBookingId: 'ext-used' }));
     expect(response.status).toBe(400);
@@ -285,7 +285,7 @@ describe('400 for an invalid request', () => {
     ]);
   });
 
-  test('no BOOK00001 for a bay that does not exist, because externalBookingId is looked up only for a known bay', async () => {
+  test('a request for an unknown bay does not reveal with BOOK00001 whether an externalBookingId is used', async () => {
     const body = bookingBody({ externalBookingId: 'ext-known' });
     expect((await post(body)).status).toBe(201);
     expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012']);
@@ -294,17 +294,17 @@ describe('400 for an invalid request', () => {
     expect(errorCodes(withoutFacilities)).toEqual(['ERR00012']);
   });
 
-  test('BOOK00001 also if the other booking belongs to a facility that the token does not name', async () => {
+  test('an externalBookingId that is used in a facility outside the token also returns BOOK00001', async () => {
     const east = await system.token(['fac-east']);
     const body = bookingBody({ bayId: 'bay-e1-01', externalBookingId: 'ext-east' });
     expect((await system.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
     expect(errorCodes(await post(bookingBody({ externalBookingId: 'ext-east' })))).toEqual(['BOOK00001']);
   });
 
-  test('BOOK00002 when the interval overlaps another booking', async () => {
-    const one = bookingBody({ bayId: 'bay-n2-04' });
-    expect((await post(one)).status).toBe(201);
-    const [start, end] = [Date.parse(one.startDate), Date.parse(one.endDate)];
+  test('an interval that overlaps another booking returns BOOK00002', async () => {
+    const existing = bookingBody({ bayId: 'bay-n2-04' });
+    expect((await post(existing)).status).toBe(201);
+    const [start, end] = [Date.parse(existing.startDate), Date.parse(existing.endDate)];
     for (const [from, to] of [
       [start, end],
       [start - 1, start + 1],
@@ -314,15 +314,15 @@ describe('400 for an invalid request', () => {
       [start, start],
       [start + 1, start + 1],
     ] as const) {
-      const body = { ...one, startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString() };
+      const body = { ...existing, startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString() };
       const response = await post(body);
       expect(errorCodes(response)).toEqual(['BOOK00002']);
       expect(response.body.errors[0].description).toBe('The booking time overlaps another booking.');
-      expect(response.text).not.toContain(one.userAlias);
+      expect(response.text).not.toContain(existing.userAlias);
     }
   });
 
-  test('BOOK00003 when the bay cannot be booked', async () => {
+  test('a bay that cannot be booked returns BOOK00003', async () => {
     const response = await post(bookingBody({ bayId: 'bay-n1-99' }));
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['BOOK00003']);
@@ -345,22 +345,22 @@ describe('400 for an invalid request', () => {
     ]);
   });
 
-  test('BOOK00001 comes before BOOK00002 when both apply, as for a repeated request', async () => {
+  test('a repeated request returns BOOK00001 before BOOK00002', async () => {
     const body = bookingBody({ externalBookingId: 'ext-twice' });
     expect((await post(body)).status).toBe(201);
     expect(errorCodes(await post(body))).toEqual(['BOOK00001', 'BOOK00002']);
   });
 
   test('the externalBookingId of a rejected booking can be used again', async () => {
-    const one = bookingBody();
-    expect((await post(one)).status).toBe(201);
-    expect((await post({ ...one, externalBookingId: 'ext-free' })).status).toBe(400);
+    const existing = bookingBody();
+    expect((await post(existing)).status).toBe(201);
+    expect((await post({ ...existing, externalBookingId: 'ext-free' })).status).toBe(400);
     expect((await post(bookingBody({ externalBookingId: 'ext-free' }))).status).toBe(201);
   });
 });
 
-describe('413 for', () => {
-  test('a body over 100 kB', async () => {
+describe('the size of a body', () => {
+  test('a body larger than 100 kB returns 413', async () => {
     const response = await post(bookingBody({ note: 'x'.repeat(100_001) }));
     expect(response.status).toBe(413);
     expect(errorCodes(response)).toEqual(['ERR00413']);
@@ -368,19 +368,19 @@ describe('413 for', () => {
   });
 });
 
-describe('415 for', () => {
+describe('the media type of a body', () => {
   test.each([
     'text/plain',
     'application/x-www-form-urlencoded',
     'application/json; charset=utf-16',
     'multipart/form-data',
-  ])('a body of %s', async (type) => {
+  ])('a body of the type %s returns 415', async (type) => {
     const response = await post(JSON.stringify(bookingBody()), { 'Content-Type': type });
     expect(response.status).toBe(415);
     expect(errorCodes(response)).toEqual(['ERR00415']);
   });
 
-  test('a body with an unknown Content-Encoding', async () => {
+  test('a body with an unknown Content-Encoding returns 415', async () => {
     const response = await post(JSON.stringify(bookingBody()), { 'Content-Encoding': 'zstd-ish' });
     expect(response.status).toBe(415);
   });

@@ -11,8 +11,8 @@ const create = async (fields: Record<string, unknown> = {}) =>
 const remove = (id: string, headers: Record<string, string> = {}) =>
   system.call('DELETE', `/api/bookings/${id}`, { headers });
 
-describe('204 for a booking that exists', () => {
-  test('the booking is deleted, and the response has no body', async () => {
+describe('a booking that exists', () => {
+  test('DELETE returns 204 without a body, and the booking is deleted', async () => {
     const { body } = await create();
     const response = await remove(body.id);
     expect(response.status).toBe(204);
@@ -20,41 +20,41 @@ describe('204 for a booking that exists', () => {
     expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(404);
   });
 
-  test('the time slot and the externalBookingId can be used again', async () => {
+  test('the time slot and the externalBookingId of a deleted booking can be used again', async () => {
     const fields = bookingBody({ externalBookingId: 'ext-again' });
     const { body } = await system.call('POST', '/api/bookings', { body: fields });
     expect((await remove(body.id)).status).toBe(204);
     expect((await system.call('POST', '/api/bookings', { body: fields })).status).toBe(201);
   });
 
-  test('If-Match may be the current ETag', async () => {
+  test('DELETE returns 204 if If-Match is the current ETag', async () => {
     const { body, headers } = await create();
     expect((await remove(body.id, { 'If-Match': headers.etag as string })).status).toBe(204);
   });
 
-  test('a body is ignored', async () => {
+  test('the body of a DELETE request is ignored', async () => {
     const { body } = await create();
     const response = await system.call('DELETE', `/api/bookings/${body.id}`, { body: '{broken' });
     expect(response.status).toBe(204);
   });
 });
 
-describe('404 for', () => {
-  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('a booking that does not exist: %s', async (id) => {
+describe('a booking that does not exist', () => {
+  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('the id %s returns 404', async (id) => {
     const response = await remove(id);
     expect(response.status).toBe(404);
     expect(errorCodes(response)).toEqual(['ERR00404']);
   });
 
-  test('a booking that was deleted before', async () => {
+  test('a second DELETE returns 404', async () => {
     const { body } = await create({ externalBookingId: 'ext-second' });
     expect((await remove(body.id)).status).toBe(204);
     expect((await remove(body.id)).status).toBe(404);
   });
 });
 
-describe('412 for an old ETag in If-Match', () => {
-  test('the booking is not deleted, and its externalBookingId stays in use', async () => {
+describe('If-Match', () => {
+  test('an old ETag in If-Match returns 412, the booking is not deleted, and its externalBookingId stays in use', async () => {
     const { body, headers } = await create({ externalBookingId: 'ext-stays' });
     expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
     expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);

@@ -111,9 +111,9 @@ test('an updated booking is counted at its new hour and location, and a rejected
 });
 
 test.each([
-  ['without external booking id', {}],
-  ['with external booking id, which can then be used again', { externalBookingId: 'ext-5' }],
-])('a deleted booking is no longer counted: %s', async (_title, fields) => {
+  ['without an external booking id', {}],
+  ['with an external booking id', { externalBookingId: 'ext-5' }],
+])('a deleted booking %s is no longer counted, and can be created again', async (_title, fields) => {
   const before = await expectConsistentCount();
   const { body: booking, headers } = await create(bodyAt(50, fields));
   const remove = (etag: string) =>

@@ -10,6 +10,10 @@ const invalidProof = `DPoP error="invalid_dpop_proof", ${algorithms}`;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
+/**
+ * Creates a key pair. `jkt` is the thumbprint of the public key, and `proof` creates a proof for a token. `claims` and
+ * `header` replace parts of a valid proof.
+ */
 function createKey() {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
@@ -29,37 +33,43 @@ function createKey() {
 
 let system: TestSystem;
 const key = createKey();
-let bound: string;
+/** An access token that is bound to `key`. */
+let boundToken: string;
 beforeAll(async () => {
   system = await createTestSystem();
-  bound = await system.token(['fac-north'], { cnf: { jkt: key.jkt } });
+  boundToken = await system.token(['fac-north'], { cnf: { jkt: key.jkt } });
 });
 afterAll(() => system.close());
 
-const send = async (on: TestSystem, token: string, proof?: string, scheme = 'DPoP') => {
+/** Returns the status of the response and its header WWW-Authenticate. */
+const send = async (instance: TestSystem, token: string, proof?: string, scheme = 'DPoP') => {
   const headers = { Authorization: `${scheme} ${token}`, ...(proof !== undefined && { DPoP: proof }) };
-  const response = await on.call('GET', path, { token: null, headers });
+  const response = await instance.call('GET', path, { token: null, headers });
   return [response.status, response.headers['www-authenticate']];
 };
 
-test('200 for a bound token with a proof, also if the request has a query or the scheme is in lower case', async () => {
-  expect(await send(system, bound, key.proof(bound))).toEqual([200, undefined]);
-  expect(await send(system, bound, key.proof(bound), 'dpop')).toEqual([200, undefined]);
-  const headers = { Authorization: `DPoP ${bound}`, DPoP: key.proof(bound) };
+test('a bound token with a proof returns 200, even if the request has a query or the scheme is in lower case', async () => {
+  expect(await send(system, boundToken, key.proof(boundToken))).toEqual([200, undefined]);
+  expect(await send(system, boundToken, key.proof(boundToken), 'dpop')).toEqual([200, undefined]);
+  const headers = { Authorization: `DPoP ${boundToken}`, DPoP: key.proof(boundToken) };
   expect((await system.call('GET', `${path}?page=1`, { token: null, headers })).status).toBe(200);
 });
 
-test('200 for a proof whose htu is written differently, and for a proof with unknown members', async () => {
+test('a proof is accepted if its htu is written differently, or if it has unknown members', async () => {
   const { protocol, host } = new URL(baseUrl);
   for (const htu of [`${baseUrl}${path}?query=1#fragment`, `${protocol.toUpperCase()}//${host.toUpperCase()}${path}`])
-    expect(await send(system, bound, key.proof(bound, { htu }))).toEqual([200, undefined]);
-  expect(await send(system, bound, key.proof(bound, { unknown: 1 }, { unknown: 1 }))).toEqual([200, undefined]);
+    expect(await send(system, boundToken, key.proof(boundToken, { htu }))).toEqual([200, undefined]);
+  expect(await send(system, boundToken, key.proof(boundToken, { unknown: 1 }, { unknown: 1 }))).toEqual([
+    200,
+    undefined,
+  ]);
 });
 
 test('htu must be the path below BASE_URL, no matter which Host header the request has', async () => {
-  const headers = { Host: 'else.example', Authorization: `DPoP ${bound}` };
+  const headers = { Host: 'else.example', Authorization: `DPoP ${boundToken}` };
   const call = async (htu: string) =>
-    (await system.call('GET', path, { token: null, headers: { ...headers, DPoP: key.proof(bound, { htu }) } })).status;
+    (await system.call('GET', path, { token: null, headers: { ...headers, DPoP: key.proof(boundToken, { htu }) } }))
+      .status;
   expect(await call(baseUrl + path)).toBe(200);
   expect(await call(`http://else.example${path}`)).toBe(401);
 });
@@ -81,54 +91,54 @@ test('a bound token without the scope gets 403 with a DPoP challenge, or 401 if 
   expect(await send(system, token, undefined, 'Bearer')).toEqual([401, invalidToken]);
 });
 
-test('401 invalid_token for a bound token sent as Bearer, with or without a proof', async () => {
-  expect(await send(system, bound, undefined, 'Bearer')).toEqual([401, invalidToken]);
-  expect(await send(system, bound, key.proof(bound), 'Bearer')).toEqual([401, invalidToken]);
+test('a bound token that is sent as Bearer returns 401 invalid_token, with or without a proof', async () => {
+  expect(await send(system, boundToken, undefined, 'Bearer')).toEqual([401, invalidToken]);
+  expect(await send(system, boundToken, key.proof(boundToken), 'Bearer')).toEqual([401, invalidToken]);
 });
 
-test('401 invalid_token for an unbound token sent as DPoP', async () => {
+test('an unbound token that is sent as DPoP returns 401 invalid_token', async () => {
   const unbound = await system.token(['fac-north']);
   expect(await send(system, unbound, key.proof(unbound))).toEqual([401, invalidToken]);
 });
 
-test('401 invalid_token for a valid proof by another key', async () => {
-  expect(await send(system, bound, createKey().proof(bound))).toEqual([401, invalidToken]);
+test('a valid proof by another key returns 401 invalid_token', async () => {
+  expect(await send(system, boundToken, createKey().proof(boundToken))).toEqual([401, invalidToken]);
 });
 
 const now = () => Math.floor(Date.now() / 1000);
 test.each<[string, () => string | undefined]>([
   ['is missing', () => undefined],
   ['is not a JWT', () => 'x'],
-  ['is one of two', () => `${key.proof(bound)}, ${key.proof(bound)}`],
-  ['has no type', () => key.proof(bound, {}, { typ: undefined })],
-  ['has no algorithm', () => key.proof(bound, {}, { alg: undefined })],
-  ['has no key', () => key.proof(bound, {}, { jwk: undefined })],
-  ['contains a private key', () => key.proof(bound, {}, { jwk: key.privateJwk })],
-  ['has another signature', () => `${key.proof(bound).slice(0, -8)}AAAAAAAA`],
-  ['has no htm', () => key.proof(bound, { htm: undefined })],
-  ['has no htu', () => key.proof(bound, { htu: undefined })],
-  ['has no iat', () => key.proof(bound, { iat: undefined })],
-  ['is for another method', () => key.proof(bound, { htm: 'POST' })],
-  ['is for another path', () => key.proof(bound, { htu: `${baseUrl}/api/bays` })],
-  ['is for another host', () => key.proof(bound, { htu: `https://else.example${path}` })],
+  ['is one of two', () => `${key.proof(boundToken)}, ${key.proof(boundToken)}`],
+  ['has no type', () => key.proof(boundToken, {}, { typ: undefined })],
+  ['has no algorithm', () => key.proof(boundToken, {}, { alg: undefined })],
+  ['has no key', () => key.proof(boundToken, {}, { jwk: undefined })],
+  ['contains a private key', () => key.proof(boundToken, {}, { jwk: key.privateJwk })],
+  ['has another signature', () => `${key.proof(boundToken).slice(0, -8)}AAAAAAAA`],
+  ['has no htm', () => key.proof(boundToken, { htm: undefined })],
+  ['has no htu', () => key.proof(boundToken, { htu: undefined })],
+  ['has no iat', () => key.proof(boundToken, { iat: undefined })],
+  ['is for another method', () => key.proof(boundToken, { htm: 'POST' })],
+  ['is for another path', () => key.proof(boundToken, { htu: `${baseUrl}/api/bays` })],
+  ['is for another host', () => key.proof(boundToken, { htu: `https://else.example${path}` })],
   ['is for another token', () => key.proof('other')],
-  ['has no ath', () => key.proof(bound, { ath: undefined })],
-  ['has no jti', () => key.proof(bound, { jti: undefined })],
-  ['is older than 60 s', () => key.proof(bound, { iat: now() - 65 })],
-  ['is more than 60 s in the future', () => key.proof(bound, { iat: now() + 65 })],
-  ['has another type', () => key.proof(bound, {}, { typ: 'JWT' })],
-  ['is not signed', () => key.proof(bound, {}, { alg: 'none' })],
-  ['contains another key than that of the signature', () => key.proof(bound, {}, { jwk: otherJwk })],
-])('401 invalid_dpop_proof for a proof that %s', async (_title, proof) => {
-  expect(await send(system, bound, proof())).toEqual([401, invalidProof]);
+  ['has no ath', () => key.proof(boundToken, { ath: undefined })],
+  ['has no jti', () => key.proof(boundToken, { jti: undefined })],
+  ['is older than 60 s', () => key.proof(boundToken, { iat: now() - 65 })],
+  ['is more than 60 s in the future', () => key.proof(boundToken, { iat: now() + 65 })],
+  ['has another type', () => key.proof(boundToken, {}, { typ: 'JWT' })],
+  ['is not signed', () => key.proof(boundToken, {}, { alg: 'none' })],
+  ['contains another key than that of the signature', () => key.proof(boundToken, {}, { jwk: otherJwk })],
+])('a proof that %s returns 401 invalid_dpop_proof', async (_title, proof) => {
+  expect(await send(system, boundToken, proof())).toEqual([401, invalidProof]);
 });
 const otherJwk = JSON.parse(Buffer.from(createKey().proof('').split('.')[0] as string, 'base64url').toString()).jwk;
 
 test('a proof is accepted only once, also by several instances and for concurrent requests', async () => {
   const other = await createTestSystem({ sharing: system });
-  const proof = key.proof(bound);
+  const proof = key.proof(boundToken);
   const responses = await Promise.all(
-    Array.from({ length: 10 }, (_, index) => send(index % 2 === 0 ? system : other, bound, proof)),
+    Array.from({ length: 10 }, (_, index) => send(index % 2 === 0 ? system : other, boundToken, proof)),
   );
   expect(responses.filter(([status]) => status === 200)).toHaveLength(1);
   expect(responses.filter(([, challenge]) => challenge === invalidProof)).toHaveLength(9);
@@ -137,8 +147,9 @@ test('a proof is accepted only once, also by several instances and for concurren
 
 test('each of many proofs is accepted once, when two instances get all of them in another order', async () => {
   const other = await createTestSystem({ sharing: system });
-  const proofs = Array.from({ length: 60 }, () => key.proof(bound));
-  const sendAll = (on: TestSystem, all: readonly string[]) => Promise.all(all.map((proof) => send(on, bound, proof)));
+  const proofs = Array.from({ length: 60 }, () => key.proof(boundToken));
+  const sendAll = (instance: TestSystem, all: readonly string[]) =>
+    Promise.all(all.map((proof) => send(instance, boundToken, proof)));
   const [first, second] = await Promise.all([sendAll(system, proofs), sendAll(other, proofs.toReversed())]);
   const accepted = first.map(([status], index) => [status, second.at(-1 - index)?.[0]].toSorted());
   expect(accepted).toEqual(proofs.map(() => [200, 401]));

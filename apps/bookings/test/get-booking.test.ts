@@ -21,28 +21,28 @@ describe('200 for a booking that exists', () => {
     expect(response.headers['cache-control']).toBe('private, no-cache');
   });
 
-  test('the id may be in upper case', async () => {
+  test('the id can be in upper case', async () => {
     const { booking } = await create();
     expect((await system.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
   });
 
   test('HEAD returns the same headers and no body', async () => {
     const { path, etag } = await create();
-    const [got, head] = [await system.call('GET', path), await system.call('HEAD', path)];
+    const [get, head] = [await system.call('GET', path), await system.call('HEAD', path)];
     expect(head.status).toBe(200);
     expect(head.text).toBeFalsy();
     expect(head.headers.etag).toBe(etag);
-    expect(head.headers['content-length']).toBe(got.headers['content-length']);
+    expect(head.headers['content-length']).toBe(get.headers['content-length']);
   });
 
-  test('200 if If-None-Match has only other ETags', async () => {
+  test('If-None-Match with only other ETags returns 200', async () => {
     const { path } = await create();
     expect((await system.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
   });
 });
 
 describe('If-None-Match', () => {
-  test('304 for the current ETag, strong or weak, for a list that contains it, or for *', async () => {
+  test('the current ETag, strong or weak, a list that contains it, and * return 304', async () => {
     const { path, etag } = await create();
     for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
@@ -54,24 +54,27 @@ describe('If-None-Match', () => {
     }
   });
 
-  test('200 after the booking was updated', async () => {
+  test('the ETag from before an update returns 200', async () => {
     const { path, etag } = await create();
     await system.call('PUT', path, { body: bookingBody() });
     expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
   });
 });
 
-describe('404', () => {
-  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('for id %s', async (id) => {
-    const response = await system.call('GET', `/api/bookings/${id}`);
-    expect(response.status).toBe(404);
-    expect(response.body.errors).toEqual([
-      { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
-    ]);
-  });
+describe('a booking that does not exist', () => {
+  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])(
+    'the id %s returns 404',
+    async (id) => {
+      const response = await system.call('GET', `/api/bookings/${id}`);
+      expect(response.status).toBe(404);
+      expect(response.body.errors).toEqual([
+        { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
+      ]);
+    },
+  );
 });
 
-test('401 without a token, even if the path is not valid percent-encoding', async () => {
+test('a request without a token returns 401, even if the path is not valid percent-encoding', async () => {
   const response = await system.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
   expect(response.status).toBe(401);
   expect(errorCodes(response)).toEqual(['ERR00401']);

@@ -71,20 +71,23 @@ test('if the owner of a hold and another client compete for its time slot, exact
 }, 60_000);
 
 test('a booking succeeds even if its hold expires while the booking waits for the lock of the bay', async () => {
-  const holder = new pg.Client({ connectionString: fast.databaseUrl });
-  await holder.connect();
+  const lockHolder = new pg.Client({ connectionString: fast.databaseUrl });
+  await lockHolder.connect();
   try {
     const body = bookingBody({ bayId });
-    await holder.query('begin');
+    await lockHolder.query('begin');
     const holdId = await holdFor(300, body);
-    await holder.query('select from bay where facility_id = $1 and id = $2 for no key update', ['fac-north', bayId]);
+    await lockHolder.query('select from bay where facility_id = $1 and id = $2 for no key update', [
+      'fac-north',
+      bayId,
+    ]);
     const booking = slow.call('POST', '/api/bookings', { body: { ...body, holdId } }).then((response) => response);
     await until(() => isTransactionWaiting(fast.db), Boolean);
     await until(liveHolds, (holds) => holds.length === 0);
-    await holder.query('commit');
+    await lockHolder.query('commit');
     expect((await booking).status).toBe(201);
     expect(await countBookings(body)).toBe(1);
   } finally {
-    await holder.end();
+    await lockHolder.end();
   }
 });

@@ -32,8 +32,8 @@ const now = new Date().toISOString();
 const timestamps = { createdAt: now, lastUpdatedAt: now };
 const seconds = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
 
-describe('a hold', () => {
-  test('is created, read, extended and deleted', async () => {
+describe('holds', () => {
+  test('a hold is created, read, extended and deleted', async () => {
     const body = holdBody(bookingBody(), { correlationId: 'session-1' });
     const created = await hold(body);
     expect(created.status).toBe(201);
@@ -52,7 +52,7 @@ describe('a hold', () => {
       expect((await system.call(method, path, { body })).status).toBe(404);
   });
 
-  test('expires 30 minutes after its creation at the latest', async () => {
+  test('a hold expires 30 minutes after its creation at the latest', async () => {
     const { body } = await hold(holdBody(bookingBody()));
     const created = "update booking_hold set created_at = now() - interval '20 minutes' where id = $1::uuid";
     await query(system.db, created, [body.id]);
@@ -70,13 +70,13 @@ describe('a hold', () => {
     ['an unknown bay', { bayId: 'bay-e1-01' }, ['ERR00012']],
     ['a bay that is not bookable', { bayId: 'bay-n1-99' }, ['BOOK00003']],
     ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
-  ])('is rejected for %s', async (_title, fields, codes) => {
+  ])('a hold with %s is rejected', async (_title, fields, codes) => {
     const response = await hold(holdBody(bookingBody(), fields));
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
     expect(response.body.errors[0].contextData).toEqual({});
   });
 
-  test('of another client or subject does not exist', async () => {
+  test('a hold of another client or subject does not exist', async () => {
     const { body } = await hold(holdBody(bookingBody()));
     for (const token of [await otherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
       expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
@@ -84,7 +84,7 @@ describe('a hold', () => {
     }
   });
 
-  test('is rejected if the client has the maximum number of live holds', async () => {
+  test('a hold is rejected if the client has the maximum number of live holds', async () => {
     const limited = await createExtraSystem({ sharing: system, holdsPerClient: 2, poolMax: 20 });
     const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
     const create = () =>
@@ -97,12 +97,12 @@ describe('a hold', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('cannot be created with HOLDS_PER_CLIENT=0, because the endpoints do not exist', async () => {
+  test('the endpoints for holds do not exist if HOLDS_PER_CLIENT is 0', async () => {
     const off = await createExtraSystem({ sharing: system, holdsPerClient: 0 });
     expect((await off.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
   });
 
-  test('with an Idempotency-Key, the same request returns the same hold', async () => {
+  test('a repeated request with an Idempotency-Key returns the same hold', async () => {
     const body = holdBody(bookingBody());
     const headers = { 'Idempotency-Key': 'hold-1' };
     const [first, second] = [await hold(body, { headers }), await hold(body, { headers })];
@@ -110,8 +110,8 @@ describe('a hold', () => {
   });
 });
 
-describe('a live hold', () => {
-  test('blocks holds, bookings without its id, and updates whose interval overlaps', async () => {
+describe('live holds', () => {
+  test('a live hold blocks holds, bookings without its id, and updates whose interval overlaps', async () => {
     const body = bookingBody({ bayId: 'bay-n1-02' });
     const { body: held } = await hold(holdBody(body));
     const moreInfo = `held until ${held.expiresAt}`;
@@ -133,7 +133,7 @@ describe('a live hold', () => {
     expect((await system.call('PUT', `/api/bookings/${other.body.id}`, { body })).status).toBe(200);
   });
 
-  test('is used up by a booking inside it', async () => {
+  test('a booking inside a live hold uses up the hold', async () => {
     const body = bookingBody({ bayId: 'bay-n1-03' });
     const { body: held } = await hold(holdBody(body));
     const booked = await book({ ...body, holdId: held.id });
@@ -158,7 +158,7 @@ describe('a live hold', () => {
     expect((await book(body)).status).toBe(201);
   });
 
-  test('cannot be used for another bay or for times outside the hold: ERR00002', async () => {
+  test('a booking of another bay or outside the times of its hold returns ERR00002', async () => {
     const body = bookingBody({ bayId: 'bay-n1-04' });
     const { body: held } = await hold(holdBody(body));
     expect(errorCodes(await book({ ...body, bayId: 'bay-n1-05', holdId: held.id }))).toEqual(['ERR00002']);
@@ -166,7 +166,7 @@ describe('a live hold', () => {
     expect(errorCodes(await book({ ...body, endDate, holdId: held.id }))).toEqual(['ERR00002']);
   });
 
-  test('that has expired or belongs to another client does not cause an error', async () => {
+  test('a holdId that has expired or belongs to another client is ignored', async () => {
     const free = bookingBody({ bayId: 'bay-n1-06' });
     expect((await book({ ...free, holdId: 'unknown' })).status).toBe(201);
     const body = bookingBody({ bayId: 'bay-n1-06' });
@@ -190,9 +190,9 @@ test('of 64 concurrent requests for holds and bookings of one time slot, exactly
       ),
     );
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(new Set(responses.filter(({ status }) => status !== 201).map((r) => errorCodes(r).join()))).toEqual(
-      new Set(['BOOK00002']),
-    );
+    expect(
+      new Set(responses.filter(({ status }) => status !== 201).map((response) => errorCodes(response).join())),
+    ).toEqual(new Set(['BOOK00002']));
   }
   expect(instance.databaseErrors).toEqual([]);
 });

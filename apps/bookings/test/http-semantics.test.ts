@@ -27,8 +27,8 @@ const paths = {
   '/api/bays/bay-n1-01/upcoming-bookings': ['GET', 'HEAD'],
 };
 
-describe('404 for a path without a route', () => {
-  test.each(['/', '/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])('%s', async (path) => {
+describe('a path without a route', () => {
+  test.each(['/', '/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])('%s returns 404', async (path) => {
     const response = await system.call('GET', path);
     expect(response.status).toBe(404);
     expect(response.body).toEqual({
@@ -38,7 +38,7 @@ describe('404 for a path without a route', () => {
 });
 
 describe.each(Object.entries(paths))('%s', (path, methods) => {
-  test('405 with Allow for every other method', async () => {
+  test('every other method returns 405 with Allow', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => !methods.includes(method))) {
       const response = await system.call(method, path);
       expect(response.status).toBe(405);
@@ -125,9 +125,9 @@ describe('Prefer: handling=strict', () => {
   });
 });
 
-describe('any JSON type', () => {
+describe('JSON types', () => {
   test.each(['application/hal+json', 'text/json', 'application/*', 'application/vnd.api+json;q=0.5', '*/*'])(
-    'satisfies Accept: %s',
+    'a response with application/json satisfies Accept: %s',
     async (accept) => {
       const { status, headers } = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
       expect(status).toBe(200);
@@ -136,7 +136,7 @@ describe('any JSON type', () => {
   );
 
   test.each(['application/hal+json', 'text/json', 'application/merge-patch+json; charset=utf-8'])(
-    'of a body is read as JSON: %s',
+    'a body of the type %s is read as JSON',
     async (type) => {
       const body = JSON.stringify(bookingBody());
       const response = await system.call('POST', '/api/bookings', { body, headers: { 'Content-Type': type } });
@@ -156,7 +156,7 @@ describe('any JSON type', () => {
 
 describe('content negotiation', () => {
   test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])(
-    '406 for Accept: %s',
+    'Accept: %s returns 406',
     async (accept) => {
       const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
       expect(response.status).toBe(406);
@@ -165,7 +165,7 @@ describe('content negotiation', () => {
   );
 
   test.each(['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json; charset=utf-8'])(
-    '200 for Accept: %s',
+    'Accept: %s returns 200',
     async (accept) => {
       expect((await system.call('GET', '/api/bookings', { headers: { Accept: accept } })).status).toBe(200);
     },
@@ -173,7 +173,7 @@ describe('content negotiation', () => {
 });
 
 describe('every response', () => {
-  test('can be read from any origin, and forbids framing, MIME sniffing and rendering as a document', async () => {
+  test('any origin can read a response, which forbids framing, MIME sniffing and rendering as a document', async () => {
     const responses = [
       await system.call('GET', '/api/bookings'),
       await system.call('GET', '/api/bookings', { token: null }),
@@ -202,7 +202,7 @@ describe('every response', () => {
     ]);
   });
 
-  test('has the X-Request-Id of the request, or a new one, and the log contains this id and the trace id', async () => {
+  test('a response has the X-Request-Id of the request, or a new one, and the log contains this id and the trace id', async () => {
     const token = await system.token(['fac-north']);
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'X-Request-Id': 'my-request-1', traceparent };
@@ -220,14 +220,14 @@ describe('every response', () => {
 
 describe('429 for too many requests', () => {
   test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers', async () => {
-    const [one, two] = [
+    const [firstInstance, secondInstance] = [
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
     ];
     const token = await system.token(['fac-north'], { client_id: 'busy-client' });
     const responses = [];
     for (let count = 0; count < 8; count += 1)
-      responses.push(await (count % 2 ? one : two).call('GET', '/api/bookings', { token }));
+      responses.push(await (count % 2 ? firstInstance : secondInstance).call('GET', '/api/bookings', { token }));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
     expect(responses.map(({ headers }) => Number(headers['ratelimit-remaining']))).toEqual([4, 3, 2, 1, 0, 0, 0, 0]);
     expect(responses[0]?.headers).toMatchObject({
@@ -240,8 +240,8 @@ describe('429 for too many requests', () => {
     expect(errorCodes(rejected)).toEqual(['ERR00429']);
     expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0);
     const other = await system.token(['fac-north'], { client_id: 'quiet-client' });
-    expect((await one.call('GET', '/api/bookings', { token: other })).status).toBe(200);
-    expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);
+    expect((await firstInstance.call('GET', '/api/bookings', { token: other })).status).toBe(200);
+    expect((await firstInstance.call('GET', '/api/bookings', { token: null })).status).toBe(401);
   });
 
   test('RATE_LIMIT_PER_MINUTE limits each pair of client and sub, and a client has ten times that limit', async () => {
@@ -271,7 +271,7 @@ describe('429 for too many requests', () => {
 describe.each([400, 408, 413, 431] as const)(
   '%i for a malformed request, a slow request or a header that is too large',
   (status) => {
-    test('has the error envelope and the headers of every error response', () => {
+    test('the response has the error envelope and the headers of every error response', () => {
       const { headers, body } = malformedRequestResponse(status);
       expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
       expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
@@ -309,7 +309,7 @@ describe('503 and readiness', () => {
     expect(response.status).toBe(200);
   });
 
-  test('503 if a column is missing because the schema is older than the release', async () => {
+  test('requests get 503 if a column is missing because the schema is older than the release', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
     await query(separate.db, 'delete from schema_migration where version > 1');
@@ -359,7 +359,7 @@ describe('503 and readiness', () => {
 });
 
 describe('500 for an unexpected error', () => {
-  test('the response has no internal details, which are only in the log', async () => {
+  test('the response to an unexpected error has no internal details, which are only in the log', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
     const response = await separate.call('GET', '/api/bookings');

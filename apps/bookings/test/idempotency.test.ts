@@ -16,7 +16,7 @@ afterAll(() => system.close());
 const post = (body: unknown, key: string, token?: string) =>
   system.call('POST', '/api/bookings', { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });
 
-test('the same key and body get the first response again, even after the booking was changed or deleted', async () => {
+test('a request with the same key and body gets the first response again, even if the booking was changed or deleted', async () => {
   const body = bookingBody({ externalBookingId: 'ext-1' });
   const first = await post(body, 'key-1');
   expect(first.status).toBe(201);
@@ -37,7 +37,7 @@ test('the same key and body get the first response again, even after the booking
   expect((await system.call('GET', '/api/bookings?externalBookingIds=ext-1')).body.total).toBe(0);
 });
 
-test('422 ERR00422 for the same key with another body', async () => {
+test('the same key with another body returns 422 ERR00422', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);
   for (const otherBody of [
@@ -98,18 +98,18 @@ test('expired responses are deleted in batches', async () => {
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);
 });
 
-test('409 ERR00409 with Retry-After while the first request is in progress', async () => {
+test('a second request returns 409 ERR00409 with Retry-After while the first one is in progress', async () => {
   const body = bookingBody({ bayId: 'bay-n1-07' });
   // The first request inserts its key, and then waits for the lock of the bay. Its transaction stays open meanwhile.
-  const holder = await system.db.transaction();
-  await query(holder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
+  const lockHolder = await system.db.transaction();
+  await query(lockHolder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
   while (!(await isTransactionWaiting(system.db)));
   const second = await post(body, 'key-6');
   expect(second.status).toBe(409);
   expect(errorCodes(second)).toEqual(['ERR00409']);
   expect(second.headers['retry-after']).toBe('1');
-  await holder.rollback();
+  await lockHolder.rollback();
   expect((await first).status).toBe(201);
   expect((await post(body, 'key-6')).body).toEqual((await first).body);
 });
@@ -120,7 +120,7 @@ test('an invalid Idempotency-Key is reported together with all other errors', as
   expect(errorCodes(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);
 });
 
-test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('400 for the Idempotency-Key %j', async (key) => {
+test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('the Idempotency-Key %j returns 400', async (key) => {
   const response = await post(bookingBody(), key);
   expect(response.status).toBe(400);
   expect(response.body.errors[0]).toMatchObject({ code: 'ERR00002', description: "'Idempotency-Key' is invalid." });

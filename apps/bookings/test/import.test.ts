@@ -62,12 +62,12 @@ describe('the import command', () => {
       child.stdin.end(input);
     });
 
-  test('reads standard input with -, and prints the numbers of imported objects', async () => {
+  test('the command reads standard input with -, and prints the numbers of imported objects', async () => {
     const result = await runCommand('-', JSON.stringify(places));
     expect(result).toMatchObject({ code: 0, stdout: 'imported 3 facilities, 4 locations, 24 bays\n' });
   });
 
-  test('accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
+  test('the command accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
     const marked = await runCommand('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
     expect(marked).toMatchObject({ code: 0 });
     const latin1 = await runCommand(
@@ -77,18 +77,18 @@ describe('the import command', () => {
     expect(latin1).toMatchObject({ code: 1, stderr: expect.stringContaining('is not in UTF-8; nothing was imported') });
   });
 
-  test('with invalid input: prints the path of each error, exits with code 1 and changes nothing', async () => {
+  test('the command prints the path of each error in its input, exits with code 1 and changes nothing', async () => {
     const before = await countPlaces();
-    const bad = {
+    const invalidPlaces = {
       facilities: [facility({ timeZone: 'Mars/Olympus', locations: [location({ bays: [bay({ id: 7 })] })] })],
     };
-    const result = await runCommand('-', JSON.stringify(bad));
+    const result = await runCommand('-', JSON.stringify(invalidPlaces));
     expect(result.code).toBe(1);
     expect(result.stderr).toContain('/facilities/0/locations/0/bays/0/id: must be string');
     expect(await countPlaces()).toEqual(before);
   });
 
-  test('with a missing file, or one that is not JSON: prints a clear message', async () => {
+  test('the command prints a clear message for a missing file, and for a file that is not JSON', async () => {
     expect(await runCommand('/nowhere/places.json')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('ENOENT'),
@@ -96,7 +96,7 @@ describe('the import command', () => {
     expect(await runCommand('-', '{')).toMatchObject({ code: 1, stderr: expect.stringContaining('is not valid JSON') });
   });
 
-  test('with a database without the schema: prints which command to run first', async () => {
+  test('the command prints which command to run first if the database has no schema', async () => {
     const empty = await createTestDatabase();
     const result = await runCommand('-', JSON.stringify(places), empty.url);
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('is older than') });
@@ -104,7 +104,7 @@ describe('the import command', () => {
     await empty.drop();
   });
 
-  test('runs on two hosts at the same time', async () => {
+  test('the command runs on two hosts at the same time', async () => {
     const results = await Promise.all([
       runCommand('-', JSON.stringify(places)),
       runCommand('-', JSON.stringify(places)),
@@ -114,13 +114,13 @@ describe('the import command', () => {
 });
 
 describe('an import of ids that exist already', () => {
-  test('changes nothing if the same file is imported twice', async () => {
+  test('an import changes nothing if the same file is imported twice', async () => {
     const before = await countPlaces();
     await importFacilities(places.facilities);
     expect(await countPlaces()).toEqual(before);
   });
 
-  test('changes the fields of a bay', async () => {
+  test('an import changes the fields of a bay', async () => {
     await importFacilities([facility({ locations: [location()] })]);
     await importFacilities([
       facility({
@@ -135,7 +135,7 @@ describe('an import of ids that exist already', () => {
     ]);
   });
 
-  test('does not change the fields of a bay that the file leaves out, such as bookable', async () => {
+  test('an import does not change the fields of a bay that the file leaves out, such as bookable', async () => {
     const importBay = (fields: object) =>
       importFacilities([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
     const token = await system.token(['fac-keep']);
@@ -149,7 +149,7 @@ describe('an import of ids that exist already', () => {
     expect(errorCodes(rejected)).toEqual(['BOOK00003']);
   });
 
-  test('moves the bookings of a bay that changes its location', async () => {
+  test('an import moves the bookings of a bay that changes its location', async () => {
     const importBays = (first: object[], second: object[]) =>
       importFacilities([
         facility({
@@ -171,7 +171,7 @@ describe('an import of ids that exist already', () => {
     expect(await totalsByLocation()).toEqual([0, 1]);
   });
 
-  test('runs without deadlocks while bookings of the same bays are created', async () => {
+  test('an import runs without deadlocks while bookings of the same bays are created', async () => {
     const createBooking = async (index: number) =>
       system.call('POST', '/api/bookings', { body: bookingBody({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
     const work = Array.from({ length: 40 }, (_, index) =>
@@ -183,11 +183,11 @@ describe('an import of ids that exist already', () => {
   });
 });
 
-describe('an import file is rejected for', () => {
+describe('invalid import files', () => {
   test.each([
     ['no facilities', {}, '/facilities: is missing'],
     ['an array', [], '/: must be object'],
-  ])('%s', (_title, document, error) => {
+  ])('an import file is rejected for %s', (_title, document, error) => {
     expect(() => readImport(JSON.stringify(document))).toThrow(error);
   });
 
@@ -251,7 +251,7 @@ describe('an import file is rejected for', () => {
       ],
     ],
   ];
-  test.each(invalid)('%s', async (_title, facilities, errors) => {
+  test.each(invalid)('an import file is rejected for %s', async (_title, facilities, errors) => {
     const before = await countPlaces();
     expect([...(await errorsOf(facilities))].sort()).toEqual(errors.toSorted());
     expect(await countPlaces()).toEqual(before);

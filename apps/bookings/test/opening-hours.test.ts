@@ -43,7 +43,7 @@ describe('opening hours', () => {
   });
 
   test.each([
-    ['weekly is left out', {}, 'ERR00001'],
+    ['a body without weekly', {}, 'ERR00001'],
     ['an unknown weekday', { weekly: { someday: [] } }, 'ERR00002'],
     ['a time that does not exist', { weekly: { monday: [{ opens: '24:00', closes: '10:00' }] } }, 'ERR00002'],
     ['a repeated date', { weekly: {}, exceptions: [1, 2].map(() => ({ date: '2040-01-01', hours: [] })) }, 'ERR00002'],
@@ -108,7 +108,7 @@ describe('opening hours', () => {
 describe('closures', () => {
   const times = { startDate: '2041-05-01T08:00:00.000Z', endDate: '2041-05-01T12:00:00.000Z' };
 
-  test('are created, read, updated and deleted', async () => {
+  test('closures are created, read, updated and deleted', async () => {
     const created = await close({ bayIds: ['bay-n1-01'], locationId: null, ...times, reason: 'Maintenance' });
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({ bayIds: ['bay-n1-01'], locationId: null, reason: 'Maintenance', ...times });
@@ -130,7 +130,7 @@ describe('closures', () => {
 
   test.each([
     ['both bayIds and locationId', { bayIds: ['bay-n1-01'], locationId: 'loc-north-1' }, ['ERR00002']],
-    ['neither', {}, ['ERR00002']],
+    ['neither bayIds nor locationId', {}, ['ERR00002']],
     ['bays of two facilities', { bayIds: ['bay-n1-01', 'bay-s1-01'] }, ['ERR00002']],
     ['an unknown bay', { bayIds: ['bay-n1-01', 'bay-e1-01'] }, ['ERR00012']],
     ['an unknown location', { locationId: 'loc-east-1' }, ['ERR00002']],
@@ -142,7 +142,7 @@ describe('closures', () => {
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
   });
 
-  test('with an Idempotency-Key, the same request returns the same closure', async () => {
+  test('a repeated request with an Idempotency-Key returns the same closure', async () => {
     const body = { bayIds: ['bay-s1-01'], ...times };
     const [first, second] = [
       await close(body, { 'Idempotency-Key': 'closure-1' }),
@@ -154,7 +154,7 @@ describe('closures', () => {
     await system.call('DELETE', `/api/booking-closures/${first.body.id}`);
   });
 
-  test('the list selects by location, bay and overlap', async () => {
+  test('the list can be filtered by location, bay and interval', async () => {
     const ofBay = (await close({ bayIds: ['bay-n1-05'], ...times })).body.id;
     const ofLocation = (await close({ locationId: 'loc-north-1', ...times })).body.id;
     const find = async (query: string) =>
@@ -203,7 +203,7 @@ describe('closures', () => {
 });
 
 describe('a closure that is created during requests for bookings', () => {
-  test('applies to every request that begins after the closure was created, also to another instance', async () => {
+  test('a closure applies to every request that begins after its creation, also to another instance', async () => {
     const other = await createExtraSystem({ sharing: system, poolMax: 16 });
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {

@@ -12,7 +12,7 @@ const get = (path: string, token?: string) => system.call('GET', path, token ? {
 const idsOf = ({ body }: { body: { items: { id: string }[] } }) => body.items.map(({ id }) => id);
 
 describe('GET /api/booking-locations', () => {
-  test('200: the locations of the token’s facilities, by name, then id', async () => {
+  test('the list has the locations of the token’s facilities, by name, then id', async () => {
     const response = await get('/api/booking-locations');
     expect(response.status).toBe(200);
     expect(response.body.items).toEqual(
@@ -32,7 +32,7 @@ describe('GET /api/booking-locations', () => {
     expect(response.body).toMatchObject({ page: 1, pageSize: 500, pageCount: 1, total: 3 });
   });
 
-  test('200: ids and facilityIds select locations, alone and together', async () => {
+  test('ids and facilityIds select locations, alone and together', async () => {
     expect(idsOf(await get('/api/booking-locations?ids=loc-north-2,loc-south-1,loc-east-1'))).toEqual([
       'loc-north-2',
       'loc-south-1',
@@ -44,14 +44,14 @@ describe('GET /api/booking-locations', () => {
     expect(idsOf(await get('/api/booking-locations?facilityIds=fac-south&ids=loc-north-1'))).toEqual([]);
   });
 
-  test('200: the links of a page contain the filters', async () => {
+  test('the links of a page contain the filters', async () => {
     const { body } = await get('/api/booking-locations?facilityIds=fac-north&pageSize=1&page=2');
     expect(body.items.map(({ id }: { id: string }) => id)).toEqual(['loc-north-2']);
     expect(body).toMatchObject({ total: 2, pageCount: 2 });
     expect(body._links.prev.href).toBe(`${baseUrl}/api/booking-locations?facilityIds=fac-north&page=1&pageSize=1`);
   });
 
-  test('400: ERR00002 for an invalid query parameter', async () => {
+  test('an invalid query parameter returns ERR00002', async () => {
     const response = await get('/api/booking-locations?ids=&page=x');
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
@@ -59,13 +59,13 @@ describe('GET /api/booking-locations', () => {
 });
 
 describe('GET /api/booking-locations/{id}', () => {
-  test('200: the location with its links', async () => {
+  test('the response has the location with its links', async () => {
     const { status, body } = await get('/api/booking-locations/loc-south-1');
     expect(status).toBe(200);
     expect(body).toEqual((await get('/api/booking-locations?ids=loc-south-1')).body.items[0]);
   });
 
-  test.each(['loc-nowhere', 'loc-east-1', '%00', 'x'.repeat(300)])('404: %s', async (id) => {
+  test.each(['loc-nowhere', 'loc-east-1', '%00', 'x'.repeat(300)])('the id %s returns 404', async (id) => {
     const response = await get(`/api/booking-locations/${id}`);
     expect(response.status).toBe(404);
     expect(errorCodes(response)).toEqual(['ERR00404']);
@@ -73,7 +73,7 @@ describe('GET /api/booking-locations/{id}', () => {
 });
 
 describe('GET /api/booking-bays', () => {
-  test('200: the bays of a location, by name, then id, with an empty _links', async () => {
+  test('the list has the bays of a location, by name, then id, with an empty _links', async () => {
     const response = await get('/api/booking-bays?locationId=loc-north-1');
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ page: 1, pageSize: 1000, pageCount: 1, total: 11 });
@@ -89,14 +89,14 @@ describe('GET /api/booking-bays', () => {
     expect(names).toEqual(names.toSorted());
   });
 
-  test('200: without locationId, every bay of the token’s facilities', async () => {
+  test('without locationId, the list has every bay of the token’s facilities', async () => {
     const { body } = await get('/api/booking-bays');
     expect(body.total).toBe(21);
     expect(body._links.self.href).toBe(`${baseUrl}/api/booking-bays?page=1&pageSize=1000`);
   });
 
   test.each(['loc-nowhere', 'loc-east-1'])(
-    "200: no bays for a location that does not exist in the token's facilities: %s",
+    "the list is empty for a location that does not exist in the token's facilities: %s",
     async (id) => {
       const { status, body } = await get(`/api/booking-bays?locationId=${id}`);
       expect(status).toBe(200);
@@ -104,7 +104,7 @@ describe('GET /api/booking-bays', () => {
     },
   );
 
-  test('400: ERR00002 for a locationId that is empty or repeated', async () => {
+  test('a locationId that is empty or repeated returns ERR00002', async () => {
     for (const query of ['locationId=', 'locationId=a&locationId=b']) {
       expect(errorCodes(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
     }
@@ -112,7 +112,7 @@ describe('GET /api/booking-bays', () => {
 });
 
 describe('an import in another process', () => {
-  test('takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
+  test('an import takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
     const facilities = (bookable: boolean) => [
       {
         id: 'fac-north',

@@ -28,8 +28,8 @@ async function countDeadlocks(): Promise<number> {
   return Number(row?.deadlocks);
 }
 
-describe('64 concurrent requests', () => {
-  test('for one time slot get one 201 and 63 BOOK00002, in each of 20 rounds', async () => {
+describe('concurrent requests', () => {
+  test('of 64 requests for one time slot, one gets 201 and 63 get BOOK00002, in each of 20 rounds', async () => {
     for (let round = 0; round < 20; round += 1) {
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const responses = await Promise.all(repeat(64, (client) => post({ ...body, userAlias: `client ${client}` })));
@@ -39,7 +39,7 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('for one time slot with different externalBookingIds get one 201, and the other ids stay free', async () => {
+  test('of 64 requests with different externalBookingIds, one gets 201, and the other ids stay free', async () => {
     const body = bookingBody({ bayId: 'bay-n1-02' });
     const responses = await Promise.all(repeat(64, (client) => post({ ...body, externalBookingId: `race-${client}` })));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -51,7 +51,7 @@ describe('64 concurrent requests', () => {
     expect(row?.count).toBe(1);
   });
 
-  test('with one externalBookingId for bays of two facilities get one 201 and 63 BOOK00001', async () => {
+  test('of 64 requests with one externalBookingId in two facilities, one gets 201 and 63 get BOOK00001', async () => {
     for (let round = 0; round < 5; round += 1) {
       const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
       const responses = await Promise.all(
@@ -64,7 +64,7 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('with the same body get one 201, and 63 responses with both BOOK00001 and BOOK00002', async () => {
+  test('of 64 requests with the same body, one gets 201, and 63 get both BOOK00001 and BOOK00002', async () => {
     const body = bookingBody({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
     const responses = await Promise.all(repeat(64, () => post(body)));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -73,13 +73,13 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('with one Idempotency-Key create one booking, and every 201 has the same body', async () => {
+  test('64 requests with one Idempotency-Key create one booking, and every 201 has the same body', async () => {
     const body = bookingBody({ bayId: 'bay-n1-06' });
     const responses = await Promise.all(repeat(64, () => post(body, { 'Idempotency-Key': 'one-key' })));
     for (const { status } of responses) expect([201, 409]).toContain(status);
-    const made = responses.filter(({ status }) => status === 201);
-    expect(made.length).toBeGreaterThan(0);
-    expect(new Set(made.map(({ text }) => text)).size).toBe(1);
+    const created = responses.filter(({ status }) => status === 201);
+    expect(created.length).toBeGreaterThan(0);
+    expect(new Set(created.map(({ text }) => text)).size).toBe(1);
   });
 });
 
@@ -160,7 +160,7 @@ describe('a booking that moves between facilities', () => {
   const moveTo = (id: string, bayId: string) =>
     system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ bayId }) });
 
-  test('is found by every request during the moves', async () => {
+  test('a booking is found by every request during its moves', async () => {
     const { body } = await post(bookingBody({ bayId: 'bay-n1-08', externalBookingId: 'on-the-move' }));
     let isMoving = true;
     const found: number[] = [];
@@ -178,7 +178,7 @@ describe('a booking that moves between facilities', () => {
     expect(new Set(found).difference(new Set(allowed))).toEqual(new Set());
   });
 
-  test('can be moved by 8 concurrent clients: every request gets 200', async () => {
+  test('8 concurrent clients can move a booking, and every request gets 200', async () => {
     const { body } = await post(bookingBody({ bayId: 'bay-n1-09' }));
     const runClient = async (number: number): Promise<number[]> => {
       const statuses: number[] = [];
@@ -193,7 +193,7 @@ describe('a booking that moves between facilities', () => {
 });
 
 describe('32 concurrent clients on a few bays', () => {
-  test('create, update, move and delete bookings: no deadlock, no 5xx, no overlap', async () => {
+  test('32 clients write bookings without a deadlock, a 5xx response or an overlap', async () => {
     // Each client has its own connection, so that the requests compete in the database and not for a connection.
     const instance = await createExtraSystem({ sharing: system, poolMax: 32 });
     const deadlocksBefore = await countDeadlocks();

@@ -63,8 +63,8 @@ const idOf = (name: string): string => idsByName.get(name) as string;
 /** These bookings start at the same time. */
 const simultaneous = ['next', 'instant', 'upstairs', 'south'];
 
-describe('a search', () => {
-  test('without filters finds every booking of the token’s facilities, by startDate, then id, with the link self', async () => {
+describe('searches', () => {
+  test('a search without filters finds every booking of the token’s facilities, by startDate, then id, with the link self', async () => {
     const response = await search('');
     const items: { id: string; startDate: string; _links: object }[] = response.body.items;
     expect(items).toHaveLength(bookings.length);
@@ -81,16 +81,21 @@ describe('a search', () => {
     );
   });
 
-  test('by ids accepts repeated, bracketed and comma-separated values, and ignores an id that is not a UUID', async () => {
-    const [a, b] = [idOf('past'), idOf('south')];
-    for (const query of [`?ids=${a}&ids=${b}`, `?ids[]=${a}&ids[]=${b}`, `?ids=${a},${b}`, `?ids=${a}%2C${b}`]) {
+  test('a search by ids accepts repeated, bracketed and comma-separated values, and ignores an id that is not a UUID', async () => {
+    const [past, south] = [idOf('past'), idOf('south')];
+    for (const query of [
+      `?ids=${past}&ids=${south}`,
+      `?ids[]=${past}&ids[]=${south}`,
+      `?ids=${past},${south}`,
+      `?ids=${past}%2C${south}`,
+    ]) {
       expect(await findNames(query)).toEqual(['past', 'south']);
     }
-    expect(await findNames(`?ids=${a},nonsense`)).toEqual(['past']);
+    expect(await findNames(`?ids=${past},nonsense`)).toEqual(['past']);
     expect(await findNames('?ids=nonsense')).toEqual([]);
   });
 
-  test('by externalBookingIds, correlationIds, bayIds or userAlias finds the bookings with one of the values', async () => {
+  test('a search by externalBookingIds, correlationIds, bayIds or userAlias finds the bookings with one of the values', async () => {
     expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
     expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
       ['past', 'ending', 'instant', 'later'].sort(),
@@ -100,14 +105,14 @@ describe('a search', () => {
     expect(await findNames('?userAlias=ann')).toEqual([]);
   });
 
-  test('with several filters finds the bookings that match all of them', async () => {
+  test('a search with several filters finds the bookings that match all of them', async () => {
     expect(await findNames('?userAlias=Ann&correlationIds=session-a&isActive=false')).toEqual(['past', 'ending']);
     expect(await findNames('?locationIds=loc-north-1&bayIds=bay-n2-01')).toEqual([]);
     expect(await findNames('?locationIds=loc-north-2&bayIds=bay-n2-01,bay-n1-01&isActive=true')).toEqual(['upstairs']);
     expect(await findNames(`?ids=${idOf('past')}&isActive=true`)).toEqual([]);
   });
 
-  test('with isActive=true finds bookings whose endDate is after now; isActive=false finds the others', async () => {
+  test('a search with isActive=true finds bookings whose endDate is after now; isActive=false finds the others', async () => {
     const active = ['running', ...simultaneous, 'later'];
     expect((await findNames('?isActive=true')).sort()).toEqual(active.toSorted());
     expect(await findNames('?isActive=false')).toEqual(['past', 'ending']);
@@ -116,7 +121,7 @@ describe('a search', () => {
     );
   });
 
-  test('without isActive finds all bookings: future, active and inactive ones', async () => {
+  test('a search without isActive finds all bookings: future, active and inactive ones', async () => {
     const north = ['past', 'ending', 'running', 'next', 'later', 'instant'];
     const names = await findNames('');
     expect(names.sort()).toEqual(bookings.map(([name]) => name).sort());
@@ -125,14 +130,14 @@ describe('a search', () => {
     expect((await findNames('?locationIds=loc-north-1')).sort()).toEqual(north.sort());
   });
 
-  test('with locationIds finds the bookings of these locations, with 50 per page', async () => {
+  test('a search with locationIds finds the bookings of these locations, with 50 per page', async () => {
     const response = await search('?locationIds=loc-north-2,loc-south-1');
     expect(response.body).toMatchObject({ total: 2, pageSize: 50 });
     expect(await findNames('?locationIds=loc-nowhere')).toEqual([]);
     expect(await findNames('?locationIds=loc-east-1')).toEqual([]);
   });
 
-  test('with locationIds and dates finds bookings that start and end within the interval', async () => {
+  test('a search with locationIds and dates finds bookings that start and end within the interval', async () => {
     const within = (from: string, to: string) =>
       findNames(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await within('11:00', '12:00')).toEqual(['ending']);
@@ -142,7 +147,7 @@ describe('a search', () => {
     expect(await within('13:30', '14:30')).toEqual([]);
   });
 
-  test('with dates and no locationIds finds bookings that overlap the interval, not those that only touch it', async () => {
+  test('a search with dates and no locationIds finds bookings that overlap the interval, not those that only touch it', async () => {
     const overlapping = (from: string, to: string) =>
       findNames(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await overlapping('09:00', '11:00')).toEqual([]);
@@ -153,12 +158,12 @@ describe('a search', () => {
     expect(await overlapping('14:00', '14:00')).toEqual(['later']);
   });
 
-  test('with only one date has an interval that is open at the other end', async () => {
+  test('a search with only one date has an interval that is open at the other end', async () => {
     expect(await findNames('?startDate=2030-06-15T14:00:00Z')).toEqual(['later']);
     expect(await findNames('?endDate=2030-06-15T11:00:00Z')).toEqual(['past']);
   });
 
-  test('reads endDate from the query, or from a JSON body if the query has none', async () => {
+  test('a search reads endDate from the query, or from a JSON body if the query has none', async () => {
     const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
     expect(await findNames('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
     expect(await findNames('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
@@ -178,7 +183,7 @@ describe('a search', () => {
     ['application/json', '{"endDate":"2030-06-15T12:15:00Z"}'],
     ['application/json', '"2030-06-15T12:15:00Z"'],
     ['application/x-www-form-urlencoded', 'endDate=2030-06-15T12%3A15%3A00Z'],
-  ])('endDate in a body (%s, %s) means the same as in the query, in both variants', async (type, body) => {
+  ])('endDate in a body (%s, %s) means the same as in the query, with and without locationIds', async (type, body) => {
     const inBody = { body, headers: { 'Content-Type': type } };
     for (const [query, expected] of [
       ['?startDate=2030-06-15T10:00:00Z', ['ending', 'running']],
@@ -190,17 +195,17 @@ describe('a search', () => {
     }
   });
 
-  test('accepts dates with offsets, with + written as %2B', async () => {
+  test('a search accepts dates with offsets, with + written as %2B', async () => {
     expect(await findNames('?startDate=2030-06-15T16:00:00%2B02:00&endDate=2030-06-15T15:00:00Z')).toEqual(['later']);
   });
 
-  test('ignores unknown parameters, and leaves them out of the links', async () => {
+  test('a search ignores unknown parameters, and leaves them out of the links', async () => {
     const { body } = await search('?colour=red&userAlias=Bob');
     expect(body.total).toBe(1);
     expect(body._links.self.href).toBe(`${baseUrl}/api/bookings?userAlias=Bob&page=1&pageSize=200`);
   });
 
-  test('accepts arrays with 500 values', async () => {
+  test('a search accepts arrays with 500 values', async () => {
     const ids = Array.from({ length: 499 }, () => '01900000-0000-7000-8000-000000000000');
     const response = await search(`?ids=${[...ids, idOf('past')].join('&ids=')}`);
     expect(response.status).toBe(200);
@@ -209,7 +214,7 @@ describe('a search', () => {
     expect(response.body._links.self.href.match(/ids=/g)).toHaveLength(500);
   });
 
-  test('finds no bookings if the token names no facility', async () => {
+  test('a search finds no bookings if the token names no facility', async () => {
     for (const facilities of [[], undefined, 'fac-north', [1]]) {
       const token = await system.token([], { facilities });
       const { body } = await system.call('GET', '/api/bookings', { token });
@@ -219,8 +224,8 @@ describe('a search', () => {
 });
 
 describe('pages', () => {
-  test('contain every booking once for every page size, with next and prev if those pages exist', async () => {
-    const whole = (await search('')).body.items.map(({ id }: { id: string }) => id);
+  test('pages contain every booking once for every page size, with next and prev if those pages exist', async () => {
+    const allIds = (await search('')).body.items.map(({ id }: { id: string }) => id);
     for (const size of [1, 2, 3, 8, 1000]) {
       const ids: string[] = [];
       let path: string | undefined = `/api/bookings?pageSize=${size}`;
@@ -233,11 +238,11 @@ describe('pages', () => {
         ids.push(...body.items.map(({ id }: { id: string }) => id));
         path = body._links.next?.href.slice(baseUrl.length);
       }
-      expect(ids).toEqual(whole);
+      expect(ids).toEqual(allIds);
     }
   });
 
-  test('have links that contain every filter', async () => {
+  test('pages have links that contain every filter', async () => {
     const query = [
       'ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1',
       'userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00',
@@ -261,7 +266,7 @@ describe('pages', () => {
     ]);
   });
 
-  test('after the last one are empty and have the total', async () => {
+  test('pages after the last one are empty and have the total', async () => {
     for (const page of ['3', '99999999999999999999']) {
       const { body, status } = await search(`?pageSize=5&page=${page}`);
       expect(status).toBe(200);
@@ -296,7 +301,7 @@ describe('400 for an invalid search', () => {
     ['userAlias', 'userAlias='],
     ['userAlias', 'userAlias=%00'],
     ['correlationIds', `correlationIds=${Array(501).fill('a').join(',')}`],
-  ])('ERR00002 for %s in ?%s', async (field, query) => {
+  ])('an invalid %s returns ERR00002: ?%s', async (field, query) => {
     const response = await search(`?${query}`);
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00002']);
@@ -311,7 +316,7 @@ describe('400 for an invalid search', () => {
     expect(body.errors[0].moreInfo).toContain('%2B');
   });
 
-  test('with locationIds, one date without the other', async () => {
+  test('with locationIds, one date without the other returns ERR00001', async () => {
     const [start, end] = ['startDate=2030-06-15T08:00:00Z', 'endDate=2030-06-15T18:00:00Z'];
     for (const [query, missing] of [
       [start, 'endDate'],
@@ -325,7 +330,7 @@ describe('400 for an invalid search', () => {
     expect((await search(`?locationIds=loc-north-1&${start}`, { body })).status).toBe(200);
   });
 
-  test('endDate before startDate', async () => {
+  test('an endDate before startDate is invalid', async () => {
     const response = await search('?startDate=2030-06-15T18:00:00Z&endDate=2030-06-15T08:00:00Z');
     expect(response.status).toBe(400);
     expect(response.body.errors[0].description).toBe("'endDate' is invalid.");
@@ -342,7 +347,7 @@ describe('400 for an invalid search', () => {
     ]);
   });
 
-  test('a JSON body with an invalid endDate, and a JSON body that is not an object', async () => {
+  test('an invalid endDate in a JSON body returns ERR00002, and a body that is no object returns ERR00003', async () => {
     expect(errorCodes(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
     expect(errorCodes(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
   });
@@ -354,11 +359,14 @@ describe('400 for an invalid search', () => {
     ['application/json', '5'],
     ['multipart/form-data; boundary=x', '--x--'],
     ['application/xml', '<endDate/>'],
-  ])('ERR00003 for a search body that cannot be read (%s, %s), even if the query has endDate', async (type, body) => {
-    for (const query of ['', '?endDate=2030-01-01T00:00:00Z']) {
-      const response = await search(query, { body, headers: { 'Content-Type': type } });
-      expect(response.status).toBe(400);
-      expect(errorCodes(response)).toEqual(['ERR00003']);
-    }
-  });
+  ])(
+    'a search body that cannot be read returns ERR00003, even if the query has endDate: %s, %s',
+    async (type, body) => {
+      for (const query of ['', '?endDate=2030-01-01T00:00:00Z']) {
+        const response = await search(query, { body, headers: { 'Content-Type': type } });
+        expect(response.status).toBe(400);
+        expect(errorCodes(response)).toEqual(['ERR00003']);
+      }
+    },
+  );
 });

@@ -81,7 +81,7 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   [
     'before an instant, of a location',
     { locationIds: ['l0b'], time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (b) => b.location === 'l0b' && isOverlapping(b, -1e9, 30),
+    (booking) => booking.location === 'l0b' && isOverlapping(booking, -1e9, 30),
   ],
   ['of bays', { bayIds: bays }, ({ id }) => bays.includes(id)],
   ['ended, of bays', { bayIds: bays, isActive: false }, ({ id, end }) => bays.includes(id) && end <= now],
@@ -89,43 +89,43 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   [
     'of bays, before an instant',
     { bayIds: bays, time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (b) => bays.includes(b.id) && isOverlapping(b, -1e9, 17),
+    (booking) => bays.includes(booking.id) && isOverlapping(booking, -1e9, 17),
   ],
   [
     'from an instant on',
     { time: { kind: 'overlapping', start: at(17), end: undefined } },
-    (b) => isOverlapping(b, 17, 1e9),
+    (booking) => isOverlapping(booking, 17, 1e9),
   ],
   [
     'before an instant',
     { time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (b) => isOverlapping(b, -1e9, 17),
+    (booking) => isOverlapping(booking, -1e9, 17),
   ],
   [
     'overlapping an interval',
     { time: { kind: 'overlapping', start: at(9), end: at(17) } },
-    (b) => isOverlapping(b, 9, 17),
+    (booking) => isOverlapping(booking, 9, 17),
   ],
   [
     'active, from an instant on',
     { isActive: true, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (b) => b.end > now && isOverlapping(b, 12, 1e9),
+    (booking) => booking.end > now && isOverlapping(booking, 12, 1e9),
   ],
   [
     'active, before an instant',
     { isActive: true, time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (b) => b.end > now && isOverlapping(b, -1e9, 30),
+    (booking) => booking.end > now && isOverlapping(booking, -1e9, 30),
   ],
   [
     'ended, from an instant on',
     { isActive: false, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (b) => b.end <= now && isOverlapping(b, 12, 1e9),
+    (booking) => booking.end <= now && isOverlapping(booking, 12, 1e9),
   ],
   ['active, of an alias', { isActive: true, userAlias: 'Ann' }, ({ end }) => end > now],
   [
     'within an interval',
     { locationIds: ['l0a', 'l1b'], time: { kind: 'within', start: at(9), end: at(17) } },
-    (b) => ['l0a', 'l1b'].includes(b.location) && b.start >= 9 && b.end <= 17,
+    (booking) => ['l0a', 'l1b'].includes(booking.location) && booking.start >= 9 && booking.end <= 17,
   ],
 ];
 

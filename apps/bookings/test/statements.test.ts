@@ -106,6 +106,8 @@ test.each(facilityWrites)('%s writes rows of exactly one facility', (name, sql) 
     expect(sql).toMatch(/^insert into facility \(id, name, time_zone\) values \(\$1, /);
     return;
   }
+  // Every comparison with facility_id must use the same parameter. An insert can instead have $1 as the facility of
+  // all its rows.
   const facilities = new Set([...sql.matchAll(/facility_id = (\$\d+)(?!\))/g)].map(([, parameter]) => parameter));
   const isInsertForOne = /^insert into \w+ \(facility_id,[\s\S]*?(?:select|values \() ?\$1,/.test(sql);
   expect(isInsertForOne ? 1 : facilities.size).toBe(1);

@@ -28,7 +28,7 @@ const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
   return response.body.items.map(({ id }: { id: string }) => id);
 };
 
-describe('200 for a bay of the token’s facilities', () => {
+describe('a bay of the token’s facilities', () => {
   test('the list includes every booking in progress at query time, and none that has ended', async () => {
     const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
     const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
@@ -70,7 +70,7 @@ describe('200 for a bay of the token’s facilities', () => {
   });
 });
 
-describe('todayOnly=true selects the calendar day of the facility', () => {
+describe('the calendar day of a facility', () => {
   test.each([
     // Copenhagen is UTC+2 in June, New York UTC-4.
     ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
@@ -78,7 +78,7 @@ describe('todayOnly=true selects the calendar day of the facility', () => {
     // On these days the clocks change. The first day has 23 hours, and the second day has 25.
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
-  ])('in %s', async (_zone, bayId, lastMinute, midnight) => {
+  ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
     const dayBefore = new Date(Date.parse(midnight) - 20 * 3_600_000);
     const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
     const running = await book(
@@ -96,7 +96,7 @@ describe('todayOnly=true selects the calendar day of the facility', () => {
   });
 });
 
-describe('the time zone that todayOnly=true uses', () => {
+describe('the time zone of a facility', () => {
   const importTimeZone = (timeZone: string) => {
     const bays = [{ id: 'bay-zone', name: 'Bay' }];
     const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
@@ -118,7 +118,7 @@ describe('the time zone that todayOnly=true uses', () => {
     return body.items.map(({ id }: { id: string }) => id);
   };
 
-  test('is the time zone of the last import', async () => {
+  test('todayOnly=true uses the time zone of the last import', async () => {
     const evening = await bookInstant('2030-02-01T22:30:00Z');
     const night = await bookInstant('2030-02-01T23:30:00Z');
     now = new Date('2030-02-01T12:00:00Z');
@@ -141,28 +141,34 @@ describe('the time zone that todayOnly=true uses', () => {
       '2030-09-08T04:59:59Z',
       '2030-09-09T02:59:59Z',
     ],
-  ])('may change its clocks at midnight: %s', async (timeZone, lastSecond, ...nextDay) => {
-    await importTimeZone(timeZone);
-    const before = await bookInstant(lastSecond);
-    const after = await Promise.all(nextDay.map(bookInstant));
-    now = new Date(Date.parse(lastSecond) - 3_600_000);
-    expect(await findToday()).toEqual([before]);
-    now = new Date(nextDay[0] as string);
-    expect(await findToday()).toEqual(after);
-  });
+  ])(
+    'todayOnly=true selects the whole day if the clocks change at midnight: %s',
+    async (timeZone, lastSecond, ...nextDay) => {
+      await importTimeZone(timeZone);
+      const before = await bookInstant(lastSecond);
+      const after = await Promise.all(nextDay.map(bookInstant));
+      now = new Date(Date.parse(lastSecond) - 3_600_000);
+      expect(await findToday()).toEqual([before]);
+      now = new Date(nextDay[0] as string);
+      expect(await findToday()).toEqual(after);
+    },
+  );
 });
 
 describe('400 for an invalid query', () => {
-  test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
-    const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
-    expect(response.status).toBe(400);
-    expect(errorCodes(response)).toEqual(['ERR00002']);
-  });
+  test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])(
+    'the query ?%s returns ERR00002',
+    async (query) => {
+      const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
+      expect(response.status).toBe(400);
+      expect(errorCodes(response)).toEqual(['ERR00002']);
+    },
+  );
 });
 
-describe('404', () => {
+describe('a bay that does not exist', () => {
   test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
-    "a bay that does not exist in the token's facilities: %s",
+    "a bay that does not exist in the token's facilities returns 404: %s",
     async (id) => {
       const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
       expect(response.status).toBe(404);

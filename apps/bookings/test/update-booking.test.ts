@@ -24,9 +24,9 @@ describe('200 for a valid update', () => {
     expect(response.body).toEqual({ ...before, ...change, lastUpdatedAt: response.body.lastUpdatedAt });
     expect(Date.parse(response.body.lastUpdatedAt)).toBeGreaterThanOrEqual(Date.parse(booking.lastUpdatedAt));
     expect(response.headers.etag).not.toBe(etag);
-    const got = await system.call('GET', `/api/bookings/${booking.id}`);
-    expect(got.body).toEqual(response.body);
-    expect(got.headers.etag).toBe(response.headers.etag);
+    const current = await system.call('GET', `/api/bookings/${booking.id}`);
+    expect(current.body).toEqual(response.body);
+    expect(current.headers.etag).toBe(response.headers.etag);
   });
 
   test('externalBookingId and correlationId cannot be changed and are ignored', async () => {
@@ -96,7 +96,7 @@ describe('200 for a valid update', () => {
 });
 
 describe('400 for an invalid update', () => {
-  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
+  test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("a missing '%s' returns ERR00001", async (field) => {
     const { id } = await create({ externalBookingId: `ext-missing-${field}` });
     const response = await put(id, { ...bookingBody(), [field]: undefined });
     expect(response.status).toBe(400);
@@ -110,25 +110,25 @@ describe('400 for an invalid update', () => {
     ]);
   });
 
-  test('ERR00002 when a field has a wrong type or format', async () => {
+  test('a field with a wrong type or format returns ERR00002', async () => {
     const { id } = await create();
     const response = await put(id, bookingBody({ userAlias: 5, startDate: 'tomorrow' }));
     expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
   });
 
-  test('ERR00003 when the body is not a JSON object', async () => {
+  test('a body that is not a JSON object returns ERR00003', async () => {
     const { id } = await create();
     expect(errorCodes(await put(id, '[1]'))).toEqual(['ERR00003']);
   });
 
-  test('ERR00010, ERR00011 and ERR00012 together', async () => {
+  test('a response reports ERR00010, ERR00011 and ERR00012 together', async () => {
     const { id } = await create();
     const change = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z', bayId: 'bay-e1-01' };
     expect(errorCodes(await put(id, bookingBody(change)))).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
   });
 
   test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='", 'x'.repeat(500)])(
-    'ERR00012 when bayId matches no bay: %s',
+    'a bayId that matches no bay returns ERR00012: %s',
     async (bayId) => {
       const { id } = await create({ externalBookingId: `ext-no-bay-${bayId.slice(0, 20)}` });
       const response = await put(id, bookingBody({ bayId }));
@@ -139,7 +139,7 @@ describe('400 for an invalid update', () => {
   );
 
   test.each(['bay-n1-04', 'bay-s1-02'])(
-    'BOOK00002 when the interval overlaps another booking of bay %s',
+    'an interval that overlaps another booking of bay %s returns BOOK00002',
     async (bayId) => {
       const other = await create({ bayId });
       const mine = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
@@ -154,7 +154,7 @@ describe('400 for an invalid update', () => {
     },
   );
 
-  test('BOOK00003 when the bay cannot be booked', async () => {
+  test('a bay that cannot be booked returns BOOK00003', async () => {
     const { id } = await create();
     expect(errorCodes(await put(id, bookingBody({ bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
   });
@@ -167,9 +167,9 @@ describe('400 for an invalid update', () => {
   });
 });
 
-describe('404 for', () => {
+describe('a booking that does not exist', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', '%00'])(
-    'a booking that does not exist: %s',
+    'the id %s returns 404, whether the body is valid or not',
     async (id) => {
       const response = await put(id, bookingBody());
       expect(response.status).toBe(404);
@@ -179,8 +179,8 @@ describe('404 for', () => {
   );
 });
 
-describe('412', () => {
-  test('if If-Match has an old ETag, a weak ETag, or no ETag at all', async () => {
+describe('If-Match', () => {
+  test('an old ETag, a weak ETag or a text without an ETag in If-Match returns 412', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
     expect((await put(id, bookingBody())).status).toBe(200);
     for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {

@@ -7,33 +7,33 @@ import { until } from './support/until.ts';
 import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 let system: TestSystem;
-let second: TestSystem;
-let receiver: WebhookReceiver;
+let secondInstance: TestSystem;
+/** How far the clock of the service is ahead, in milliseconds. */
 let shift = 0;
 const now = () => new Date(Date.now() + shift);
 const webhooks = { deliver: true, allowNetworks: ['127.0.0.0/8'] };
 beforeAll(async () => {
   system = await createTestSystem({ now, webhooks });
-  second = await createTestSystem({ now, webhooks, sharing: system });
+  secondInstance = await createTestSystem({ now, webhooks, sharing: system });
 });
 afterAll(async () => {
-  await second.close();
+  await secondInstance.close();
   await system.close();
 });
 
 const receivers: WebhookReceiver[] = [];
 afterEach(async () => {
-  for (const { body } of [await system.call('GET', '/api/webhooks')])
-    for (const { id } of body.items) await system.call('DELETE', `/api/webhooks/${id}`);
-  await Promise.all(receivers.splice(0).map((each) => each.close()));
+  const { body } = await system.call('GET', '/api/webhooks');
+  for (const { id } of body.items) await system.call('DELETE', `/api/webhooks/${id}`);
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 });
 
+/** Starts a receiver, and registers a webhook with its address. `path` is the path of the webhook. */
 async function registerReceiver(fields: object = {}) {
-  const started = await startWebhookReceiver();
-  receivers.push(started);
-  receiver = started;
-  const { body } = await system.call('POST', '/api/webhooks', { body: { url: started.url, ...fields } });
-  return { receiver: started, path: `/api/webhooks/${body.id}`, ...body } as {
+  const receiver = await startWebhookReceiver();
+  receivers.push(receiver);
+  const { body } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url, ...fields } });
+  return { receiver, path: `/api/webhooks/${body.id}`, ...body } as {
     receiver: WebhookReceiver;
     path: string;
     id: string;
@@ -48,7 +48,7 @@ const deliveriesOf = async (path: string, query = '') =>
   (await system.call('GET', `${path}/deliveries${query}`)).body.items;
 
 test('a ping is signed as Standard Webhooks prescribes and appears in the deliveries', async () => {
-  const { path, secret } = await registerReceiver({ events: ['booking.deleted'] });
+  const { receiver, path, secret } = await registerReceiver({ events: ['booking.deleted'] });
   expect((await ping(path)).status).toBe(202);
   const [received] = await receiver.received(1);
   if (!received) throw new Error('nothing received');
@@ -72,22 +72,22 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
 });
 
 test('two secrets sign for 24 hours after a rotation, and after a second rotation the oldest no longer signs', async () => {
-  const { path, secret } = await registerReceiver();
+  const { receiver, path, secret } = await registerReceiver();
   const rotate = async () => (await system.call('POST', `${path}/rotate`)).body.secret as string;
   const newer = await rotate();
   await ping(path);
-  const [, both] = [0, (await receiver.received(1))[0]];
-  expect(String(both?.headers['webhook-signature']).split(' ')).toHaveLength(2);
-  for (const each of [secret, newer]) verifySignature(both as never, each);
+  const [afterFirst] = await receiver.received(1);
+  expect(String(afterFirst?.headers['webhook-signature']).split(' ')).toHaveLength(2);
+  for (const signingSecret of [secret, newer]) verifySignature(afterFirst as never, signingSecret);
   const newest = await rotate();
   await ping(path);
-  const after = (await receiver.received(2))[1];
-  for (const each of [newer, newest]) verifySignature(after as never, each);
-  expect(() => verifySignature(after as never, secret)).toThrow();
+  const [, afterSecond] = await receiver.received(2);
+  for (const signingSecret of [newer, newest]) verifySignature(afterSecond as never, signingSecret);
+  expect(() => verifySignature(afterSecond as never, secret)).toThrow();
 });
 
 test('when a booking is created, updated or deleted, an event is sent with the booking as an item of a list', async () => {
-  const { secret } = await registerReceiver();
+  const { receiver, secret } = await registerReceiver();
   const body = bookingBody({ externalBookingId: 'hook-1' });
   const { body: booking } = await system.call('POST', '/api/bookings', { body });
   const [created] = await receiver.received(1);
@@ -113,7 +113,7 @@ test('when a booking is created, updated or deleted, an event is sent with the b
 });
 
 test('a booking that moves to another facility sends booking.deleted with its last state, and booking.created', async () => {
-  await registerReceiver();
+  const { receiver } = await registerReceiver();
   const booking = await book();
   await receiver.received(1);
   await system.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody({ bayId: 'bay-s1-01' }) });
@@ -126,7 +126,7 @@ test('a booking that moves to another facility sends booking.deleted with its la
 
 test('only events of the selected types and facilities are sent, and only those after the registration', async () => {
   await book();
-  await registerReceiver({ events: ['booking.created'], facilityIds: ['fac-south'] });
+  const { receiver } = await registerReceiver({ events: ['booking.created'], facilityIds: ['fac-south'] });
   await book();
   const south = await book({ bayId: 'bay-s1-02' });
   await system.call('DELETE', `/api/bookings/${(await book({ bayId: 'bay-s1-03' })).id}`);
@@ -138,7 +138,7 @@ test('only events of the selected types and facilities are sent, and only those 
 });
 
 test('a failed delivery is repeated with the same id and body, after 5 s, 5 min and so on', async () => {
-  const { path } = await registerReceiver();
+  const { receiver, path } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(500).end());
   await ping(path);
   const delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
@@ -166,7 +166,7 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
 });
 
 test('a redirect is not followed and counts as a failure, and Retry-After delays the next attempt by a day at most', async () => {
-  const { path } = await registerReceiver();
+  const { receiver, path } = await registerReceiver();
   receiver.respondWith((_request, response) => {
     response.writeHead(302, { Location: `${receiver.url}/elsewhere`, 'Retry-After': '1000000' }).end();
   });
@@ -183,7 +183,7 @@ test('a redirect is not followed and counts as a failure, and Retry-After delays
 });
 
 test('a 410 response disables the webhook, and changes are not sent while it is disabled', async () => {
-  const { path, url } = await registerReceiver();
+  const { receiver, path, url } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(410).end());
   await book();
   await until(
@@ -201,7 +201,7 @@ test('a 410 response disables the webhook, and changes are not sent while it is 
 });
 
 test('after 5 days with only failures, the service disables the webhook', async () => {
-  const { path } = await registerReceiver();
+  const { receiver, path } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(503).end());
   await ping(path);
   await until(
@@ -216,7 +216,7 @@ test('after 5 days with only failures, the service disables the webhook', async 
 });
 
 test('changes during a pause of the webhook are sent after the pause', async () => {
-  const { path, url } = await registerReceiver();
+  const { receiver, path, url } = await registerReceiver();
   await system.call('PUT', path, { body: { url, state: 'paused' } });
   const booking = await book();
   await ping(path);
@@ -226,8 +226,8 @@ test('changes during a pause of the webhook are sent after the pause', async () 
 });
 
 test('a replay sends the changes after a number again, as booking.updated and booking.deleted', async () => {
-  const { path } = await registerReceiver();
-  const kept = await book();
+  const { receiver, path } = await registerReceiver();
+  const existing = await book();
   const removed = await book();
   const first = (await receiver.received(2)).map(({ event }) => event.data.modified as number);
   await system.call('DELETE', `/api/bookings/${removed.id}`);
@@ -237,7 +237,7 @@ test('a replay sends the changes after a number again, as booking.updated and bo
   const again = (await receiver.received(5)).slice(3).map(({ event }) => [event.type, event.data.booking?.id]);
   expect(again.sort()).toEqual([
     ['booking.deleted', removed.id],
-    ['booking.updated', kept.id],
+    ['booking.updated', existing.id],
   ]);
   expect(errorCodes(await replay({ facilityId: 'fac-east', afterChangeNumber: 0 }))).toEqual(['ERR00002']);
   expect(errorCodes(await replay({}))).toEqual(['ERR00001', 'ERR00001']);
@@ -248,7 +248,7 @@ test('a replay sends the changes after a number again, as booking.updated and bo
 });
 
 test('events are not sent if the client has sent no request for 7 days, until its next request', async () => {
-  const { id } = await registerReceiver();
+  const { receiver, id } = await registerReceiver();
   const other = await system.token(['fac-north', 'fac-south'], { client_id: 'another-client' });
   await system.call('GET', '/api/bookings?pageSize=1');
   shift += 7 * 86_400_000 + 60_000;
@@ -292,7 +292,7 @@ test('a receiver that does not respond does not delay the deliveries of another 
 });
 
 test('two instances together deliver each event once', async () => {
-  const { path } = await registerReceiver();
+  const { receiver, path } = await registerReceiver();
   const before = (await deliveriesOf(path)).length;
   const bookings = await Promise.all(Array.from({ length: 40 }, () => book({ bayId: 'bay-n1-08' })));
   const events = await receiver.received(bookings.length);
@@ -306,7 +306,7 @@ test('two instances together deliver each event once', async () => {
 
 test('a webhook that is changed and deleted while its events are delivered causes no deadlock', async () => {
   for (let round = 0; round < 6; round++) {
-    const { path, url } = await registerReceiver();
+    const { receiver, path, url } = await registerReceiver();
     // Results of both kinds change the health of the webhook.
     receiver.respondWith((_request, response) => void response.writeHead(Math.random() < 0.5 ? 200 : 500).end());
     const bookings = Array.from({ length: 30 }, () => book({ bayId: 'bay-n1-07' }));
@@ -316,5 +316,5 @@ test('a webhook that is changed and deleted while its events are delivered cause
     expect((await system.call('DELETE', path)).status).toBe(204);
     await Promise.all(bookings);
   }
-  expect([...system.databaseErrors, ...second.databaseErrors]).toEqual([]);
+  expect([...system.databaseErrors, ...secondInstance.databaseErrors]).toEqual([]);
 });

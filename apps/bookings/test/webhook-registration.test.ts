@@ -61,7 +61,7 @@ test('the repeated response to the same Idempotency-Key contains the secret', as
 });
 
 test.each([
-  ['a missing address', {}, 'ERR00001'],
+  ['no address', {}, 'ERR00001'],
   ['http', { url: 'http://partner.example' }, 'ERR00002'],
   ['user information', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
   ['a loopback address', { url: 'https://127.0.0.1/' }, 'ERR00002'],
@@ -78,7 +78,7 @@ test.each([
   ['an unknown event', { url, events: ['webhook.ping'] }, 'ERR00002'],
   ['no facility', { url, facilityIds: [] }, 'ERR00002'],
   ['a foreign facility', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
-])('%s returns 400', async (_title, body, code) => {
+])('a registration with %s returns 400', async (_title, body, code) => {
   const response = await register(await newClient(), body);
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual([code]);
@@ -182,7 +182,7 @@ test('rotation returns a new secret, and DELETE removes the webhook', async () =
 
 test('at most 100 pings of a webhook wait for their delivery', async () => {
   const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url } });
-  for (let n = 0; n < 105; n += 1) {
+  for (let count = 0; count < 105; count += 1) {
     expect((await system.call('POST', `/api/webhooks/${webhook.id}/ping`)).status).toBe(202);
   }
   const { body } = await system.call('GET', `/api/webhooks/${webhook.id}/deliveries?state=pending`);

@@ -36,9 +36,11 @@ interface VerifiedToken {
   readonly binding: { readonly token: string; readonly jkt: string } | undefined;
 }
 
+/** How much our clock can differ from the clock of the authorization server. */
 const clockToleranceSeconds = 10;
 const maxTokenLength = 32_768;
 const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']);
+/** Matches the header Authorization with the scheme Bearer or DPoP, and finds the token (RFC 6750 section 2.1). */
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
@@ -52,6 +54,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     sizeCalculation: (_token, authorization) => authorization.length,
   });
 
+  /** Verifies the token of the header Authorization, unless the cache has the result. */
   const verifyHeader = async (authorization: string | undefined): Promise<VerifiedToken> => {
     const cached = authorization === undefined ? undefined : verifiedTokens.get(authorization);
     if (cached && cached.expiresAt > now().getTime() && jwksCache.has(cached.kid)) return cached;
@@ -77,39 +80,17 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
 }
 
 interface TokenVerification extends AccessTokenVerifierOptions {
+  /** Whether the token was sent with the scheme DPoP. */
   readonly isDpop: boolean;
+  /** The challenge of the scheme, without an error. */
   readonly challenge: string;
   readonly invalidToken: (reason: string) => ApiError;
 }
 
-async function verifyToken(
-  token: string,
-  { jwksCache, issuer, audience, scope, now, isDpop, challenge, invalidToken }: TokenVerification,
-): Promise<VerifiedToken> {
-  const header = headerOf(token);
-  if (!header) throw invalidToken('The token is not a signed JWT.');
-  const { alg, typ, crit } = header;
-  const kid = typeof header.kid === 'string' ? header.kid : undefined;
-  if (!tokenTypes.has(String(typ).toLowerCase())) throw invalidToken('The token is not an access token.');
-  if (crit !== undefined) throw invalidToken('The token needs an unknown extension.');
-  const key = await jwksCache.find(kid).catch((error: unknown) => {
-    throw error instanceof NoSigningKeysError ? unavailable(error, 2) : error;
-  });
-  if (!key) throw invalidToken('The token is signed with an unknown key.');
-  if (key.alg !== undefined && key.alg !== alg)
-    throw invalidToken('The token is signed with an algorithm that its key is not for.');
-  let claims: JwtPayload;
-  try {
-    claims = jsonwebtoken.verify(token, key.key, {
-      algorithms: ['ES256', 'RS256'],
-      issuer: withAndWithoutSlash(issuer),
-      audience: withAndWithoutSlash(audience),
-      clockTolerance: clockToleranceSeconds,
-      clockTimestamp: Math.floor(now().getTime() / 1000),
-    }) as JwtPayload;
-  } catch (error) {
-    throw invalidToken(reasonOf(error as Error));
-  }
+/** Verifies that the token is an access token for this service with a valid signature, and reads its claims. */
+async function verifyToken(token: string, options: TokenVerification): Promise<VerifiedToken> {
+  const { scope, isDpop, challenge, invalidToken } = options;
+  const { claims, kid } = await verifySignature(token, options);
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');
   const jkt: unknown = claims.cnf?.jkt;
   if (claims.cnf !== undefined && typeof jkt !== 'string') throw invalidToken('The token is bound in an unknown way.');
@@ -132,12 +113,44 @@ async function verifyToken(
   };
 }
 
+/** Checks the header and the signature of the token, its issuer, its audience and its times. */
+async function verifySignature(
+  token: string,
+  { jwksCache, issuer, audience, now, invalidToken }: TokenVerification,
+): Promise<{ readonly claims: JwtPayload; readonly kid: string | undefined }> {
+  const header = headerOf(token);
+  if (!header) throw invalidToken('The token is not a signed JWT.');
+  const { alg, typ, crit } = header;
+  const kid = typeof header.kid === 'string' ? header.kid : undefined;
+  if (!tokenTypes.has(String(typ).toLowerCase())) throw invalidToken('The token is not an access token.');
+  if (crit !== undefined) throw invalidToken('The token needs an unknown extension.');
+  const key = await jwksCache.find(kid).catch((error: unknown) => {
+    throw error instanceof NoSigningKeysError ? unavailable(error, 2) : error;
+  });
+  if (!key) throw invalidToken('The token is signed with an unknown key.');
+  if (key.alg !== undefined && key.alg !== alg)
+    throw invalidToken('The token is signed with an algorithm that its key is not for.');
+  try {
+    const claims = jsonwebtoken.verify(token, key.key, {
+      algorithms: ['ES256', 'RS256'],
+      issuer: withAndWithoutSlash(issuer),
+      audience: withAndWithoutSlash(audience),
+      clockTolerance: clockToleranceSeconds,
+      clockTimestamp: Math.floor(now().getTime() / 1000),
+    }) as JwtPayload;
+    return { claims, kid };
+  } catch (error) {
+    throw invalidToken(reasonOf(error as Error));
+  }
+}
+
 /** Without a `reason`, the challenge has no `error` (RFC 6750 section 3.1). This is for requests without a token. */
 function unauthorized(challenge: string, reason = ''): ApiError {
   const error = reason && `, error="invalid_token", error_description="${reason}"`;
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge + error } });
 }
 
+/** Returns undefined if the token is not a JWT. */
 function headerOf(token: string): Record<string, unknown> | undefined {
   try {
     const decoded = jsonwebtoken.decode(token, { complete: true });
@@ -157,6 +170,7 @@ function facilitiesOf(claim: unknown): readonly string[] {
   return Array.isArray(claim) ? [...new Set(claim.filter((id) => typeof id === 'string'))] : [];
 }
 
+/** Describes an error of jsonwebtoken, for the challenge. */
 function reasonOf({ name, message }: Error): string {
   if (name === 'TokenExpiredError') return 'The token has expired.';
   if (name === 'NotBeforeError') return 'The token is not valid yet.';

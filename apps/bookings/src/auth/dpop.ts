@@ -18,9 +18,10 @@ export interface DpopOptions {
   readonly now: () => Date;
 }
 
-/** The largest allowed difference, in seconds, between the `iat` of a proof and our clock. */
+/** The maximum difference between the `iat` of a proof and our clock, in seconds. */
 const maxClockDifference = 60;
 
+/** The parameters of the challenge that tell clients which algorithms a proof can have. */
 export const dpopParameters = `algs="${dpopAlgorithms.join(' ')}"`;
 
 export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason: string): ApiError {
@@ -28,7 +29,10 @@ export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason:
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge } });
 }
 
-/** @throws {ApiError} 401 if the proof is not valid; 503 if the database is unavailable */
+/**
+ * Checks the proof of a request. `jkt` is the thumbprint of the key that the token is bound to.
+ * @throws {ApiError} 401 if the proof is not valid; 503 if the database is unavailable
+ */
 export async function checkProof(
   { method, url, headers }: AuthorizedRequest,
   { token, jkt }: { readonly token: string; readonly jkt: string },

@@ -9,7 +9,7 @@ const timeoutMilliseconds = 1_000;
 /** Never rejects: the flag is false if the database does not respond in time. */
 export type CachedFlag = () => Promise<boolean>;
 
-/** `sql` returns one row with a boolean column `flag`. */
+/** Creates the function that reads the flag. `sql` returns one row with a boolean column `flag`. */
 export function createCachedFlag(db: Queryable, sql: string): CachedFlag {
   let expiresAt = -Infinity;
   let flag: Promise<boolean> = Promise.resolve(false);

@@ -1,8 +1,8 @@
 // Limits how long a caller waits for a promise that cannot be cancelled.
 
 /**
- * Rejects with a `TimeoutError` after `milliseconds`. A value that arrives later is passed to `onLateValue`, which can
- * release it; a rejection that arrives later is ignored.
+ * Returns the value of the promise, or rejects with a `TimeoutError` after `milliseconds`. A value that arrives later is
+ * passed to `onLateValue`, which can release its resources. A rejection that arrives later is ignored.
  */
 export async function withTimeout<T>(
   milliseconds: number,
@@ -17,10 +17,10 @@ export async function withTimeout<T>(
       reject(Object.assign(new Error(`no response within ${milliseconds} ms`), { name: 'TimeoutError' }));
     }, milliseconds);
   });
-  promise.then(
-    (value) => isLate && onLateValue(value),
-    () => {},
-  );
+  const releaseLateValue = (value: T): void => {
+    if (isLate) onLateValue(value);
+  };
+  promise.then(releaseLateValue, () => {});
   try {
     return await Promise.race([promise, timeout]);
   } finally {

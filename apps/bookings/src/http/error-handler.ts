@@ -14,6 +14,7 @@ export function mountErrorHandler(app: Express): void {
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     const { logger, errorContext } = response.locals as RequestLocals & { errorContext?: Record<string, unknown> };
     const sent = apiErrorOf(error);
+    // The log entry and the metrics of the request contain these codes.
     response.locals.codes = sent.problems.map(({ code }) => code);
     if (sent.status >= 500) logger.error({ err: error }, sent.problems[0]?.code);
     sendError(response, sent, errorContext);

@@ -1,5 +1,8 @@
 // Reads the preferences of a client from the header Prefer (RFC 7240).
 
+/** Matches a value in quotes, or a value without quotes and spaces. */
+const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
+
 /**
  * Returns the value of a preference, or undefined if the header does not contain the preference. Malformed preferences
  * are ignored, as section 2 of the RFC says. If the header contains a preference twice, the first one counts.
@@ -9,9 +12,9 @@ export function findPreference(header: string | undefined, name: string): string
     // A single regular expression for a whole preference would take quadratic time, because of the optional spaces
     // between the name, the equals sign and the value.
     const [preference = ''] = part.split(';', 1);
-    const [key = '', ...rest] = preference.split('=');
-    const value = rest.join('=').trim();
-    if (key.trim().toLowerCase() === name && /^(?:"[^"]*"|[^\s"]*)$/.test(value)) return value.replace(/^"|"$/g, '');
+    const [key = '', ...valueParts] = preference.split('=');
+    const value = valueParts.join('=').trim();
+    if (key.trim().toLowerCase() === name && quotedOrPlain.test(value)) return value.replace(/^"|"$/g, '');
   }
   return undefined;
 }

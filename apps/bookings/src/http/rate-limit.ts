@@ -37,25 +37,14 @@ export function createRateLimit(
     });
   const bySubject = limiterOf('subject', requestsPerMinute);
   const byClient = limiterOf('client', requestsPerMinute * clientFactor);
-  const headersOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes) => {
-    const remaining = String(Math.max(0, remainingPoints));
-    const resetSeconds = String(Math.max(1, Math.ceil(msBeforeNext / 1000)));
-    return {
-      'RateLimit-Policy': `"client";q=${requestsPerMinute};w=${windowSeconds}`,
-      RateLimit: `"client";r=${remaining};t=${resetSeconds}`,
-      'RateLimit-Limit': String(requestsPerMinute),
-      'RateLimit-Remaining': remaining,
-      'RateLimit-Reset': resetSeconds,
-    };
-  };
   return async ({ clientId, subject }) => {
     try {
-      const headers = headersOf(await bySubject.consume(keyOf(clientId, subject)));
+      const headers = headersOf(requestsPerMinute, await bySubject.consume(keyOf(clientId, subject)));
       await byClient.consume(keyOf(clientId));
       return headers;
     } catch (error) {
       if (error instanceof RateLimiterRes) {
-        const headers = headersOf(error);
+        const headers = headersOf(requestsPerMinute, error);
         throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });
       }
       // The request could not be counted, and is served nevertheless. If it needs the database, its own query reports
@@ -63,6 +52,19 @@ export function createRateLimit(
       onError(error);
       return {};
     }
+  };
+}
+
+/** Returns the header fields of draft-ietf-httpapi-ratelimit-headers, and their older forms with one value each. */
+function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }: RateLimiterRes) {
+  const remaining = String(Math.max(0, remainingPoints));
+  const resetSeconds = String(Math.max(1, Math.ceil(msBeforeNext / 1000)));
+  return {
+    'RateLimit-Policy': `"client";q=${requestsPerMinute};w=${windowSeconds}`,
+    RateLimit: `"client";r=${remaining};t=${resetSeconds}`,
+    'RateLimit-Limit': String(requestsPerMinute),
+    'RateLimit-Remaining': remaining,
+    'RateLimit-Reset': resetSeconds,
   };
 }
 

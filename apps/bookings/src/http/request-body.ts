@@ -7,6 +7,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Matches application/json, text/json, and types that end with +json, such as application/hal+json. */
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+/** Finds the value of the parameter `charset` of a content type. */
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 /**
@@ -85,6 +86,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
+/** A body without the parameter `charset` counts as UTF-8. */
 function isUtf8(request: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }

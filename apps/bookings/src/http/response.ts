@@ -42,7 +42,7 @@ const noStore = { 'Cache-Control': 'no-store' } as const;
 /** The headers of every error response, except those that packages/service adds to all responses. */
 export const errorHeaders: Headers = { ...headersOfEveryResponse, ...strictPolicy, ...noStore, ...jsonType };
 
-// Header lists that many responses share are flattened at the start, not for each response.
+// Most responses share these headers, so they are converted once and not for each response.
 const flatHeadersOfEveryResponse = flatten(headersOfEveryResponse);
 const flatStrictPolicy = flatten(strictPolicy);
 const flatJsonType = flatten(jsonType);
@@ -126,6 +126,6 @@ function send(response: Response, status: number, headers: readonly string[], te
   }
   const bytes = Buffer.byteLength(text);
   allHeaders.push('Content-Length', String(bytes));
-  // Node writes latin1 faster than UTF-8, and the two are equal for ASCII text.
+  // Node writes latin1 faster than UTF-8. For ASCII text, whose characters have one byte each, both are equal.
   response.writeHead(status, allHeaders).end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -20,6 +20,14 @@ import type { RateLimit } from './rate-limit.ts';
 import { readJsonObject, readOptionalBody } from './request-body.ts';
 import { sendResponse, sendWithoutBody } from './response.ts';
 
+const strictHandling = 'handling=strict';
+/** Matches a range of the Accept header for JSON or for a type that ends with +json, such as application/hal+json. */
+const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+/** Matches a range with the weight `q=0`, which the client does not accept. */
+const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
+
+const noInput: Validated = { value: {}, validationErrors: [] };
+
 export interface RouterOptions {
   readonly authorize: Authorize;
   readonly rateLimit: RateLimit | undefined;
@@ -88,13 +96,8 @@ function createHandler(
     return readJsonObject(request, response);
   };
 
-  return async (request: Request, response: Response): Promise<void> => {
-    const caller = await authorize(request as AuthorizedRequest);
-    if (rateLimit) {
-      const headers = await rateLimit(caller);
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    }
-    if (!acceptsJson(request)) throw apiError('ERR00406');
+  /** Reads and validates the query and the body. With `strict`, unknown parameters and fields are errors. */
+  const readInput = async (request: Request, response: Response, strict: boolean) => {
     const queryString = queryStringOf(request.url);
     const queryInput = validateQuery ? readQueryString(queryString, queryProperties) : {};
     const query = validateQuery ? validateQuery(queryInput) : noInput;
@@ -102,20 +105,32 @@ function createHandler(
     const body = validateBody
       ? validateBody(endpoint.bodyUse === 'optional' ? withoutFieldsOfQuery(bodyInput, queryInput) : bodyInput)
       : noInput;
-    const validationErrors = [...query.validationErrors, ...body.validationErrors];
-    const strict = isStrict(request.get('prefer'));
-    if (strict) {
-      validationErrors.push(...unknownErrors(findUnknownParameters(queryString, queryProperties)));
-      validationErrors.push(...unknownErrors(Object.keys(bodyInput).filter((name) => !(name in bodyProperties))));
-      response.setHeader('Preference-Applied', strictHandling);
+    const unknownNames = strict
+      ? [
+          ...findUnknownParameters(queryString, queryProperties),
+          ...Object.keys(bodyInput).filter((name) => !(name in bodyProperties)),
+        ]
+      : [];
+    const validationErrors = [...query.validationErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
+    return { query: query.value, body: body.value, validationErrors };
+  };
+
+  return async (request: Request, response: Response): Promise<void> => {
+    const caller = await authorize(request as AuthorizedRequest);
+    if (rateLimit) {
+      const headers = await rateLimit(caller);
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     }
+    if (!acceptsJson(request)) throw apiError('ERR00406');
+    const strict = isStrict(request.get('prefer'));
+    const input = await readInput(request, response, strict);
+    if (strict) response.setHeader('Preference-Applied', strictHandling);
+    const { validationErrors } = input;
     if (validationErrors.length > 0 && !endpoint.reportsValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
       params: request.params as Record<string, string>,
-      query: query.value,
-      body: body.value,
-      validationErrors,
+      ...input,
       header: (name) => request.get(name),
       caller,
     };
@@ -124,21 +139,12 @@ function createHandler(
   };
 }
 
-const strictHandling = 'handling=strict';
-
 /** Adds `handling=strict` to the preferences that the endpoint itself has applied, such as `wait=25`. */
 function withStrictHandling(result: EndpointResponse): EndpointResponse {
   const applied = result.headers?.['Preference-Applied'];
   if (applied === undefined) return result;
   return { ...result, headers: { ...result.headers, 'Preference-Applied': `${strictHandling}, ${applied}` } };
 }
-
-/** Matches a range of the Accept header for JSON or for a type that ends with +json, such as application/hal+json. */
-const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
-/** Matches a range with the weight `q=0`, which the client does not accept. */
-const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
-
-const noInput: Validated = { value: {}, validationErrors: [] };
 
 /**
  * Removes the fields from the body that are also in the query, which takes precedence. For example, a search may have

@@ -63,7 +63,10 @@ function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, s
   return success.schema ? `const { data } = ${call};\nconsole.log(data);` : `${call};`;
 }
 
-/** Writes a value as TypeScript: with single quotes, without quotes around names, and with lists of ids in one line. */
+/**
+ * Writes a value as TypeScript. The replacements remove the quotes around the names of fields, turn double quotes into
+ * single quotes, and join lists of texts to one line.
+ */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .replace(/^(\s*)"(\w+)":/gm, '$1$2:')

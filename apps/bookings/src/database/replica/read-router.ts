@@ -55,6 +55,7 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
       let session: Session | undefined;
       try {
         const opening = store.open(position, performance.now() + wait);
+        // `open` ends at the deadline by itself, unless the replica does not respond.
         session = await withTimeout(wait + 5, opening, ({ close }) => close());
         const result = await read(session.db);
         circuitBreaker.succeed(attempt);
