@@ -63,7 +63,7 @@ export interface EndpointOptions {
   readonly now: () => Date;
   readonly stopping?: AbortSignal | undefined;
   readonly limits?: BookingLimits | undefined;
-  /** How many holds a client can have at the same time. 0 switches holds off. */
+  /** How many holds a client can have at the same time. If it is 0, the endpoints for holds do not exist. */
   readonly holdsPerClient?: number | undefined;
 }
 
@@ -108,7 +108,7 @@ export function createEndpoints({
 }
 
 /**
- * The stores that read lists through the read router. A single booking or location is read from the primary, because
+ * Creates the stores that read lists through the read router. A single booking or location is read from the primary, because
  * the client may change it next.
  */
 function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {

@@ -53,7 +53,8 @@ runService(async () => {
   const proofs = createProofStore(db);
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
-  const retention = config.changeRetentionDays * 86_400_000;
+  const day = 86_400_000;
+  const retention = config.changeRetentionDays * day;
   const { webhookKeys, webhookAllowNetworks: allowNetworks, webhookLeaseDays: leaseDays, baseUrl } = config;
   const webhooks =
     webhookKeys && createWebhooks({ db, baseUrl, keys: webhookKeys, allowNetworks, leaseDays, logger, metrics });

@@ -1,13 +1,13 @@
 // Tests booking ids: UUIDs of version 7 that end with the tag of their facility.
 import { expect, test } from '@jest/globals';
-import { createFacilityLookup, facilityTag, isBookingId, newBookingId } from './booking-id.ts';
+import { createFacilityLookup, facilityTag, isUuid, newTaggedId } from './booking-id.ts';
 
-test('newBookingId returns unique version 7 UUIDs with the time and the tag of the facility', () => {
+test('newTaggedId returns unique version 7 UUIDs with the time and the tag of the facility', () => {
   const now = new Date('2030-01-01T00:00:00.123Z');
-  const ids = Array.from({ length: 1000 }, () => newBookingId('fac-north', now));
+  const ids = Array.from({ length: 1000 }, () => newTaggedId('fac-north', now));
   expect(new Set(ids).size).toBe(1000);
   for (const id of ids) {
-    expect(isBookingId(id)).toBe(true);
+    expect(isUuid(id)).toBe(true);
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(now.getTime());
     expect(id.endsWith(facilityTag('fac-north'))).toBe(true);
@@ -18,7 +18,7 @@ test('the tag of an id finds its facility among those of a token', () => {
   const facilities = Array.from({ length: 100 }, (_, index) => `fac-${index}`);
   const findLikelyFacilities = createFacilityLookup();
   for (const facility of facilities) {
-    expect(findLikelyFacilities(facilities, newBookingId(facility, new Date()).toUpperCase())).toContain(facility);
+    expect(findLikelyFacilities(facilities, newTaggedId(facility, new Date()).toUpperCase())).toContain(facility);
   }
-  expect(findLikelyFacilities(facilities, newBookingId('elsewhere', new Date()))).toEqual([]);
+  expect(findLikelyFacilities(facilities, newTaggedId('elsewhere', new Date()))).toEqual([]);
 });

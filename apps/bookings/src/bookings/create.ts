@@ -1,25 +1,20 @@
 // Handles POST /api/bookings: validates the request and inserts the booking. If the database does not accept the
 // booking, the response reports the reasons.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { contains } from '../availability/interval.ts';
-import type { RulesStore } from '../availability/rules-store.ts';
 import { apiError, unavailable } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { FindHold } from '../holds/store.ts';
-import type { Catalogue } from '../places/catalogue.ts';
 import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
-import { newBookingId } from './booking-id.ts';
-import { parseDateTime } from './date-times.ts';
+import { newTaggedId } from './booking-id.ts';
+import { parseDates } from './date-times.ts';
 import { findKeyErrors, findStoredResponse, keyedRequest, newResponse, readWithAccess } from './idempotency.ts';
-import type { BookingLimits } from './limits.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
 import type { IdempotencyStore } from './storage/idempotency-store.ts';
-import type { BookingStore } from './storage/store.ts';
 import {
   bookingError,
   type Conflict,
@@ -29,17 +24,12 @@ import {
   type RequestBody,
   type RequestedBooking,
   validateBooking,
+  type WriteServices,
 } from './validation.ts';
 
-export interface CreateServices {
-  readonly store: BookingStore;
+export interface CreateServices extends WriteServices {
   readonly idempotency: IdempotencyStore;
-  readonly catalogue: Catalogue;
-  readonly rules: RulesStore;
   readonly findHold: FindHold;
-  readonly limits: BookingLimits;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export interface CreateRequest {
@@ -92,7 +82,7 @@ export function createBookingCreator({
 
     const booking: Booking = {
       ...fields,
-      id: newBookingId(bay.facilityId, now),
+      id: newTaggedId(bay.facilityId, now),
       facilityId: bay.facilityId,
       createdAt: now.toISOString(),
       lastUpdatedAt: now.toISOString(),
@@ -150,8 +140,10 @@ export function createBookingCreator({
 function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<CreateField>): ValidationError[] {
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
-  const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text)?.getTime() : undefined));
-  if (start === undefined || end === undefined || end < start) return [];
+  const { start, end } = parseDates({ startDate, endDate });
+  if (!start || !end || end < start) return [];
   const held = { start: Date.parse(hold.startDate), end: Date.parse(hold.endDate) };
-  return contains(held, { start, end }) ? [] : invalid('the hold does not contain the interval of the booking');
+  return contains(held, { start: start.getTime(), end: end.getTime() })
+    ? []
+    : invalid('the hold does not contain the interval of the booking');
 }

@@ -11,6 +11,7 @@ const dateTimePattern =
 
 export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in an address, + is written %2B)';
 
+/** A text with more characters is rejected before the regular expression reads it. */
 const maxLength = 256;
 
 /** Returns undefined if the text is not a date-time, if the day does not exist, or outside the years 1 to 9999. */

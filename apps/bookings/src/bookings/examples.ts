@@ -1,5 +1,4 @@
 // Creates the examples of bookings for the OpenAPI document. They use the locations and bays of the demo.
-
 import { defaultPageSizes } from '../http/pagination.ts';
 
 export const createExample = {
@@ -18,12 +17,12 @@ export const updateExample = {
   endDate: '2030-05-01T11:00:00.000Z',
 };
 
-const id = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d';
+export const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d';
 
 export function bookingExample(baseUrl: string) {
-  const href = `${baseUrl}/api/bookings/${id}`;
+  const href = `${baseUrl}/api/bookings/${exampleId}`;
   return {
-    id,
+    id: exampleId,
     ...createExample,
     createdAt: '2026-04-30T18:21:07.123Z',
     lastUpdatedAt: '2026-04-30T18:21:07.123Z',
@@ -50,5 +49,3 @@ function listExample(baseUrl: string, path: string, pageSize: number) {
     total: 1,
   };
 }
-
-export const exampleId = id;

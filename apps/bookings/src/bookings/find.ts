@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import type { Booking } from './booking.ts';
-import { type FindLikelyFacilities, isBookingId } from './booking-id.ts';
+import { type FindLikelyFacilities, isUuid } from './booking-id.ts';
 import type { BookingStore } from './storage/store.ts';
 
 export interface FinderServices {
@@ -15,7 +15,7 @@ export type FindBooking = (id: string, caller: Caller) => Promise<Booking>;
 /** @throws {ApiError} 404 if no facility that the token names has this booking */
 export function createBookingFinder({ store, findLikelyFacilities }: FinderServices): FindBooking {
   return async (id, { facilities }) => {
-    if (isBookingId(id)) {
+    if (isUuid(id)) {
       const likely = findLikelyFacilities(facilities, id);
       const found = likely.length > 0 ? await store.find(likely, id) : undefined;
       if (found) return found;

@@ -50,7 +50,7 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
   };
 
-  /** Limits the search to the facilities that can have matching bookings. Undefined if no facility can. */
+  /** Limits the search to the facilities that can have matching bookings. Undefined if no facility can have one. */
   async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;

@@ -4,21 +4,16 @@
 // The statement that locks the booking also checks If-Match. If several concurrent updates have the same ETag, exactly
 // one succeeds, and the others get 412.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import type { RulesStore } from '../availability/rules-store.ts';
 import { tagsToMatch } from '../http/etag.ts';
-import type { Catalogue } from '../places/catalogue.ts';
 import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
-import { isBookingId } from './booking-id.ts';
+import { isUuid } from './booking-id.ts';
 import { createBookingFinder, type FinderServices } from './find.ts';
 import { checkIfMatch } from './if-match.ts';
-import type { BookingLimits } from './limits.ts';
 import { bookingResponse } from './resource.ts';
 import { type UpdateField, updateFields } from './storage/columns.ts';
-import type { BookingStore } from './storage/store.ts';
 import {
   bookingError,
   type Conflict,
@@ -27,16 +22,10 @@ import {
   type RequestBody,
   type RequestedBooking,
   validateBooking,
+  type WriteServices,
 } from './validation.ts';
 
-export interface UpdateServices extends FinderServices {
-  readonly store: BookingStore;
-  readonly catalogue: Catalogue;
-  readonly rules: RulesStore;
-  readonly limits: BookingLimits;
-  readonly link: MakeLink;
-  readonly now: () => Date;
-}
+export type UpdateServices = FinderServices & WriteServices;
 
 export interface UpdateRequest {
   readonly id: string;
@@ -59,8 +48,8 @@ export function createBookingUpdater(services: UpdateServices) {
     const { bay, fields } = requested;
 
     // In the common case, the new bay belongs to the facility that the tag of the booking id shows. One statement is
-    // then enough.
-    if (bay && fields && isBookingId(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
+    // then enough. If the statement updates nothing, the steps below repeat the update or find the reason.
+    if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
       const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion });
@@ -86,8 +75,9 @@ export function createBookingUpdater(services: UpdateServices) {
           : await store.move(booking, { ...update, facilityId: bay.facilityId });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
       const conflicts = await findAllConflicts();
-      const isReported = conflicts.some(({ code }) => code === 'BOOK00002');
-      const overlap: Conflict[] = outcome === 'overlap' && !isReported ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
+      // The response reports the overlap even if the other booking has been deleted in the meantime.
+      const isMissing = outcome === 'overlap' && !conflicts.some(({ code }) => code === 'BOOK00002');
+      const overlap: Conflict[] = isMissing ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
       if (overlap.length + conflicts.length > 0) throw bookingError(requested, context, [...overlap, ...conflicts]);
       return undefined;
     });

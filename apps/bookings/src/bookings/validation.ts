@@ -4,17 +4,28 @@
 // The statement that writes the booking checks other bookings and the state of the bay. If this statement writes
 // nothing, a query finds the reasons.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { findRuleViolation } from '../availability/rule.ts';
-import type { RulesStore, VersionedRules } from '../availability/rules-store.ts';
+import type { RulesStore } from '../availability/rules-store.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
-import { findDateErrors, parseDateTime } from './date-times.ts';
+import { findDateErrors, parseDates } from './date-times.ts';
 import { type BookingLimits, findLimitErrors } from './limits.ts';
 import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore, ExceptedIds } from './storage/store.ts';
+
+/** What the handlers need that create and update bookings. */
+export interface WriteServices {
+  readonly store: BookingStore;
+  readonly catalogue: Catalogue;
+  readonly rules: RulesStore;
+  readonly limits: BookingLimits;
+  readonly link: MakeLink;
+  readonly now: () => Date;
+}
 
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
@@ -25,9 +36,11 @@ type ContextData = Readonly<Record<string, unknown>>;
 export type ErrorContext = { readonly externalBookingId: string };
 
 export interface RequestedBooking<F extends CreateField> {
+  /** Undefined if the token's facilities do not have the bay. */
   readonly bay: { readonly facilityId: string; readonly bayId: string } | undefined;
+  /** Undefined if a date is missing or invalid, or if the end is before the start. */
   readonly interval: { readonly start: Date; readonly end: Date } | undefined;
-  /** The fields as they are stored; undefined if there is a problem. */
+  /** The fields as they are stored. Undefined if the request has a problem. */
   readonly fields: Pick<Booking, F> | undefined;
   /** Returns the problems of the request that were found without looking at other bookings. */
   readonly problems: (context: ContextData) => readonly Problem[];
@@ -40,7 +53,10 @@ export interface ValidationOptions {
   readonly now: Date;
 }
 
-/** `requestErrors` are the validation errors that were found before. `fields` are the fields that the request sets. */
+/**
+ * Validates the fields of a request, and finds the facility of the bay. `fields` are the fields that the request sets.
+ * `requestErrors` are the validation errors that were found before.
+ */
 export async function validateBooking<F extends CreateField>(
   fields: readonly F[],
   body: RequestBody<F>,
@@ -48,8 +64,7 @@ export async function validateBooking<F extends CreateField>(
   { catalogue, facilities, limits, now }: ValidationOptions,
 ): Promise<RequestedBooking<F>> {
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
-  const start = startDate === undefined ? undefined : parseDateTime(startDate);
-  const end = endDate === undefined ? undefined : parseDateTime(endDate);
+  const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, limits, now)];
   const facilityId =
     bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
@@ -104,7 +119,7 @@ export interface ConflictOptions extends ExceptedIds {
   readonly ignoresHoursAndClosures?: boolean;
 }
 
-/** Finds out in the database why the bay cannot be booked. */
+/** Reads from the database why the bay cannot be booked. */
 export async function findConflicts(
   { bay, interval }: BayAndInterval,
   { store, rules }: ConflictSources,
@@ -124,7 +139,7 @@ export async function findConflicts(
     if (!found?.bookable) return '';
     if (!bay || !interval || ignoresHoursAndClosures) return undefined;
     const times = { start: interval.start.getTime(), end: interval.end.getTime() };
-    const present: VersionedRules | undefined = await rules.read(bay, times.start);
-    return present && findRuleViolation(present, times);
+    const currentRules = await rules.read(bay, times.start);
+    return currentRules && findRuleViolation(currentRules, times);
   }
 }

@@ -3,7 +3,7 @@ import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endp
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
-import { isBookingId, newBookingId } from '../bookings/booking-id.ts';
+import { isUuid, newTaggedId } from '../bookings/booking-id.ts';
 import { findReversedInterval, parseDates } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
@@ -44,7 +44,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
   const success = { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader };
 
   async function find(id: string, { facilities }: Caller): Promise<ClosureRow> {
-    const closure = isBookingId(id) ? await store.find(facilities, id) : undefined;
+    const closure = isUuid(id) ? await store.find(facilities, id) : undefined;
     if (!closure) throw apiError('ERR00404');
     return closure;
   }
@@ -52,7 +52,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
   async function create(requested: RequestedClosure, now: Date, keyed: KeyedRequest | undefined) {
     const { facilityId, bayIds, locationId } = requested;
     const at = now.toISOString();
-    const closure: Closure = { id: newBookingId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
+    const closure: Closure = { id: newTaggedId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
     const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId ?? ''));
     const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
     const outcome = await store.create(closure, keyed && newResponse(keyed, response));

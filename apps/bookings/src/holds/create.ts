@@ -7,7 +7,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import type { RulesStore } from '../availability/rules-store.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
-import { newBookingId } from '../bookings/booking-id.ts';
+import { newTaggedId } from '../bookings/booking-id.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { BookingLimits } from '../bookings/limits.ts';
 import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
@@ -69,7 +69,7 @@ export function createHoldCreator(services: CreateHoldServices) {
         const seconds = body.holdSeconds ?? holdSeconds.default;
         const hold: Hold = {
           ...valid,
-          id: newBookingId(bay.facilityId, now),
+          id: newTaggedId(bay.facilityId, now),
           facilityId: bay.facilityId,
           correlationId: body.correlationId ?? null,
           createdAt,

@@ -7,14 +7,16 @@ import { createHash } from 'node:crypto';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { Caller } from '../auth/caller.ts';
-import { createFacilityLookup, isBookingId } from '../bookings/booking-id.ts';
+import { createFacilityLookup, isUuid } from '../bookings/booking-id.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { bayStatements, bookingReads } from '../bookings/storage/statements.ts';
 import type { BayConflicts } from '../bookings/storage/store.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import { outcomeOf, Rollback } from '../database/rollback.ts';
 import type { FoundHold, Hold } from './hold.ts';
 
 export const holdReads = {
+  /** Reads the time of the database, with milliseconds. */
   clock: 'select clock_timestamp()::timestamptz(3) as now',
 
   /** With `any($1)` instead of `= $1`, PostgreSQL plans the statement again each time: 250 instead of 60 µs. */
@@ -67,14 +69,6 @@ export type HoldStore = ReturnType<typeof createHoldStore>;
 
 const deleteBatch = 1_000;
 
-class Rollback extends Error {
-  readonly outcome: CreateHoldOutcome;
-  constructor(outcome: CreateHoldOutcome) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
-}
-
 interface Count {
   readonly holds: number;
 }
@@ -96,7 +90,7 @@ export interface HoldCreation {
 export function createHoldStore(db: Database) {
   const findLikelyFacilities = createFacilityLookup();
   const find: FindHold = async (id, { facilities, clientId, subject }) => {
-    if (!isBookingId(id)) return undefined;
+    if (!isUuid(id)) return undefined;
     // The tag in the id of a hold is always correct, because a hold never moves to another facility. Usually one
     // facility has this tag.
     for (const facilityId of findLikelyFacilities(facilities, id)) {
@@ -126,31 +120,30 @@ export function createHoldStore(db: Database) {
      * client.
      */
     create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
-      retryOnce(db, () =>
-        inTransaction(db, async (run) => {
-          const { facilityId, bayId, startDate, endDate } = hold;
-          const { clientId, subject } = caller;
-          const stored = response ? await storeResponse(run, response, hold) : 'stored';
-          if (stored !== 'stored') throw new Rollback(stored);
-          const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(
-            [lockClient, [clientKey(caller)]],
-            [holdReads.count, [clientId, subject]],
-            [bayStatements.lock, [facilityId, [bayId]]],
-            [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, null, null]],
-          );
-          if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
-          if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
-          if (!conflicts || conflicts.isOverlapping || conflicts.heldUntil !== null) throw new Rollback('conflict');
-          await run(
-            [holdWrites.insert, [...valuesOf(hold), clientId, subject]],
-            [holdWrites.markBay, [facilityId, bayId, hold.expiresAt]],
-          );
-          return 'created' as const;
-        }),
-      ).catch((error: unknown) => {
-        if (error instanceof Rollback) return error.outcome;
-        throw error;
-      }),
+      outcomeOf(
+        retryOnce(db, () =>
+          inTransaction<CreateHoldOutcome>(db, async (run) => {
+            const { facilityId, bayId, startDate, endDate } = hold;
+            const { clientId, subject } = caller;
+            const stored = await storeResponse(run, response, hold);
+            if (stored !== 'stored') throw new Rollback(stored);
+            const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(
+              [lockClient, [clientKey(caller)]],
+              [holdReads.count, [clientId, subject]],
+              [bayStatements.lock, [facilityId, [bayId]]],
+              [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, null, null]],
+            );
+            if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
+            if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
+            if (!conflicts || conflicts.isOverlapping || conflicts.heldUntil !== null) throw new Rollback('conflict');
+            await run(
+              [holdWrites.insert, [...valuesOf(hold), clientId, subject]],
+              [holdWrites.markBay, [facilityId, bayId, hold.expiresAt]],
+            );
+            return 'created';
+          }),
+        ),
+      ),
 
     /**
      * Sets the expiry of a hold to `seconds` from now. The outcome is 'too long' if this is more than `maxSeconds`

@@ -6,7 +6,7 @@ import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
-import { isBookingId as isUuid } from '../bookings/booking-id.ts';
+import { isUuid } from '../bookings/booking-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';

@@ -23,9 +23,9 @@
 // instant is the sum of
 //
 // 1. the longest bins that end before the instant,
-// 2. the shorter bins from there to the beginning of its hour (of its day for locations),
-// 3. the log up to the same hour,
-// 4. the bookings in the rest of that hour, which an index counts.
+// 2. the shorter bins from there to the beginning of the hour of the instant (for locations: of its day),
+// 3. the rows of the log up to the beginning of this hour,
+// 4. the bookings between the beginning of this hour and the instant, which an index counts.
 //
 // The number of bookings that start after an instant is calculated the same way. Bookings in progress are counted
 // directly, because each bay has at most one. The number of active bookings is the number that start after now plus the
@@ -64,10 +64,11 @@ interface Bin {
   readonly n: number;
 }
 
-/** A range of bins. `before` is the number of bookings that start before the range. */
+/** A range of bins. Undefined `to`: the range has no end. */
 interface BinRange {
   readonly from: Date;
   readonly to: Date | undefined;
+  /** The number of bookings that start before the range. */
   readonly before: number;
 }
 
@@ -112,6 +113,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     const inProgress = await sum(inProgressStatement(criteria, instant, undefined));
     if (offset < inProgress) return undefined;
     const started = await sum(startedStatement(criteria, instant));
+    // The page begins with the booking that has this number among all bookings, in the order of their start.
     const rank = started + offset - inProgress;
     const range = await findBins(criteria, rank, pageSize);
     if (!range) return emptySegment;
@@ -145,8 +147,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       // have fewer bookings in total.
       if (!first) return from === minDate ? undefined : { from, to: end, before };
       before += position.before;
-      const rest = bins.slice(position.index);
-      const last = rest[positionOf(rest, rank - before + size - 1).index];
+      const laterBins = bins.slice(position.index);
+      const last = laterBins[positionOf(laterBins, rank - before + size - 1).index];
       if (last) end = endOf(last);
       [from, to] = [first.begins, endOf(first)];
     }

@@ -14,6 +14,7 @@ export const spanLength = (span: number): number => span * hour;
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 
+/** Reads whether every booking has been counted. */
 export const isCountComplete = 'select complete as flag from booking_count_state where id = 1';
 
 /**
@@ -29,7 +30,8 @@ export type ListKind = 'all' | 'until' | 'from' | 'ended';
 export function kindOf(criteria: Criteria): ListKind | undefined {
   const { isActive, time, upcoming } = criteria;
   if (isSelective(criteria) || upcoming) return undefined;
-  if (!time) return isActive === undefined ? 'all' : isActive ? 'from' : 'ended';
+  if (!time && isActive === undefined) return 'all';
+  if (!time) return isActive ? 'from' : 'ended';
   if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
   return time.start ? 'from' : 'until';
 }

@@ -7,7 +7,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
-import { isBookingId } from '../booking-id.ts';
+import { isUuid } from '../booking-id.ts';
 import { findReversedInterval, parseDates } from '../date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
@@ -62,7 +62,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   return {
     filter: {
       // An id that is not a UUID belongs to no booking, and PostgreSQL would reject the query.
-      ids: ids?.filter(isBookingId),
+      ids: ids?.filter(isUuid),
       externalBookingIds,
       correlationIds,
       bayIds,

@@ -6,6 +6,7 @@ import type { Booking } from '../booking.ts';
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetime = 24 * 3_600_000;
 const deleteBatch = 1_000;
+/** The SQLSTATE of a statement that has waited too long for a lock. */
 const lockTimeout = '55P03';
 
 /** Identifies a request. `id` is a hash of the client and its key, and `requestHash` is a hash of the body. */

@@ -6,6 +6,7 @@
 // distributed table.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
+import { outcomeOf, Rollback } from '../../database/rollback.ts';
 import type { FoundHold } from '../../holds/hold.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
@@ -61,29 +62,16 @@ export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVer
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
+/** The SQLSTATE of a booking that overlaps another one. */
 const exclusionViolation = '23P01';
-
-/** Thrown inside a transaction to roll it back. `outcome` becomes the result of the write. */
-class Rollback<Outcome> extends Error {
-  readonly outcome: Outcome;
-  constructor(outcome: Outcome) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
-}
 
 export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
   /** Runs `work` atomically. A single statement is atomic without a transaction. */
-  async function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
+  function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
-    try {
-      return await retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement)));
-    } catch (error) {
-      if (error instanceof Rollback) return error.outcome;
-      throw error;
-    }
+    return outcomeOf(retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement))));
   }
 
   return {
@@ -103,7 +91,7 @@ export function createBookingStore(db: Database) {
       const needsTransaction =
         writer.needsTransaction || reference.length > 0 || response !== undefined || looksUpHolds;
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
-        const stored = response ? await storeResponse(run, response, booking) : 'stored';
+        const stored = await storeResponse(run, response, booking);
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
         const lockOrInsert = looksUpHolds ? lockBaysAndReadHolds([booking.bayId], booking) : insertion;
         const rows = await run(...reference, ...lockOrInsert);
