@@ -19,6 +19,7 @@ const day = 'startDate=2040-05-01T00:00:00Z&endDate=2040-05-02T00:00:00Z';
 const at = (time: string) => `2040-05-01T${time}:00.000Z`;
 const post = (path: string, bayId: string, from: string, to: string) =>
   system.call('POST', path, { body: bookingBody({ bayId, startDate: at(from), endDate: at(to) }) });
+/** Returns the gaps of a bay on this day, such as `08:00 10:30`. Times on the next day contain the date. */
 const freeOf = async (bayId: string, query = '') =>
   (await find(`bayIds=${bayId}&${day}${query}`)).body.items[0].free.map(({ startDate, endDate }: Gap) =>
     [startDate, endDate].map((date) => date.replace('2040-05-01T', '').replace(':00.000Z', '')).join(' '),
@@ -112,6 +113,7 @@ test('gaps never begin before asOf, and equal dates return no gaps', async () =>
 
 describe('the gaps of availability agree with what can be booked', () => {
   const start = Date.UTC(2041, 2, 28);
+  /** Five days in slots of ten minutes. */
   const slots = 5 * 24 * 6;
   const iso = (slot: number) => new Date(start + slot * 600_000).toISOString();
   const random = (below: number) => Math.floor(Math.random() * below);
@@ -152,6 +154,7 @@ describe('the gaps of availability agree with what can be booked', () => {
       for (let count = 0; count < 10_000 / bays.length; count += 1) {
         const interval = range(30);
         const { startDate, endDate } = interval;
+        // A gap does not include its end, so an interval of length 0 cannot be booked there.
         const isInside = free.some(
           (gap) =>
             gap.startDate <= startDate &&

@@ -16,6 +16,7 @@ const book = (bayId: string, startDate: string, endDate: string) =>
   system.call('POST', '/api/bookings', { body: bookingBody({ bayId, startDate, endDate }) });
 const close = (body: object, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/booking-closures', { body, headers });
+/** Returns `booked`, or the code and `moreInfo` of each error. */
 const outcome = ({ status, body }: Awaited<ReturnType<typeof book>>) =>
   status === 201 ? 'booked' : body.errors.map((error: Record<string, string>) => `${error.code} ${error.moreInfo}`);
 

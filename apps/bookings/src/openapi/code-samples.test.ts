@@ -19,7 +19,7 @@ const sampleOf = (details: Partial<Parameters<typeof codeSamples>[0]>) =>
     ?.source.split('\n\n')
     .at(-1);
 
-test('calls client.request with the path, query and body of the example', () => {
+test('the example calls client.request with the path, query and body of the example', () => {
   const params = { id: { description: '', schema: {}, example: 'bay-1' } };
   const bodyExample = { name: 'Bay 1' };
   expect(sampleOf({ params, queryExamples: { notify: true }, bodyExample })).toBe(
@@ -37,7 +37,7 @@ test('calls client.request with the path, query and body of the example', () => 
   );
 });
 
-test('prints the data of the response, if there is any', () => {
+test('the example prints the data of the response, if there is any', () => {
   expect(sampleOf({ success: { status: 200, description: '', schema: {} } })).toBe(
     "const { data } = await client.request('renameBay', {});\nconsole.log(data);",
   );

@@ -16,6 +16,7 @@ import { importTestPlaces } from './places.ts';
 
 export const baseUrl = 'https://bookings.example';
 
+/** The key that encrypts the signing secrets, unless the test gives others. */
 const webhookKey = Buffer.alloc(32, 7);
 
 interface CallOptions {
@@ -55,6 +56,7 @@ export interface TestSystemOptions {
     readonly timeout?: number;
     readonly refreshInterval?: number;
     readonly unknownKidInterval?: number;
+    /** How long the issuer delays its responses after `fail('slow')`. */
     readonly slowMilliseconds?: number;
   };
   /** By default, events are not delivered, and webhooks can only have public addresses. */
@@ -146,6 +148,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       if (token !== null) request.set('Authorization', `Bearer ${token}`);
       for (const [name, value] of Object.entries(headers)) request.set(name, value);
       if (body !== undefined) {
+        // A text or bytes are sent unchanged. supertest would otherwise encode them as JSON.
         if (typeof body === 'string' || Buffer.isBuffer(body)) {
           request.set('Content-Type', headers['Content-Type'] ?? 'application/json').serialize((raw) => raw as string);
           request.send(body as string);
