@@ -39,8 +39,8 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
     options: { readonly asOf: string; readonly exceptHoldId: string | undefined },
   ): Promise<ReadonlyMap<string, TakenTimes>> {
     const byFacility = [...Map.groupBy(bays, ({ facilityId }) => facilityId)];
-    const entries = byFacility.map(async ([facilityId, group]): Promise<[string, TakenTimes]> => {
-      const bayIds = group.map(({ id }) => id);
+    const entries = byFacility.map(async ([facilityId, baysOfFacility]): Promise<[string, TakenTimes]> => {
+      const bayIds = baysOfFacility.map(({ id }) => id);
       return [facilityId, await store.findTaken(facilityId, bayIds, interval, options)];
     });
     return new Map(await Promise.all(entries));
@@ -81,11 +81,12 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         const page = pageRequest(query, defaultPageSizes.availability);
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
         const { rows, asOf, total } = await store.findBays(caller.facilities, query, page);
+        // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
         const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
-        const taken =
-          interval.start < interval.end ? await findTaken(rows, interval, { asOf, exceptHoldId: hold?.id }) : undefined;
+        const canHaveGaps = interval.start < interval.end;
+        const taken = await findTaken(canHaveGaps ? rows : [], interval, { asOf, exceptHoldId: hold?.id });
         const items = rows.map((bay) => {
-          const takenInFacility = taken?.get(bay.facilityId);
+          const takenInFacility = taken.get(bay.facilityId);
           return bayAvailability(bay, takenInFacility ? gapsOf(bay, takenInFacility, interval) : [], query.minMinutes);
         });
         return availabilityResponse({ items, asOf, total }, { query, page }, link);
@@ -94,7 +95,10 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
   ];
 }
 
-/** @throws {ApiError} 400 with every problem of the request */
+/**
+ * Reads the interval of a request, whose length is limited.
+ * @throws {ApiError} 400 with every problem of the request
+ */
 function readInterval(query: AvailabilityQuery, routerErrors: readonly ValidationError[]): Interval {
   const errors = [...routerErrors];
   const isPlaceReported = routerErrors.some(({ field }) => field === 'locationIds' || field === 'bayIds');

@@ -11,6 +11,7 @@ export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonl
   ];
 }
 
+/** Writes the request as a command. Single quotes in the body are escaped for the shell. */
 function curlSample({ method, path, params, queryExamples, headers, bodyExample }: Endpoint<never>, baseUrl: string) {
   const url = `${baseUrl}${fillIn(path, params)}${writeQueryString(queryExamples ?? {})}`;
   const examples = Object.entries(headers ?? {}).filter(([, { example }]) => example !== undefined);
