@@ -52,7 +52,7 @@ export interface Cursor {
 }
 
 /** A move of the cursor from one change number to another. */
-export interface Step {
+export interface CursorMove {
   readonly from: number;
   readonly to: number;
   /** Whether the move changes `replayNumber` instead of `number`. */
@@ -72,7 +72,7 @@ export function createCursorStore(db: Database) {
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
     advance: (
       { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
-      { from, to, isReplay }: Step,
+      { from, to, isReplay }: CursorMove,
       deliveries: readonly NewDelivery[],
       now: Date,
     ): Promise<boolean> =>

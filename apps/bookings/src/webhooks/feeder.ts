@@ -1,5 +1,6 @@
-// Creates deliveries for the changes in the change feed. For every webhook and facility, the feeder reads the changes
-// after the cursor, adds a delivery for each change, and moves the cursor.
+// Creates deliveries for the changes in the change feed. A cursor is the position of a webhook in the feed of a
+// facility. For every cursor, the feeder reads the changes after this position, adds a delivery for each change, and
+// moves the cursor.
 //
 // Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor and add the
 // deliveries.
@@ -9,7 +10,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Change, FeedStore } from '../bookings/feed/store.ts';
 import { bookingItem } from '../bookings/resource.ts';
 import { withJitter } from '../jitter.ts';
-import type { Cursor, CursorStore, Step } from './cursor-store.ts';
+import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
 import type { BookingEvent } from './webhook.ts';
 
@@ -31,7 +32,7 @@ export interface FeederOptions {
   readonly now: () => Date;
 }
 
-/** Returns a function that stops the feeder and resolves when its last step has ended. */
+/** Returns a function that stops the feeder and resolves when its last transaction has ended. */
 export function startFeeder(options: FeederOptions): () => Promise<void> {
   const { logger } = options;
   let isStopped = false;
@@ -39,7 +40,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 
   async function loop(): Promise<void> {
     while (!isStopped) {
-      const hasMore = await feedAll(options).catch((err: unknown) => {
+      const hasMore = await processCursors(options).catch((err: unknown) => {
         logger.warn({ err }, 'changes not passed to webhooks');
         return false;
       });
@@ -63,7 +64,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 }
 
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
-async function feedAll(options: FeederOptions): Promise<boolean> {
+async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed, leaseDays, now } = options;
   const active = await cursors.findActive(new Date(now().getTime() - leaseDays * day));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
@@ -74,9 +75,10 @@ async function feedAll(options: FeederOptions): Promise<boolean> {
     const head = hasUnnumberedChanges ? (await feed.number(facilityId)).changeNumber : changeNumber;
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
-      if (cursor.number < head && (await step(cursor, await readPage(cursor.number), options))) hasMore = true;
+      if (cursor.number < head && (await addNewChanges(cursor, await readPage(cursor.number), options))) hasMore = true;
       const { replayNumber } = cursor;
-      if (replayNumber !== null && (await stepReplay(cursor, await readPage(replayNumber), options))) hasMore = true;
+      if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))
+        hasMore = true;
     }
   }
   return hasMore;
@@ -96,19 +98,23 @@ function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: str
 }
 
 /** Adds deliveries for a page of new changes. Returns whether there are more changes. */
-async function step(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
+async function addNewChanges(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
   const last = changes.at(-1);
   if (!last) return false;
   const typeOf = ({ booking, firstNumber }: Change): BookingEvent => {
     if (!booking) return 'booking.deleted';
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
-  const range = { from: cursor.number, to: last.number, isReplay: false };
-  return (await advance(cursor, range, changes, typeOf, options)) && changes.length === pageSize;
+  const move = { from: cursor.number, to: last.number, isReplay: false };
+  return (await addDeliveries(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
 }
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
-async function stepReplay(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
+async function addReplayedChanges(
+  cursor: Cursor,
+  changes: readonly Change[],
+  options: FeederOptions,
+): Promise<boolean> {
   const from = cursor.replayNumber ?? 0;
   const until = cursor.replayUntil ?? 0;
   const selected = changes.filter(({ number }) => number <= until);
@@ -116,13 +122,13 @@ async function stepReplay(cursor: Cursor, changes: readonly Change[], options: F
   const isLastPage = changes.length < pageSize || selected.length < changes.length;
   const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
   const typeOf = ({ booking }: Change): BookingEvent => (booking ? 'booking.updated' : 'booking.deleted');
-  return (await advance(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
+  return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
 /** Adds deliveries for `changes`, and moves the cursor. Returns false if the cursor could not be moved. */
-async function advance(
+async function addDeliveries(
   cursor: Cursor,
-  step: Step,
+  move: CursorMove,
   changes: readonly Change[],
   typeOf: (change: Change) => BookingEvent,
   { cursors, wakeWorker, link, now }: FeederOptions,
@@ -140,7 +146,7 @@ async function advance(
     const data = { facilityId, modified, booking: bookingItem(booking, link) };
     return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
   });
-  const isAdvanced = await cursors.advance(cursor, step, deliveries, at);
+  const isAdvanced = await cursors.advance(cursor, move, deliveries, at);
   if (isAdvanced && deliveries.length > 0) wakeWorker();
   return isAdvanced;
 }

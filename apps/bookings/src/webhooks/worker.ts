@@ -1,4 +1,5 @@
-// Delivers events: claims due deliveries, sends them, and records the results. Every instance has one worker.
+// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results. Every instance has one
+// worker.
 //
 // One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
 // webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
@@ -77,6 +78,7 @@ export function startWorker(options: WorkerOptions) {
       });
   }
 
+  /** Ends after `isStopped` was set, when the results of all finished attempts are recorded. */
   async function loop(): Promise<void> {
     while (!isStopped || finished.length > 0) {
       await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
