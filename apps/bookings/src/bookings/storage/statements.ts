@@ -54,9 +54,10 @@ export interface BayCheck {
    */
   readonly rulesVersion: number;
   /**
-   * The value of `bay.held_until` when the request found that no hold prevents the booking. A new hold increases this
-   * value. 'infinity': the transaction has locked the bay, so there are no new holds. Null: the request has not looked
-   * up any holds, so every live hold of the bay prevents the booking.
+   * Shows which holds the request has looked up. Every new hold increases `bay.held_until`.
+   * - a timestamp: the value of `bay.held_until` when the request found that no hold prevents the booking
+   * - 'infinity': the transaction has locked the bay, so no hold was added after the look-up
+   * - null: the request has looked up no holds, so every live hold of the bay prevents the booking
    */
   readonly checkedHeldUntil: string | null;
 }
@@ -100,6 +101,7 @@ export interface BookingUpdate {
   readonly key: BookingKey;
   readonly change: BookingChange;
   readonly etags: AllowedEtags;
+  /** The time of the request, which becomes `lastUpdatedAt`. */
   readonly at: Date;
   readonly check: BayCheck;
 }

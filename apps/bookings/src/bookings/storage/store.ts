@@ -52,11 +52,15 @@ export interface Creation {
 }
 
 export interface Update extends Omit<BookingUpdate, 'check'>, Pick<Creation, 'rulesVersion'> {
-  /** If given, the holds of the new bay are looked up, see `Creation.looksUpHolds`. */
+  /**
+   * The bay of the booking when it was read. If given, the transaction locks the old and the new bay and looks up the
+   * holds of the new bay, like `Creation.looksUpHolds`.
+   */
   readonly oldBayId?: string | undefined;
 }
 
 export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVersion'> {
+  /** The facility of the new bay. */
   readonly facilityId: string;
 }
 
@@ -85,7 +89,8 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // While a hold is live, no other hold overlaps its interval. The holds are therefore checked by finding `hold`.
+      // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no look-up
+      // of other holds.
       const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
