@@ -39,7 +39,7 @@ export interface AppOptions {
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Undefined if webhooks are off. */
+  /** The endpoints of webhooks and their listener. Undefined if webhooks are off. */
   readonly webhooks?: Pick<Webhooks, 'endpoints' | 'noteRequest'> | undefined;
   readonly now?: () => Date;
   /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */

@@ -3,7 +3,7 @@
 // hundreds of years.
 import type { ValidationError } from '@bay-booking/common/validation';
 
-/** 0 switches a limit off. */
+/** The limits of bookings and holds. The value 0 switches a limit off. */
 export interface BookingLimits {
   /** The maximum length of a booking, in hours. */
   readonly maxHours: number;

@@ -36,9 +36,9 @@ type ContextData = Readonly<Record<string, unknown>>;
 export type ErrorContext = { readonly externalBookingId: string };
 
 export interface RequestedBooking<F extends CreateField> {
-  /** Undefined if the token's facilities do not have the bay. */
+  /** The bay with its facility. Undefined if the facilities of the token do not have the bay. */
   readonly bay: { readonly facilityId: string; readonly bayId: string } | undefined;
-  /** Undefined if a date is missing or invalid, or if the end is before the start. */
+  /** The times of the booking. Undefined if a date is missing or invalid, or if the end is before the start. */
   readonly interval: { readonly start: Date; readonly end: Date } | undefined;
   /** The fields as they are stored. Undefined if the request has a problem. */
   readonly fields: Pick<Booking, F> | undefined;

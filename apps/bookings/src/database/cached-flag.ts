@@ -6,7 +6,7 @@ const cacheMilliseconds = 5_000;
 const cacheMillisecondsAfterFailure = 2_000;
 const timeoutMilliseconds = 1_000;
 
-/** Never rejects: the flag is false if the database does not respond in time. */
+/** Returns the flag. Never rejects: if the database does not respond in time, the result is false. */
 export type CachedFlag = () => Promise<boolean>;
 
 /** Creates the function that reads the flag. `sql` returns one row with a boolean column `flag`. */

@@ -7,7 +7,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 
 const maxPageSize = 1000;
 
-/** Items per page of each list if the request has no `pageSize`. */
+/** The number of items on a page of each list, if the request has no `pageSize`. */
 export const defaultPageSizes = {
   bookings: 200,
   /** `GET /api/bookings` with `locationIds`. */

@@ -44,10 +44,10 @@ export interface AttemptResult {
   /** The number of attempts, including this one. */
   readonly attempts: number;
   readonly state: DeliveryState;
-  /** Null if there was no response. */
+  /** The HTTP status of the response. Null if there was no response. */
   readonly status: number | null;
   readonly attemptedAt: Date;
-  /** Undefined after the last attempt. */
+  /** When the delivery is attempted again. Undefined after the last attempt. */
   readonly nextAttemptAt: Date | undefined;
 }
 

@@ -26,7 +26,7 @@ export const isCountComplete = 'select complete as flag from booking_count_state
  */
 export type ListKind = 'all' | 'until' | 'from' | 'ended';
 
-/** Undefined if the bins cannot count the list. */
+/** Returns which list the criteria select. Undefined if the bins cannot count the list. */
 export function kindOf(criteria: Criteria): ListKind | undefined {
   const { isActive, time, upcoming } = criteria;
   if (isSelective(criteria) || upcoming) return undefined;

@@ -24,7 +24,7 @@ export function createCircuitBreaker(now: () => number = () => performance.now()
   // An attempt is represented by the number of failures before it began. Attempts that began before the latest failure
   // change nothing, so that several calls which fail together count as one failure.
   let failures = 0;
-  /** 0 while the circuit is closed. */
+  /** How long the circuit stays open after the latest failure. 0 while the circuit is closed. */
   let openMilliseconds = 0;
   let openUntil = 0;
   let isProbing = false;
