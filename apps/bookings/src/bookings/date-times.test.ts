@@ -17,13 +17,13 @@ const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12
 const twoDigits = (value: number) => String(value).padStart(2, '0');
 
 describe('parseDateTime', () => {
-  test('parses every date-time that a response can contain', () => {
+  test('parseDateTime parses every date-time that a response can contain', () => {
     fc.assert(
       fc.property(instants, (instant) => parseDateTime(instant.toISOString())?.getTime() === instant.getTime()),
     );
   });
 
-  test('converts an offset to the same instant in UTC', () => {
+  test('parseDateTime converts an offset to the same instant in UTC', () => {
     fc.assert(
       fc.property(instants, offsets, (instant, { sign, hours, minutes }) => {
         const shift = (hours * 60 + minutes) * (sign === '-' ? -60_000 : 60_000);
@@ -35,7 +35,7 @@ describe('parseDateTime', () => {
     );
   });
 
-  test('cuts off digits beyond milliseconds', () => {
+  test('parseDateTime cuts off digits beyond milliseconds', () => {
     fc.assert(
       fc.property(instants, digits, (instant, more) => {
         const text = instant.toISOString().replace('Z', `${more}Z`);
@@ -44,7 +44,7 @@ describe('parseDateTime', () => {
     );
   });
 
-  test('never throws, and returns only valid dates of the years 1 to 9999', () => {
+  test('parseDateTime never throws, and returns only valid dates of the years 1 to 9999', () => {
     const almostValid = fc
       .tuple(
         fc.constantFrom('2030', '0000', '9999', '10000'),
@@ -74,15 +74,15 @@ describe('parseDateTime', () => {
     '2030-00-01T00:00:00Z',
     '2030-01-00T00:00:00Z',
     '2100-02-29T00:00:00Z',
-  ])('rejects a day that does not exist: %s', (text) => expect(parseDateTime(text)).toBeUndefined());
+  ])('parseDateTime rejects a day that does not exist: %s', (text) => expect(parseDateTime(text)).toBeUndefined());
 
-  test('accepts 29 February of a leap year', () => {
+  test('parseDateTime accepts 29 February of a leap year', () => {
     expect(parseDateTime('2028-02-29T00:00:00Z')?.toISOString()).toBe('2028-02-29T00:00:00.000Z');
   });
 });
 
 describe('findDateErrors', () => {
-  test('returns ERR00010 only if endDate is before startDate, and ERR00011 only if endDate is in the past', () => {
+  test('findDateErrors returns ERR00010 only if endDate is before startDate, and ERR00011 only if endDate is in the past', () => {
     fc.assert(
       fc.property(instants, instants, instants, (start, end, now) => {
         const codes = findDateErrors(start, end, now);
@@ -91,7 +91,7 @@ describe('findDateErrors', () => {
     );
   });
 
-  test('returns nothing if startDate, endDate and now are equal', () => {
+  test('findDateErrors returns nothing if startDate, endDate and now are equal', () => {
     const now = new Date();
     expect(findDateErrors(now, now, now)).toEqual([]);
   });

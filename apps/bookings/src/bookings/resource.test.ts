@@ -28,10 +28,11 @@ function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
   return fc.record(values) as fc.Arbitrary<PublicBooking>;
 }
 
-const withoutNulls = (booking: object) => Object.fromEntries(Object.entries(booking).filter(([, v]) => v !== null));
+const withoutNulls = (booking: object) =>
+  Object.fromEntries(Object.entries(booking).filter(([, value]) => value !== null));
 
 describe('the JSON of a booking', () => {
-  test('in a list has every field that is not null, and the link self', () => {
+  test('the JSON of a booking in a list has every field that is not null, and the link self', () => {
     fc.assert(
       fc.property(bookings(text), (booking) => {
         const json = JSON.parse(JSON.stringify(bookingItem(booking, link)));
@@ -41,7 +42,7 @@ describe('the JSON of a booking', () => {
     );
   });
 
-  test('of a single booking has no internal field, and also the links edit and delete', () => {
+  test('the JSON of a single booking has no internal field, and also the links edit and delete', () => {
     fc.assert(
       fc.property(bookings(text), (booking) => {
         const resource = bookingResource({ ...booking, facilityId: 'fac-north', version: 3 }, link);
@@ -54,7 +55,7 @@ describe('the JSON of a booking', () => {
     );
   });
 
-  test('conforms to its JSON Schema', () => {
+  test('the JSON of a booking conforms to its JSON Schema', () => {
     const [validateItem, validateResource] = [ajv.compile(bookingItemSchema), ajv.compile(bookingSchema)];
     fc.assert(
       fc.property(bookings(plainText), (booking) => {
@@ -67,13 +68,13 @@ describe('the JSON of a booking', () => {
 });
 
 describe('the column table and the schemas', () => {
-  test('agree on the fields of requests', () => {
+  test('the column table and the schemas agree on the fields of requests', () => {
     // A hold is used up by the request and is no field of the booking.
     expect(Object.keys(createBookingSchema.properties).toSorted()).toEqual([...createFields, 'holdId'].toSorted());
     expect(Object.keys(updateBookingSchema.properties).toSorted()).toEqual(updateFields.toSorted());
   });
 
-  test('agree on the fields of responses and their order', () => {
+  test('the column table and the schemas agree on the fields of responses and their order', () => {
     expect(Object.keys(bookingSchema.properties)).toEqual([...publicFields, '_links']);
     const optional = publicFields.filter((field) => !(bookingSchema.required as readonly string[]).includes(field));
     expect(optional).toEqual(optionalFields);

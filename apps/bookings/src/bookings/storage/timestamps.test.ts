@@ -11,9 +11,9 @@ describe('toIso', () => {
     ['2026-01-31 09:00:00.125+00', '2026-01-31T09:00:00.125Z'],
     ['2026-01-31 10:00:00.5+01', '2026-01-31T09:00:00.500Z'],
     ['2026-01-31 14:30:00+05:30', '2026-01-31T09:00:00.000Z'],
-  ])('formats %s as %s', (text, expected) => expect(toIso(text)).toBe(expected));
+  ])('toIso formats %s as %s', (text, expected) => expect(toIso(text)).toBe(expected));
 
-  test('formats every millisecond as Date does', () => {
+  test('toIso formats every millisecond as Date does', () => {
     const range = { min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true };
     fc.assert(
       fc.property(fc.date(range), (date) => {
