@@ -25,7 +25,7 @@ const freeOf = async (bayId: string, query = '') =>
     [startDate, endDate].map((date) => date.replace('2040-05-01T', '').replace(':00.000Z', '')).join(' '),
   );
 
-test('returns the bays of a location by name, then id, with gaps that are clipped to the interval', async () => {
+test('the response has the bays of a location by name, then id, with gaps that are clipped to the interval', async () => {
   const { status, body, headers } = await find(`locationIds=loc-north-1&${day}`);
   expect(status).toBe(200);
   expect(headers['cache-control']).toBe('no-store');
@@ -56,7 +56,7 @@ test.each([
   ['an end before the start', 'bayIds=a&startDate=2040-01-02T00:00:00Z&endDate=2040-01-01T00:00:00Z', ['ERR00010']],
   ['minMinutes above 1440', `bayIds=a&${day}&minMinutes=1441`, ['ERR00002']],
   ['pageSize above 1000', `bayIds=a&${day}&pageSize=1001`, ['ERR00002']],
-])('returns 400 for %s', async (_title, query, codes) => {
+])('a request with %s returns 400', async (_title, query, codes) => {
   const response = await find(query);
   expect([response.status, errorCodes(response)]).toEqual([400, codes]);
 });

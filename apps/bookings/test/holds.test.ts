@@ -143,7 +143,7 @@ describe('live holds', () => {
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
   });
 
-  test('is not enough for a booking if another client has got a hold of its time slot in the meantime', async () => {
+  test('a deleted hold is not enough for a booking if another client has got a hold of its time slot', async () => {
     const body = bookingBody();
     const { body: created } = await hold(holdBody(body));
     const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };

@@ -103,7 +103,7 @@ describe('Prefer: handling=strict', () => {
   });
 
   test.each(['handling=strict', 'HANDLING=Strict', 'wait=5, handling="strict"', 'handling=strict; a=b'])(
-    'Prefer: %s is strict, and Preference-Applied says so',
+    'Prefer: %s is strict, and Preference-Applied is handling=strict',
     async (prefer) => {
       const response = await system.call('GET', '/api/bookings?colour=red', { headers: { Prefer: prefer } });
       expect(response.status).toBe(400);
