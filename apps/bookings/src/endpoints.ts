@@ -108,8 +108,8 @@ export function createEndpoints({
 }
 
 /**
- * Creates the stores that read lists through the read router. A single booking or location is read from the primary, because
- * the client may change it next.
+ * Creates the stores that read lists through the read router. A single booking or location is read from the primary,
+ * because the client may change it next.
  */
 function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {

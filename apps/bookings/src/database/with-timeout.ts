@@ -1,8 +1,8 @@
 // Limits how long a caller waits for a promise that cannot be cancelled.
 
 /**
- * Returns the value of the promise, or rejects with a `TimeoutError` after `milliseconds`. A value that arrives later is
- * passed to `onLateValue`, which can release its resources. A rejection that arrives later is ignored.
+ * Returns the value of the promise, or rejects with a `TimeoutError` after `milliseconds`. A value that arrives later
+ * is passed to `onLateValue`, which can release its resources. A rejection that arrives later is ignored.
  */
 export async function withTimeout<T>(
   milliseconds: number,

@@ -1,5 +1,5 @@
-// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results. Every instance has one
-// worker.
+// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results. Every instance has
+// one worker.
 //
 // One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
 // webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.

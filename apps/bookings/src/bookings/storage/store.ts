@@ -89,8 +89,8 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no look-up
-      // of other holds.
+      // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no
+      // look-up of other holds.
       const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
