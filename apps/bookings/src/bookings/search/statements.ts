@@ -47,7 +47,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const ofFacilities = `facility_id ${inFacilities}`;
   const parts = partsOf(criteria, segment, bind);
   const [limit, offset] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
-  const page = `order by start_date, id limit ${limit} offset ${offset}`;
+  const pageInOrderOf = (columns: string): string => `order by ${columns} limit ${limit} offset ${offset}`;
+  const page = pageInOrderOf('start_date, id');
 
   const rowsOf = (columns: string, owner: string, part: Part): string =>
     `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
@@ -67,7 +68,7 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const pageOfEach = (owners: string, owner: string, where: string): string =>
     `select page.* from ${owners} cross join lateral (
 ${firstRowsOfParts(owner)}
-) page where ${where} ${page.replace('start_date, id', 'page.start_date, page.id')}`;
+) page where ${where} ${pageInOrderOf('page.start_date, page.id')}`;
 
   // The array prevents PostgreSQL from using the index of the constraint, which contains the bay but has no order.
   const pageOfBays = (): string =>
