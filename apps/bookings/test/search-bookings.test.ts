@@ -125,8 +125,8 @@ describe('searches', () => {
     const north = ['past', 'ending', 'running', 'next', 'later', 'instant'];
     const names = await findNames('');
     expect(names.sort()).toEqual(bookings.map(([name]) => name).sort());
-    const both = [...(await findNames('?isActive=true')), ...(await findNames('?isActive=false'))];
-    expect(both.sort()).toEqual(names);
+    const activeAndOthers = [...(await findNames('?isActive=true')), ...(await findNames('?isActive=false'))];
+    expect(activeAndOthers.sort()).toEqual(names);
     expect((await findNames('?locationIds=loc-north-1')).sort()).toEqual(north.sort());
   });
 

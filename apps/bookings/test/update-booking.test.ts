@@ -40,10 +40,10 @@ describe('200 for a valid update', () => {
 
   test('an externalBookingId that another booking uses is ignored, because BOOK00001 is only for new bookings', async () => {
     const other = await create({ externalBookingId: 'ext-taken' });
-    const booking = await create({ externalBookingId: 'ext-mine' });
+    const booking = await create({ externalBookingId: 'ext-booking' });
     const { status, body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'ext-taken' });
     expect(status).toBe(200);
-    expect(body.externalBookingId).toBe('ext-mine');
+    expect(body.externalBookingId).toBe('ext-booking');
     const conflict = { ...other, externalBookingId: 'ext-taken' };
     expect(errorCodes(await put(booking.id, conflict))).toEqual(['BOOK00002']);
   });
@@ -142,15 +142,15 @@ describe('400 for an invalid update', () => {
     'an interval that overlaps another booking of bay %s returns BOOK00002',
     async (bayId) => {
       const other = await create({ bayId });
-      const mine = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
+      const booking = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
       const change = { bayId, userAlias: 'Ann', startDate: other.startDate, endDate: other.endDate };
-      const response = await put(mine.id, change);
+      const response = await put(booking.id, change);
       expect(response.status).toBe(400);
       expect(errorCodes(response)).toEqual(['BOOK00002']);
       expect(response.body.errors[0].contextData).toEqual({ externalBookingId: `ext-overlap-${bayId}` });
-      const { etag, ...unchanged } = mine;
-      expect((await system.call('GET', `/api/bookings/${mine.id}`)).body).toEqual(unchanged);
-      expect(etag).toBe((await system.call('GET', `/api/bookings/${mine.id}`)).headers.etag);
+      const { etag, ...unchanged } = booking;
+      expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(unchanged);
+      expect(etag).toBe((await system.call('GET', `/api/bookings/${booking.id}`)).headers.etag);
     },
   );
 

@@ -18,7 +18,7 @@ test('the receiver of docs/api.md verifies every event and stores the latest sta
   const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
   await system.call('POST', `/api/webhooks/${webhook.id}/ping`);
   await receiver.received(1);
-  const kept = await book();
+  const existing = await book();
   await receiver.received(2);
   const deleted = await book();
   await receiver.received(3);
@@ -29,7 +29,7 @@ test('the receiver of docs/api.md verifies every event and stores the latest sta
     receiveEvent(body, headers, webhook.secret, store);
   }
   expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
-    [`fac-north ${kept.id}`, kept.id],
+    [`fac-north ${existing.id}`, existing.id],
     [`fac-north ${deleted.id}`, undefined],
   ]);
   const otherSecret = `whsec_${Buffer.alloc(32).toString('base64')}`;

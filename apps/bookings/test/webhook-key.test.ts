@@ -30,12 +30,13 @@ async function register(idempotencyKey: string) {
   return body as { readonly id: string; readonly secret: string };
 }
 
-async function expectSignedPing(by: TestSystem, id: string, secrets: readonly string[]): Promise<void> {
+/** Sends a ping, and expects that all these secrets have signed its delivery. */
+async function expectSignedPing(instance: TestSystem, id: string, secrets: readonly string[]): Promise<void> {
   const before = receiver.events.length;
-  await by.call('POST', `/api/webhooks/${id}/ping`);
+  await instance.call('POST', `/api/webhooks/${id}/ping`);
   const received = (await receiver.received(before + 1)).at(-1);
   for (const secret of secrets) verifySignature(received as never, secret);
-  const deliveries = () => by.call('GET', `/api/webhooks/${id}/deliveries?state=pending`);
+  const deliveries = () => instance.call('GET', `/api/webhooks/${id}/deliveries?state=pending`);
   await until(deliveries, ({ body }) => body.total === 0);
 }
 
@@ -46,19 +47,19 @@ test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again s
 
   // During a rolling restart, the other instances must decrypt secrets that the first instance has encrypted with the
   // new key.
-  const both = await restartWith(newKey, oldKey);
-  await expectSignedPing(both, id, [firstSecret, secret]);
+  const withBothKeys = await restartWith(newKey, oldKey);
+  await expectSignedPing(withBothKeys, id, [firstSecret, secret]);
   const headers = { 'Idempotency-Key': 'key-1' };
-  const repeated = await both.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
+  const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
   expect(repeated.body).toEqual(webhooks[1]);
-  await both.runWebhookJob(job);
-  const reversed = await restartWith(oldKey, newKey);
-  await expectSignedPing(reversed, id, [firstSecret, secret]);
+  await withBothKeys.runWebhookJob(job);
+  const withOldKeyFirst = await restartWith(oldKey, newKey);
+  await expectSignedPing(withOldKeyFirst, id, [firstSecret, secret]);
   await closeExtraSystems();
 
-  const rotated = await restartWith(newKey);
-  await expectSignedPing(rotated, id, [firstSecret, secret]);
-  for (const webhook of webhooks.slice(1)) await expectSignedPing(rotated, webhook.id, [webhook.secret]);
+  const withNewKey = await restartWith(newKey);
+  await expectSignedPing(withNewKey, id, [firstSecret, secret]);
+  for (const webhook of webhooks.slice(1)) await expectSignedPing(withNewKey, webhook.id, [webhook.secret]);
 });
 
 test('a secret that no key decrypts stays unchanged, and the other secrets are encrypted again', async () => {
@@ -69,11 +70,11 @@ test('a secret that no key decrypts stays unchanged, and the other secrets are e
   ];
   const lostText = 'v1.00000000.AAAA.AAAA';
   await query(system.db, 'update webhook set secret = $2 where id = $1', [lost.id, lostText]);
-  const both = await restartWith(newKey, oldKey);
-  await both.runWebhookJob(job);
+  const withBothKeys = await restartWith(newKey, oldKey);
+  await withBothKeys.runWebhookJob(job);
   const [row] = await query(system.db, 'select secret from webhook where id = $1', [lost.id]);
   expect(row).toEqual({ secret: lostText });
-  expect(both.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
+  expect(withBothKeys.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
   await closeExtraSystems();
   await expectSignedPing(await restartWith(newKey), kept.id, [kept.secret]);
 });
