@@ -9,5 +9,5 @@ export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-../../node_modules/.cache/compil
 # --max-semi-space-size limits the young generation of the heap to three times as many MB. A refresh allocates 160 kB,
 # and many requests run at the same time. With 4, most objects were still in use when the young generation was full, and
 # garbage collection took 11 % of the CPU time. With 8, a refresh takes 9 % less CPU time, and the service 20 MB more
-# memory. With 16, the default of Node, the rate rises by another 3 to 11 %, but the service takes 45 MB more than with 8.
+# memory. With 16, the default of Node, the rate rises by another 3 to 11 %, but the service takes 45 MB more.
 exec node --max-semi-space-size=8 "$@" src/main.ts
