@@ -15,16 +15,16 @@ const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z
 const weekFacilities = 5;
 const baysPerRequest = 50;
 
-/** goals.ts refers to the names of these operations. */
+/** Returns the operations. goals.ts refers to their names. */
 export function availabilityOperations({ client, token, facilities, folder }: Sampling): readonly Operation[] {
-  const used = Math.min(facilities, weekFacilities);
-  const bays = used * baysPerFacility;
+  const facilityCount = Math.min(facilities, weekFacilities);
+  const bays = facilityCount * baysPerFacility;
   let prepared: Promise<void> | undefined;
   const get = (name: string, paths: readonly string[], connections?: number): Operation => ({
     name,
     ...(connections && { connections }),
     load: async () => {
-      prepared ??= bookWeek(client, used);
+      prepared ??= bookWeek(client, facilityCount);
       await prepared;
       const path = join(folder, name);
       writeFileSync(path, `${paths.join('\n')}\n`);

@@ -17,7 +17,7 @@ export interface Sampling {
 }
 
 /** Returns today as YYYY-MM-DD. In every dataset, all slots of this day are booked. */
-export const today = () => new Date().toISOString().slice(0, 10);
+const today = () => new Date().toISOString().slice(0, 10);
 
 export async function bookingOperations({
   client,
@@ -69,12 +69,10 @@ export async function bookingOperations({
 }
 
 const origin = Date.parse(createdFrom) / 1000;
-let next = 0;
+/** The number of the next slot. All targets, rounds and operations share this number, so no slot is used twice. */
+let nextSlot = 0;
 
-/**
- * Creates bookings of half an hour. `next` counts the slots that all targets, rounds and operations have used, so that
- * no two requests want the same slot. The bookings of earlier runs have been deleted before.
- */
+/** Creates bookings of half an hour. The caller must have deleted the bookings of earlier runs. */
 export function create(
   name: string,
   options: { client: pg.Client; token: string; bays: number; prefix: string },
@@ -82,16 +80,14 @@ export function create(
   const { token, bays, prefix } = options;
   return {
     name,
-    load: () => ({ script: 'create.lua', args: [token, String(bays), String(next), String(origin), prefix] }),
+    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(origin), prefix] }),
     ran: (requests) => {
-      next += requests + 1000;
+      nextSlot += requests + 1000;
     },
   };
 }
 
-/**
- * Creates the bookings that the operation `update` changes: five in each bay, one a day. The time around them is free.
- */
+/** Creates the bookings that the operation `update` changes: one on each of five days in each bay. */
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)

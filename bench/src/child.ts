@@ -28,6 +28,10 @@ export interface ChildOptions {
   readonly nodeFlags?: readonly string[];
 }
 
+/** Returns the flags with which Node writes a CPU profile to the folder, or no flags without a folder. */
+export const profileFlags = (folder: string | undefined): readonly string[] =>
+  folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+
 // The folder of Node's compile cache. In production, the services use a compile cache too.
 const compileCache = fileURLToPath(new URL('../.data/compile-cache', import.meta.url));
 const running = new Set<ChildProcess>();

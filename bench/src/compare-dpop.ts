@@ -8,13 +8,12 @@ import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { createdFrom, type Dataset, facilityIds } from './dataset.ts';
-import { type MeasureOptions, measure, type Operation, type Sample, serviceCore } from './measure.ts';
+import { measure, type Operation, type RunOptions, type Sample, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
 
-export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | 'targets'> {
+export interface CompareDpopOptions extends RunOptions {
   readonly databaseUrl: string;
   readonly dataset: Dataset;
-  readonly folder: string;
 }
 
 /**
@@ -22,12 +21,11 @@ export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | '
  * for the database most of the time. Its CPU time for a request then depends on how many requests arrive together.
  */
 const connections = 64;
-/**
- * Every request needs a new proof. This number of proofs is prepared for each second. The service is slower than this.
- */
-const maxRequestsPerSecond = 8_000;
+/** The number of proofs that are prepared for each second, because every request needs a new proof. */
+const proofsPerSecond = 8_000;
 
-export async function compareDpop({ databaseUrl, dataset, folder, ...options }: CompareDpopOptions): Promise<Sample[]> {
+export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]> {
+  const { databaseUrl, dataset, folder } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const child = await startBookings({ databaseUrl, issuer, core: serviceCore });
   try {
@@ -43,7 +41,7 @@ export async function compareDpop({ databaseUrl, dataset, folder, ...options }: 
       name: 'dpop',
       load: ({ name }) => {
         if (name === 'Bearer') return { script: 'get.lua', args: [bearer, pathsFile] };
-        const lines = Array.from({ length: maxRequestsPerSecond * Math.max(1, options.seconds) }, (_, index) => {
+        const lines = Array.from({ length: proofsPerSecond * Math.max(1, options.seconds) }, (_, index) => {
           const path = paths[index % paths.length] as string;
           return `${path} ${key.proof(path, bound)}\n`;
         });

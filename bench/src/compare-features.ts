@@ -1,5 +1,5 @@
-// Compares different requests to the bookings service: availability with a list of bookings, creating bookings with and
-// without a hold, the change feed with a list of bookings, and requests with and without many expired holds. The two
+// Compares different requests to the bookings service: availability and lists of bookings, creating bookings with and
+// without a hold, the change feed and lists of bookings, and requests with and without many expired holds. The two
 // kinds of requests of a comparison are measured in turn.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,23 +9,14 @@ import type pg from 'pg';
 import { availabilityOperations } from './availability-operations.ts';
 import { create, removeCreated, type Sampling } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
+import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { baysPerFacility, type Dataset, facilityId, facilityIds } from './dataset.ts';
-import { measure, type Operation, type Sample, serviceCore } from './measure.ts';
+import { measure, type Operation, type Sample, type ServiceRunOptions, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
 
-export interface CompareFeaturesOptions {
-  readonly databaseUrl: string;
-  readonly postmaster: number | undefined;
+export interface CompareFeaturesOptions extends ServiceRunOptions {
   readonly dataset: Dataset;
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  /** The names of the comparisons. An empty list stands for all of them. */
-  readonly only: readonly string[];
-  /** The folder for a CPU profile of the service. */
-  readonly profile: string | undefined;
-  readonly log: (line: string) => void;
 }
 
 /** The operations of a comparison. The key is the name of the target in the report. */
@@ -33,7 +24,11 @@ type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
 
-const client = { client_id: 'bench', sub: 'bench' };
+/** The number of expired holds that may slow requests down. */
+const expiredHolds = 100_000;
+/** The number of holds that are created for each round. The service can use fewer holds in one round. */
+const holdsPerRound = 8_000;
+const clientClaims = { client_id: 'bench', sub: 'bench' };
 
 export async function compareFeatures(options: CompareFeaturesOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, only, profile, log } = options;
@@ -42,18 +37,18 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
     databaseUrl,
     issuer,
     core: serviceCore,
-    nodeFlags: profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [],
+    nodeFlags: profileFlags(profile),
   });
   try {
     return await onDatabase(databaseUrl, async (connection) => {
       await removeCreated(connection);
       const facilities = Math.min(25, dataset.facilities);
-      const claims = { scope, exp: inOneDay(), ...client };
+      const claims = { scope, exp: inOneDay(), ...clientClaims };
       const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
-      const tokenOfOne = await issuer.token({ facilities: [facilityId(1)], ...claims });
+      const tokenForOneFacility = await issuer.token({ facilities: [facilityId(1)], ...claims });
       const folder = mkdtempSync(join(options.folder, 'features-'));
       const sampling = { client: connection, dataset, token, facilities, folder };
-      const comparisons = comparisonsOf(sampling, tokenOfOne);
+      const comparisons = comparisonsOf(sampling, tokenForOneFacility);
       const samples: Sample[] = [];
       for (const [name, comparison] of Object.entries(comparisons)) {
         if (only.length > 0 && !only.includes(name.split(' ')[0] ?? '')) continue;
@@ -63,7 +58,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
           connections: Object.values(comparison)[0]?.connections ?? 16,
           load: (target, round) => (comparison[target.name] as Operation).load(target, round),
           ran: (requests) => {
-            for (const one of Object.values(comparison)) one.ran?.(requests);
+            for (const { ran } of Object.values(comparison)) ran?.(requests);
           },
         };
         samples.push(...(await measure({ ...options, operation, targets })));
@@ -79,40 +74,41 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   }
 }
 
-function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<string, Comparison>> {
+function comparisonsOf(sampling: Sampling, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
   const { client, token, facilities } = sampling;
   const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
   const plainCreate = create('create', { client, token, bays, prefix: '-' });
-  const after = (prepare: () => Promise<void>, operation: Operation): Operation => ({
-    ...operation,
-    load: async (target, round) => {
-      await prepare();
-      return operation.load(target, round);
-    },
-  });
-  const withExpired = (operation: Operation) => after(() => expireHolds(client, 100_000), operation);
-  const without = (operation: Operation) => after(() => expireHolds(client, 0), operation);
+  const withAndWithoutExpiredHolds = (operation: Operation): Comparison => {
+    const afterCreatingHolds = (count: number): Operation => ({
+      ...operation,
+      load: async (target, round) => {
+        await replaceHolds(client, count);
+        return operation.load(target, round);
+      },
+    });
+    return { 'with expired holds': afterCreatingHolds(expiredHolds), without: afterCreatingHolds(0) };
+  };
   return {
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
     holds: { 'with a hold': createWithHold(sampling, bays), 'without a hold': plainCreate },
-    feed: pages(sampling, tokenOfOne),
-    'expired-holds create': { 'with expired holds': withExpired(plainCreate), without: without(plainCreate) },
-    'expired-holds availability': { 'with expired holds': withExpired(availability), without: without(availability) },
+    feed: feedAndList(sampling, tokenForOneFacility),
+    'expired-holds create': withAndWithoutExpiredHolds(plainCreate),
+    'expired-holds availability': withAndWithoutExpiredHolds(availability),
   };
 }
 
-let nextHeld = 0;
+/** The number of the next slot for a hold. No slot is used twice. */
+let nextHeldSlot = 0;
 
-/** Creates bookings with a hold. Each round begins with more new holds than the service can use in one round. */
+/** Creates bookings with a hold. Each round begins with new holds, one after the other in every bay. */
 function createWithHold({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
     name: 'create with a hold',
     load: async () => {
-      const count = 8_000;
       await client.query('delete from booking_hold');
       const { rows } = await client.query<{ line: string }>(
         `with target as (
@@ -125,9 +121,9 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
            returning id, bay_id, start_date
          )
          select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from held order by start_date, bay_id`,
-        [facilityIds(facilities), bays, 'bench', 'bench', nextHeld, count],
+        [facilityIds(facilities), bays, clientClaims.client_id, clientClaims.sub, nextHeldSlot, holdsPerRound],
       );
-      nextHeld += count;
+      nextHeldSlot += holdsPerRound;
       await client.query(
         `update bay set held_until = now() + interval '15 minutes' where id in (select bay_id from booking_hold)`,
       );
@@ -139,8 +135,8 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
   };
 }
 
-/** Compares pages with a thousand bookings of one facility: pages of the change feed, and pages of the list. */
-function pages({ folder, dataset }: Sampling, token: string): Comparison {
+/** Compares pages of the change feed with pages of the list. Each page has a thousand bookings of one facility. */
+function feedAndList({ folder, dataset }: Sampling, token: string): Comparison {
   const fullPages = Math.floor(dataset.bookings / dataset.facilities / 1000);
   const numbers = Array.from({ length: Math.max(1, Math.min(3, fullPages)) }, (_, index) => index);
   const get = (name: string, paths: readonly string[]): Operation => {
@@ -161,7 +157,7 @@ function pages({ folder, dataset }: Sampling, token: string): Comparison {
 }
 
 /** Replaces all holds by `count` expired holds on the bays of the first facility. */
-async function expireHolds(client: pg.Client, count: number): Promise<void> {
+async function replaceHolds(client: pg.Client, count: number): Promise<void> {
   // A DELETE could get into a deadlock with the service, which deletes expired holds at the same time.
   await client.query('truncate booking_hold');
   if (count === 0) return void (await client.query('update bay set held_until = null where held_until is not null'));
@@ -186,12 +182,12 @@ async function vacuumHolds(client: pg.Client): Promise<void> {
  * Creates expired holds, and waits until the service has deleted them. The service deletes expired holds every minute.
  */
 async function waitForCleanup(client: pg.Client, log: (line: string) => void): Promise<void> {
-  await expireHolds(client, 100_000);
+  await replaceHolds(client, expiredHolds);
   const start = performance.now();
-  const left = async () => Number((await client.query('select count(*) as n from booking_hold')).rows[0].n);
-  while ((await left()) > 0) {
+  const countHolds = async () => Number((await client.query('select count(*) as n from booking_hold')).rows[0].n);
+  while ((await countHolds()) > 0) {
     if (performance.now() - start > 180_000) throw new Error('the service has not deleted the expired holds');
     await sleep(1_000);
   }
-  log(`100000 expired holds were deleted after ${Math.round((performance.now() - start) / 1000)} s`);
+  log(`${expiredHolds} expired holds were deleted after ${Math.round((performance.now() - start) / 1000)} s`);
 }

@@ -6,20 +6,16 @@ import { compareServices } from './compare-services.ts';
 import { clientCredentials, refresh } from './compare-tokens.ts';
 import type { Dataset } from './dataset.ts';
 import { loadDataset } from './load.ts';
-import { measure, type Sample, serviceCore, type Target } from './measure.ts';
+import { measure, type RunOptions, type Sample, serviceCore, type Target } from './measure.ts';
 import type { MeasuredServer } from './server.ts';
 
-export interface CompareReleasesOptions {
+export interface CompareReleasesOptions extends RunOptions {
   /** The folder of the older release, with its node_modules. */
   readonly before: string;
   readonly server: MeasuredServer;
   readonly dataset: Dataset;
   /** The names of the measured operations. An empty list stands for all operations. */
   readonly only: readonly string[];
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly log: (line: string) => void;
 }
 
 const bookingOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update'];
@@ -27,7 +23,6 @@ const bookingOperations = ['get', 'search', 'upcoming', 'create', 'create-extern
 export async function compareReleases(options: CompareReleasesOptions): Promise<Sample[]> {
   const { before, server, dataset, only, log } = options;
   const wants = (name: string): boolean => only.length === 0 || only.includes(name);
-  const measuring = { ...options, postmaster: server.pid };
   const samples: Sample[] = [];
   const bookings = bookingOperations.filter(wants);
   if (bookings.length > 0) {
@@ -39,7 +34,7 @@ export async function compareReleases(options: CompareReleasesOptions): Promise<
       { name: 'service', dataset, databaseUrl },
       { name: 'before', dataset, databaseUrl: databaseBefore, release: before },
     ];
-    samples.push(...(await compareServices({ ...measuring, services, only: bookings, prefix: 'release' })));
+    samples.push(...(await compareServices({ ...options, services, only: bookings, prefix: 'release' })));
   }
   if (wants('client-credentials') || wants('refresh')) samples.push(...(await compareTokenEndpoints(options)));
   return samples;
@@ -62,7 +57,7 @@ async function compareTokenEndpoints(options: CompareReleasesOptions): Promise<S
     for (const operation of [clientCredentials(), refresh(folder)]) {
       if (only.length > 0 && !only.includes(operation.name)) continue;
       const named = { ...operation, name: `release ${operation.name}` };
-      samples.push(...(await measure({ ...options, postmaster: server.pid, operation: named, targets })));
+      samples.push(...(await measure({ ...options, operation: named, targets })));
     }
     return samples;
   } finally {

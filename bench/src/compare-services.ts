@@ -1,6 +1,6 @@
 // Compares instances of the bookings service, each with its own database. The instances are either two releases with
-// the same bookings, or one release with a small table and with a table that is a hundred times as large. They are
-// measured in turn.
+// the same bookings, or one release with a small table and with a table that is a hundred times as large. Each round
+// measures all instances.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
@@ -11,7 +11,15 @@ import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import type { Child } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { type Dataset, facilityIds } from './dataset.ts';
-import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import {
+  defaultConnections,
+  measure,
+  type Operation,
+  type RunOptions,
+  type Sample,
+  serviceCore,
+  type Target,
+} from './measure.ts';
 
 export interface ServiceTarget {
   readonly name: string;
@@ -21,21 +29,16 @@ export interface ServiceTarget {
   readonly release?: string;
 }
 
-export interface CompareServicesOptions {
+export interface CompareServicesOptions extends RunOptions {
   readonly services: readonly ServiceTarget[];
   /** The names of the measured operations. */
   readonly only: readonly string[];
-  /** In the report, the names of the operations begin with this word. */
+  /** The word with which the names of the operations begin in the report. */
   readonly prefix: string;
-  readonly postmaster: number | undefined;
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly log: (line: string) => void;
 }
 
 export async function compareServices(options: CompareServicesOptions): Promise<Sample[]> {
-  const { services, only, prefix, folder, ...measuring } = options;
+  const { services, only, prefix, folder } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
   const clients: pg.Client[] = [];
@@ -47,7 +50,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       children.push(child);
       targets.push({ name, ...child });
       // The token has the same number of facilities for each dataset, so that only the size of the table differs.
-      const facilities = Math.min(10, ...services.map((one) => one.dataset.facilities));
+      const facilities = Math.min(10, ...services.map((service) => service.dataset.facilities));
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const client = new pg.Client({ connectionString: databaseUrl });
       clients.push(client);
@@ -58,14 +61,16 @@ export async function compareServices(options: CompareServicesOptions): Promise<
     }
     const samples: Sample[] = [];
     for (const name of only) {
-      const own = (target: Target) => operationsOf.get(target.name)?.find((one) => one.name === name) as Operation;
+      const operationOf = (target: Target): Operation =>
+        operationsOf.get(target.name)?.find((operation) => operation.name === name) as Operation;
+      const firstOperation = operationOf(targets[0] as Target);
       const operation: Operation = {
         name: `${prefix} ${name}`,
-        connections: own(targets[0] as Target).connections ?? 16,
-        load: (target, round) => own(target).load(target, round),
-        ran: (requests) => own(targets[0] as Target).ran?.(requests),
+        connections: firstOperation.connections ?? defaultConnections,
+        load: (target, round) => operationOf(target).load(target, round),
+        ran: (requests) => firstOperation.ran?.(requests),
       };
-      samples.push(...(await measure({ ...measuring, operation, targets })));
+      samples.push(...(await measure({ ...options, operation, targets })));
     }
     for (const client of clients) await removeCreated(client);
     return samples;

@@ -8,32 +8,32 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { native, refreshTokensOf, serviceClient, startAuth, user, web } from './auth-service.ts';
 import { baseUrl, scope } from './bookings-service.ts';
-import { type Child, startChild } from './child.ts';
-import { defaultConnections, measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import { type Child, profileFlags, startChild } from './child.ts';
+import {
+  defaultConnections,
+  measure,
+  type Operation,
+  type RunOptions,
+  type Sample,
+  type ServiceRunOptions,
+  serviceCore,
+  type Target,
+} from './measure.ts';
 import type { TokenPeerOptions } from './targets/token-peer.ts';
 import type { Load } from './wrk.ts';
 
-export interface TokenOptions {
-  readonly databaseUrl: string;
+export interface TokenOptions extends ServiceRunOptions {
   /** The database of the target oidc-provider-postgres. */
   readonly peerDatabaseUrl: string;
-  readonly postmaster: number | undefined;
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly only: readonly string[];
-  /** The names of the peers to compare with. If it is empty, all peers are measured. */
+  /** The names of the peers. An empty list stands for all of them. */
   readonly targetNames: readonly string[];
-  /** The folder for a CPU profile of the service. If undefined, no profile is written. */
-  readonly profile: string | undefined;
-  readonly log: (line: string) => void;
 }
 
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
 const tokensPerRound = 4 * defaultConnections;
 
-export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]> {
-  const { databaseUrl, peerDatabaseUrl, folder, only, targetNames, profile, ...options } = allOptions;
+export async function compareTokens(options: TokenOptions): Promise<Sample[]> {
+  const { databaseUrl, peerDatabaseUrl, folder, only, targetNames, profile } = options;
   const children: Child[] = [];
   const targets: Target[] = [];
   const add = async (name: string, starting: Promise<Child>): Promise<void> => {
@@ -43,7 +43,7 @@ export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]>
   };
   const wants = (name: string) => only.length === 0 || only.includes(name);
   try {
-    const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+    const nodeFlags = profileFlags(profile);
     await add('service', startAuth({ databaseUrl, folder, core: serviceCore, nodeFlags }));
     const service = targets[0] as Target;
     const samples: Sample[] = [];
@@ -54,13 +54,14 @@ export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]>
       for (const name of wanted) await add(name, startTokenPeer(name, key, peerDatabaseUrl));
       const operations = [clientCredentials(), refresh(folder)].filter(({ name }) => wants(name));
       for (const operation of operations) {
-        const able = targets.filter(({ name }) => operation.name !== 'refresh' || name !== 'signer');
-        samples.push(...(await measure({ ...options, operation, targets: able })));
+        // The target `signer` has no refresh tokens.
+        const measured = targets.filter(({ name }) => operation.name !== 'refresh' || name !== 'signer');
+        samples.push(...(await measure({ ...options, operation, targets: measured })));
       }
     }
     if (wants('password')) {
       samples.push(...(await measure({ ...options, operation: password(), targets: [service] })));
-      samples.push(...(await whileSigningIn(options, service, folder)));
+      samples.push(...(await measureDuringSignIns(options, service)));
     }
     return samples;
   } finally {
@@ -129,27 +130,23 @@ function password(): Operation {
   return { name: 'password', load: () => ({ script: 'form.lua', args: ['/connect/token', signInForm, '-'] }) };
 }
 
+const signIn = ({ url }: Target): Promise<Response> =>
+  fetch(`${url}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams(signInForm),
+    signal: AbortSignal.timeout(10_000),
+  });
+
 /** Measures GET requests for the discovery document, alone and during 20 password sign-ins per second. */
-async function whileSigningIn(
-  options: Pick<TokenOptions, 'postmaster' | 'rounds' | 'seconds' | 'log'>,
-  service: Target,
-  folder: string,
-): Promise<Sample[]> {
-  const file = join(folder, 'discovery');
+async function measureDuringSignIns(options: RunOptions, service: Target): Promise<Sample[]> {
+  const file = join(options.folder, 'discovery');
   writeFileSync(file, '/.well-known/openid-configuration\n');
   let signIns: NodeJS.Timeout | undefined;
   const operation: Operation = {
     name: 'discovery',
     load: ({ name }) => {
       clearInterval(signIns);
-      if (name === 'during sign-ins') {
-        signIns = setInterval(() => {
-          const body = new URLSearchParams(signInForm);
-          fetch(`${service.url}/connect/token`, { method: 'POST', body, signal: AbortSignal.timeout(10_000) }).catch(
-            () => {},
-          );
-        }, 50);
-      }
+      if (name === 'during sign-ins') signIns = setInterval(() => void signIn(service).catch(() => {}), 50);
       return { script: 'get.lua', args: ['-', file] };
     },
   };

@@ -11,34 +11,22 @@ import { type Child, startChild } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { bayId, baysPerFacility, createdFrom, facilityId } from './dataset.ts';
 import { cpuOf, cpuOfFamily, memoryOf } from './machine.ts';
-import { otherCore, type Sample, serviceCore } from './measure.ts';
+import { otherCore, type RunOptions, type Sample, serviceCore, unknownCosts } from './measure.ts';
 import { onDatabase } from './server.ts';
 
-export interface CompareWebhooksOptions {
+export interface CompareWebhooksOptions extends RunOptions {
   readonly databaseUrl: string;
-  readonly postmaster: number | undefined;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly log: (line: string) => void;
 }
 
 const receivers = 5;
 const createsPerSecond = 100;
 
 export async function compareWebhooks(options: CompareWebhooksOptions): Promise<Sample[]> {
-  const { databaseUrl, postmaster, rounds, log } = options;
+  const { databaseUrl, rounds, seconds, log } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
-  const port = await freePort();
   const children: Child[] = [];
   try {
-    const receiver = await startChild({
-      name: 'webhook-receiver',
-      script: fileURLToPath(new URL('targets/webhook-receiver.ts', import.meta.url)),
-      args: [JSON.stringify({ port })],
-      core: otherCore,
-      port,
-      readyPath: '/ready',
-    });
+    const receiver = await startReceiver();
     children.push(receiver);
     const environment = {
       WEBHOOK_KEY: Buffer.alloc(32, 'bench').toString('base64'),
@@ -47,50 +35,20 @@ export async function compareWebhooks(options: CompareWebhooksOptions): Promise<
     const service = await startBookings({ databaseUrl, issuer, core: serviceCore, environment });
     children.push(service);
     const token = await issuer.token({ facilities: [facilityId(1)], scope, exp: inOneDay() });
-    const client = apiClient(service.url, token);
+    const setup: Setup = { ...options, client: apiClient(service.url, token), receiver, service };
     return await onDatabase(databaseUrl, async (database) => {
       await removeCreated(database);
       const samples: Sample[] = [];
-      const stats = async () => (await (await fetch(`${receiver.url}/stats`)).json()) as Stats;
-      const sampleOf = (target: string, round: number, rate: number, costs: Partial<Sample>): void => {
-        const unknown = { p50: Number.NaN, p95: Number.NaN, p99: Number.NaN, cpu: Number.NaN, databaseCpu: Number.NaN };
-        const rest = { memory: memoryOf(service.pid), foreign: Number.NaN, failed: 0 };
-        samples.push({ operation: 'webhooks', target, round, rate, ...unknown, ...rest, ...costs });
-      };
       // Deletes the webhooks that an interrupted run has not deleted.
       await database.query('delete from webhook');
       for (let round = 0; round < rounds; round += 1) {
-        const webhooks = await register(
-          client,
-          Array.from({ length: receivers }, () => `${receiver.url}/hook`),
-        );
-        for (const id of webhooks)
-          await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
-        await until(async () => (await stats()).received > 0);
-        const before = { cpu: cpuOf(service.pid), database: cpuOfFamily(postmaster), at: performance.now() };
-        await sleep(options.seconds * 1_000);
-        const { received } = await stats();
-        sampleOf('all healthy', round, (received / (performance.now() - before.at)) * 1_000, {
-          cpu: (cpuOf(service.pid) - before.cpu) / received,
-          databaseCpu: (cpuOfFamily(postmaster) - before.database) / received,
-        });
-
-        await remove(client, webhooks);
-        const paths = Array.from({ length: receivers }, (_, index) => (index === 0 ? '/hang' : '/hook'));
-        const mixed = await register(
-          client,
-          paths.map((path) => receiver.url + path),
-        );
-        await until(async () => (await stats()).received === 0);
-        const created = await createBookings(client, options.seconds * 2);
-        await sleep(2_500);
-        const { received: arrived, late } = await stats();
-        const expected = created * (receivers - 1);
-        sampleOf('expected', round, expected, {});
-        sampleOf('within 2 s', round, Math.min(arrived, expected) - late, {});
-        await remove(client, mixed);
+        const measured = { ...(await measureRate(setup)), ...(await measureDelays(setup)) };
+        for (const [target, values] of Object.entries(measured)) {
+          const memory = memoryOf(service.pid);
+          samples.push({ operation: 'webhooks', target, round, ...unknownCosts, memory, ...values });
+        }
       }
-      log(`webhooks: ${rounds} rounds of ${options.seconds} s`);
+      log(`webhooks: ${rounds} rounds of ${seconds} s`);
       await removeCreated(database);
       return samples;
     });
@@ -100,10 +58,64 @@ export async function compareWebhooks(options: CompareWebhooksOptions): Promise<
   }
 }
 
+async function startReceiver(): Promise<Child> {
+  const port = await freePort();
+  return startChild({
+    name: 'webhook-receiver',
+    script: fileURLToPath(new URL('targets/webhook-receiver.ts', import.meta.url)),
+    args: [JSON.stringify({ port })],
+    core: otherCore,
+    port,
+    readyPath: '/ready',
+  });
+}
+
+interface Setup extends RunOptions {
+  readonly client: Client;
+  readonly receiver: Child;
+  readonly service: Child;
+}
+
+/** The measured values, by the name of the target in the report. */
+type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>;
+
+/** Measures how many events are delivered per second while all receivers respond. */
+async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
+  const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
+  const webhooks = await register(client, urls);
+  for (const id of webhooks)
+    await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
+  await until(async () => (await readStats(receiver)).received > 0);
+  const before = { cpu: cpuOf(service.pid), database: cpuOfFamily(postmaster), at: performance.now() };
+  await sleep(seconds * 1_000);
+  const { received } = await readStats(receiver);
+  const rate = (received / (performance.now() - before.at)) * 1_000;
+  const cpu = (cpuOf(service.pid) - before.cpu) / received;
+  const databaseCpu = (cpuOfFamily(postmaster) - before.database) / received;
+  await remove(client, webhooks);
+  return { 'all healthy': { rate, cpu, databaseCpu } };
+}
+
+/** Counts the events that arrive within two seconds while one receiver does not respond. */
+async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
+  const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
+  const webhooks = await register(client, urls);
+  await until(async () => (await readStats(receiver)).received === 0);
+  const created = await createBookings(client, seconds * 2);
+  await sleep(2_500);
+  const { received, late } = await readStats(receiver);
+  const expected = created * (receivers - 1);
+  await remove(client, webhooks);
+  return { expected: { rate: expected }, 'within 2 s': { rate: Math.min(received, expected) - late } };
+}
+
 interface Stats {
   readonly received: number;
   readonly late: number;
 }
+
+/** Reads the numbers of events since the last call. */
+const readStats = async ({ url }: Child): Promise<Stats> => (await fetch(`${url}/stats`)).json() as Promise<Stats>;
 
 type Client = (method: string, path: string, body?: object) => Promise<{ readonly id: string }>;
 
@@ -126,6 +138,7 @@ const register = (client: Client, urls: readonly string[]): Promise<string[]> =>
 const remove = (client: Client, ids: readonly string[]) =>
   Promise.all(ids.map((id) => client('DELETE', `/api/webhooks/${id}`)));
 
+/** The number of the next slot. No slot is used twice. */
 let slot = 0;
 
 /** Creates bookings at an even rate and returns their number. */

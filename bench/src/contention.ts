@@ -9,23 +9,22 @@ import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import pg from 'pg';
 import { removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
+import type { Child } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { bayId, createdFrom, facilityId } from './dataset.ts';
 import { cpuOf, findProgram, memoryOf } from './machine.ts';
-import { otherCore, type Sample, serviceCore } from './measure.ts';
+import { otherCore, type RunOptions, type Sample, serviceCore, unknownCosts } from './measure.ts';
 import { onDatabase } from './server.ts';
 import { runWrk } from './wrk.ts';
 
 const clients = 64;
 const run = promisify(execFile);
 
-export interface ContentionOptions {
+export interface ContentionOptions extends RunOptions {
   readonly databaseUrl: string;
-  readonly folder: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly log: (line: string) => void;
 }
+
+type Measured = Pick<Sample, 'rate'> & Partial<Sample>;
 
 export async function compareContention(options: ContentionOptions): Promise<Sample[]> {
   const { databaseUrl, rounds, seconds, log } = options;
@@ -33,48 +32,26 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
   const service = await startBookings({ databaseUrl, issuer, core: serviceCore });
   try {
     const token = await issuer.token({ facilities: [facilityId(1)], scope, exp: inOneDay() });
+    const measureService = serviceMeasurement(service, token, seconds);
+    const measurePostgres = () => (findProgram('pgbench') ? runPgbench(options) : runDriverLoop(options));
+    const targets = [
+      { target: 'service', measure: measureService },
+      { target: 'pgbench', measure: measurePostgres },
+    ];
     return await onDatabase(databaseUrl, async (client) => {
-      const before = await deadlocks(client);
+      const deadlocksBefore = await countDeadlocks(client);
       const samples: Sample[] = [];
-      // The number of the next slot. No slot is used twice: when wrk ends, it abandons its last requests. The service
-      // may process these requests after the clean-up, and their slots are then taken.
-      let next = 0;
-      const throughService = async (round: number): Promise<void> => {
-        const cpu = cpuOf(service.pid);
-        const origin = String(Date.parse(createdFrom) / 1000);
-        const args = [token, bayId(1), String(next), origin];
-        const load = { script: 'hot-bay.lua', args, url: service.url, seconds, connections: clients, core: otherCore };
-        const { requests, seconds: took, p50, p99, failed } = await runWrk(load);
-        next += requests + 1000;
-        const used = (cpuOf(service.pid) - cpu) / requests;
-        samples.push(
-          sampleOf('service', round, {
-            rate: requests / took,
-            p50,
-            p99,
-            failed,
-            cpu: used,
-            memory: memoryOf(service.pid),
-          }),
-        );
-      };
-      const throughDriver = async (round: number): Promise<void> => {
-        const measured = findProgram('pgbench') ? await pgbench(options) : await driverLoop(options);
-        samples.push(sampleOf('pgbench', round, measured));
-      };
-      await throughService(-1);
-      samples.length = 0;
+      await measureService();
       for (let round = 0; round < rounds; round++) {
         await removeCreated(client);
-        const order = round % 2 === 0 ? [throughService, throughDriver] : [throughDriver, throughService];
-        for (const one of order) {
-          await one(round);
+        for (const { target, measure } of round % 2 === 0 ? targets : targets.toReversed()) {
+          samples.push({ operation: 'hot bay', target, round, ...unknownCosts, ...(await measure()) });
           await removeCreated(client);
         }
       }
-      const locked = (await deadlocks(client)) - before;
-      log(`hot bay: ${rounds} rounds of ${seconds} s, ${clients} clients, ${locked} deadlocks`);
-      if (locked > 0) throw new Error(`${locked} deadlocks: there must be none`);
+      const deadlocks = (await countDeadlocks(client)) - deadlocksBefore;
+      log(`hot bay: ${rounds} rounds of ${seconds} s, ${clients} clients, ${deadlocks} deadlocks`);
+      if (deadlocks > 0) throw new Error(`${deadlocks} deadlocks: there must be none`);
       return samples;
     });
   } finally {
@@ -83,21 +60,24 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
   }
 }
 
-type Measured = Pick<Sample, 'rate'> & Partial<Sample>;
-
-function sampleOf(target: string, round: number, measured: Measured): Sample {
-  const unknown = {
-    p50: Number.NaN,
-    p95: Number.NaN,
-    p99: Number.NaN,
-    cpu: Number.NaN,
-    databaseCpu: Number.NaN,
-    memory: Number.NaN,
+/** Returns a function that measures bookings through the service. */
+function serviceMeasurement({ pid, url }: Child, token: string, seconds: number): () => Promise<Measured> {
+  // No slot is used twice. When wrk ends, the service may still process the last requests of wrk, and their slots are
+  // then taken.
+  let nextSlot = 0;
+  return async () => {
+    const cpuBefore = cpuOf(pid);
+    const args = [token, bayId(1), String(nextSlot), String(Date.parse(createdFrom) / 1000)];
+    const load = { script: 'hot-bay.lua', args, url, seconds, connections: clients, core: otherCore };
+    const { requests, seconds: duration, p50, p99, failed } = await runWrk(load);
+    nextSlot += requests + 1000;
+    const cpu = (cpuOf(pid) - cpuBefore) / requests;
+    return { rate: requests / duration, p50, p99, failed, cpu, memory: memoryOf(pid) };
   };
-  return { operation: 'hot bay', target, round, ...unknown, foreign: Number.NaN, failed: 0, ...measured };
 }
 
-const insert = (
+/** Returns the statement that books the bay. It locks the row of the bay, as the statement of the service does. */
+const insertBooking = (
   start: string,
   end: string,
 ) => `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id,
@@ -106,60 +86,46 @@ const insert = (
  from (select facility_id, location_id, id from bay where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
  on conflict on constraint booking_no_overlap do nothing returning id`;
 
-/** Each client books its own slots: half a year of half hours. */
-async function pgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
+/** The number of half hours in half a year. Each client has a range of this many slots for itself. */
+const slotsPerClient = 8760;
+
+async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
   const file = join(folder, 'hot-bay.sql');
-  const start = `timestamptz '${createdFrom}' + (:client_id * 8760 + :n) * interval '30 minutes'`;
-  const statement = insert(start, `${start} + interval '30 minutes'`).replaceAll('\n', ' ');
+  const start = `timestamptz '${createdFrom}' + (:client_id * ${slotsPerClient} + :n) * interval '30 minutes'`;
+  const statement = insertBooking(start, `${start} + interval '30 minutes'`).replaceAll('\n', ' ');
   writeFileSync(file, `\\set n :n + 1\n${statement};\n`);
-  const args = [
-    '-c',
-    String(serviceCore),
-    'pgbench',
-    '-n',
-    '-M',
-    'prepared',
-    '-c',
-    String(clients),
-    '-j',
-    '1',
-    '-D',
-    'n=0',
-    '-T',
-    String(seconds),
-    '-f',
-    file,
-    databaseUrl,
-  ];
-  const { stdout } = await run('taskset', args, { timeout: (seconds + 30) * 1000 });
-  const [rate, latency] = [/tps = ([\d.]+)/, /latency average = ([\d.]+)/].map((form) =>
-    Number(form.exec(stdout)?.[1]),
-  );
-  return { rate: rate ?? Number.NaN, p50: latency ?? Number.NaN };
+  const load = ['--client', String(clients), '--jobs', '1', '--time', String(seconds), '--file', file];
+  const pgbench = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
+  const { stdout } = await run('taskset', ['-c', String(serviceCore), ...pgbench], { timeout: (seconds + 30) * 1000 });
+  const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
+  return { rate: numberIn(/tps = ([\d.]+)/), p50: numberIn(/latency average = ([\d.]+)/) };
 }
 
-async function driverLoop({ databaseUrl, seconds }: ContentionOptions): Promise<Measured> {
-  const open = await Promise.all(
+async function runDriverLoop({ databaseUrl, seconds }: ContentionOptions): Promise<Measured> {
+  const connections = await Promise.all(
     Array.from({ length: clients }, async () => {
       const client = new pg.Client({ connectionString: databaseUrl });
       await client.connect();
       return client;
     }),
   );
-  const start = `timestamptz '${createdFrom}' + ($1::int * 8760 + $2::int) * interval '30 minutes'`;
-  const text = insert(start, `${start} + interval '30 minutes'`);
+  const start = `timestamptz '${createdFrom}' + ($1::int * ${slotsPerClient} + $2::int) * interval '30 minutes'`;
+  const text = insertBooking(start, `${start} + interval '30 minutes'`);
   const end = Date.now() + seconds * 1000;
-  let done = 0;
+  let bookings = 0;
   await Promise.all(
-    open.map(async (client, number) => {
-      for (let n = 0; Date.now() < end; n++, done++) await client.query({ name: 'hot', text, values: [number, n] });
+    connections.map(async (client, number) => {
+      for (let slot = 0; Date.now() < end; slot++) {
+        await client.query({ name: 'hot', text, values: [number, slot] });
+        bookings++;
+      }
       await client.end();
     }),
   );
-  return { rate: done / seconds };
+  return { rate: bookings / seconds };
 }
 
-async function deadlocks(client: pg.Client): Promise<number> {
+async function countDeadlocks(client: pg.Client): Promise<number> {
   const { rows } = await client.query('select deadlocks from pg_stat_database where datname = current_database()');
   return Number(rows[0].deadlocks);
 }

@@ -17,10 +17,10 @@ export const baysPerLocation = 20;
 export const baysPerFacility = locationsPerFacility * baysPerLocation;
 export const bookingsPerBayAndDay = 12;
 
-/** A small dataset gets fewer facilities, so that each location still has 240 bookings a day. */
+/** A small dataset has fewer facilities, so that each location has 240 bookings on at least two days. */
 export function datasetOf(bookings: number, maxFacilities: number): Dataset {
-  const twoDaysEach = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
-  const facilities = Math.max(1, Math.min(maxFacilities, twoDaysEach));
+  const facilitiesWithTwoDays = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
+  const facilities = Math.max(1, Math.min(maxFacilities, facilitiesWithTwoDays));
   const bays = facilities * baysPerFacility;
   const days = Math.ceil(bookings / (bays * bookingsPerBayAndDay));
   return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
@@ -35,6 +35,7 @@ export function facilityIds(count: number): string[] {
   return Array.from({ length: count }, (_, index) => facilityId(index + 1));
 }
 
-/** The benchmark creates its own bookings after this date, and deletes them again. The loaded data end long before. */
+/** The benchmark creates its own bookings after this date, and deletes them again. The loaded bookings are earlier. */
 export const createdFrom = '2100-01-01T00:00:00.000Z';
+/** The bookings that the benchmark updates are after this date. */
 export const updatedFrom = '2150-01-01T00:00:00.000Z';

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
+/** The unit of CPU times in /proc, in microseconds. */
 const tick = 10_000;
 
 interface Stat {
@@ -17,19 +18,21 @@ interface Stat {
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field is the name of the process in brackets, so the list begins with the third field.
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    const at = (field: number) => fields[field - 3] ?? 0;
-    return { parent: at(4), cpu: (at(14) + at(15)) * tick, cpuOfEnded: (at(16) + at(17)) * tick };
+    const field = (number: number) => fields[number - 3] ?? 0;
+    return { parent: field(4), cpu: (field(14) + field(15)) * tick, cpuOfEnded: (field(16) + field(17)) * tick };
   } catch {
     return undefined;
   }
 }
 
-export function cpuOf(pid: number | undefined): number {
-  return (pid && statOf(pid)?.cpu) || 0;
+/** Returns the CPU time of a process, in microseconds. Returns 0 if the process has ended. */
+export function cpuOf(pid: number): number {
+  return statOf(pid)?.cpu ?? 0;
 }
 
 /** CPU time, in microseconds, of the child processes that have ended. */
@@ -58,6 +61,7 @@ export function busyOfMachine(): number {
   return (user + nice + system + irq + softirq) * tick;
 }
 
+/** Returns the memory of a process, in megabytes. */
 export function memoryOf(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? 0) / 1024;
@@ -65,9 +69,8 @@ export function memoryOf(pid: number): number {
 
 /** Binds a running process, its threads and its children to one CPU core. Later children inherit the binding. */
 export function pin(pid: number, core: number): void {
-  for (const one of [pid, ...processesBelow(pid)]) {
-    execFileSync('taskset', ['-a', '-c', '-p', String(core), String(one)], { stdio: 'ignore' });
-  }
+  for (const id of [pid, ...processesBelow(pid)])
+    execFileSync('taskset', ['-a', '-c', '-p', String(core), String(id)], { stdio: 'ignore' });
 }
 
 /** Returns why the benchmark cannot run on this machine, or undefined if it can. */

@@ -1,12 +1,34 @@
-// Compares targets (the servers to measure) on a machine that other programs use too. Each round sends load to every
-// target once, and the next round takes the targets in reverse order. A slow minute of the machine therefore affects
-// all targets of a round alike. Comparisons use only ratios within one round.
+// Compares targets, which are the servers to measure, on a machine that other programs use too. Each round sends load
+// to every target once, and the next round measures the targets in reverse order. A slow minute of the machine
+// therefore affects all targets of a round alike. Comparisons use only ratios within one round.
 import { busyOfMachine, cpuOf, cpuOfEnded, cpuOfFamily, memoryOf } from './machine.ts';
 import { type Load, runWrk } from './wrk.ts';
 
+/** The CPU core of the measured server. */
 export const serviceCore = 0;
+/** The CPU core of PostgreSQL and of the load generator. */
 export const otherCore = 1;
 export const defaultConnections = 16;
+
+/** The options that all measurements of a run share. */
+export interface RunOptions {
+  /** The process id of PostgreSQL. If it is undefined, the CPU time of PostgreSQL is not measured. */
+  readonly postmaster: number | undefined;
+  /** The folder for files such as the requests that wrk reads. */
+  readonly folder: string;
+  readonly rounds: number;
+  /** The duration of the load on a target in each round. */
+  readonly seconds: number;
+  readonly log: (line: string) => void;
+}
+
+export interface ServiceRunOptions extends RunOptions {
+  readonly databaseUrl: string;
+  /** The names of the measured operations or comparisons. An empty list stands for all of them. */
+  readonly only: readonly string[];
+  /** The folder for a CPU profile of the service. If it is undefined, no profile is written. */
+  readonly profile: string | undefined;
+}
 
 export interface Target {
   readonly name: string;
@@ -18,7 +40,9 @@ export interface Sample {
   readonly operation: string;
   readonly target: string;
   readonly round: number;
+  /** Requests per second. */
   readonly rate: number;
+  /** Percentiles of the response times, in milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
@@ -30,8 +54,21 @@ export interface Sample {
   readonly memory: number;
   /** The share of the machine's CPU time that was used by neither the target, PostgreSQL nor the load generator. */
   readonly foreign: number;
+  /** The number of requests that failed. */
   readonly failed: number;
 }
+
+/** The measured values of a sample for which nothing was measured. */
+export const unknownCosts = {
+  p50: Number.NaN,
+  p95: Number.NaN,
+  p99: Number.NaN,
+  cpu: Number.NaN,
+  databaseCpu: Number.NaN,
+  memory: Number.NaN,
+  foreign: Number.NaN,
+  failed: 0,
+};
 
 export interface Operation {
   readonly name: string;
@@ -43,19 +80,16 @@ export interface Operation {
   ran?(requests: number): void;
 }
 
-export interface MeasureOptions {
+export interface MeasureOptions extends Omit<RunOptions, 'folder'> {
   readonly operation: Operation;
   readonly targets: readonly Target[];
-  readonly rounds: number;
-  readonly seconds: number;
   readonly connections?: number;
-  readonly postmaster: number | undefined;
-  readonly log: (line: string) => void;
 }
 
 export async function measure(options: MeasureOptions): Promise<Sample[]> {
   const { operation, targets, rounds, seconds, log } = options;
   const samples: Sample[] = [];
+  // The first second of load warms the target up. Its sample is not used.
   for (const target of targets) await loadOnce(options, target, -1, 1);
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? targets : targets.toReversed();

@@ -19,7 +19,9 @@ export class Results {
   }
 
   of(operation: string, target?: string): Sample[] {
-    return this.samples.filter((s) => s.operation === operation && (target === undefined || s.target === target));
+    return this.samples.filter(
+      (sample) => sample.operation === operation && (target === undefined || sample.target === target),
+    );
   }
 
   median(operation: string, target: string, field: NumericField): number {
@@ -39,6 +41,7 @@ export class Results {
 
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
+/** The servers with which the targets of an operation are compared. For other operations, this is `bare`. */
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
   refresh: 'oidc-provider-postgres',
@@ -62,10 +65,10 @@ export function tableOf(results: Results, operation: string): string {
     `CPU : ${floor}`,
     'foreign',
   ];
+  const hasFloor = results.of(operation, floor).length > 0;
   const rows = results.targets(operation).map((target) => {
     const value = (field: NumericField) => digits(results.median(operation, target, field));
     const failed = results.of(operation, target).reduce((sum, sample) => sum + sample.failed, 0);
-    const has = results.of(operation, floor).length > 0;
     return [
       target,
       withSpread(spreadOf(results.of(operation, target).map(({ rate }) => rate))),
@@ -75,8 +78,8 @@ export function tableOf(results: Results, operation: string): string {
       value('databaseCpu'),
       value('memory'),
       String(failed),
-      has ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
-      has ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
+      hasFloor ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
+      hasFloor ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
       percent(results.median(operation, target, 'foreign')),
     ];
   });
@@ -88,6 +91,7 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** Draws one bar for each target. The line at the end of a bar shows the spread of the rounds. */
 export function plotOf(results: Results, operation: string): string {
   const bars = results
     .targets(operation)

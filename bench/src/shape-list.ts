@@ -23,13 +23,15 @@ export interface Shape {
 }
 
 const random = (below: number): number => Math.floor(Math.random() * below);
+/** Returns `count` random elements of the list. */
 const some = (list: readonly string[], count: number): string[] =>
   Array.from({ length: count }, () => list[random(list.length)] ?? '');
 const oneBay = ({ bays }: Sources): string => bayId(1 + random(bays));
 const oneLocation = ({ locations }: Sources): string => locationId(1 + random(locations));
 const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
 const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
-const deep = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
+/** Returns the number of a page near the end of the list. */
+const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
 const search = '/api/bookings?pageSize=50';
 
 export const shapes: readonly Shape[] = [
@@ -41,7 +43,7 @@ export const shapes: readonly Shape[] = [
     page: (count) => count,
   },
   { name: 'location', path: (s) => `${search}&locationIds=${oneLocation(s)}` },
-  { name: 'location, deep page', path: (s) => `${search}&locationIds=${oneLocation(s)}`, page: deep },
+  { name: 'location, deep page', path: (s) => `${search}&locationIds=${oneLocation(s)}`, page: deepPage },
   { name: 'location, active', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=true` },
   { name: 'location, inactive', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=false` },
   { name: '5 bays', path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => oneBay(s)).join(',')}` },
@@ -71,7 +73,7 @@ export const shapes: readonly Shape[] = [
   { name: 'all, inactive', path: () => `${search}&isActive=false` },
   { name: 'all', path: () => search },
   { name: 'all, second page', path: () => search, page: (count) => Math.min(2, count) },
-  { name: 'all, deep page', path: () => search, page: deep },
+  { name: 'all, deep page', path: () => search, page: deepPage },
   { name: 'all, last page', path: () => search, page: (count) => count },
   { name: 'upcoming of a bay', path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10` },
   {

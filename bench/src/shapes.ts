@@ -38,9 +38,9 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   const results: ShapeResult[] = [];
   for (const shape of shapes) {
     if (options.only && !shape.name.includes(options.only)) continue;
-    const result = await measureShape(options, shape).catch((error: unknown) => {
+    const result = await measureShape(options, shape).catch((error: unknown): ShapeResult => {
       options.log(Error.isError(error) ? error.message : String(error));
-      return failed(options.tenant, shape.name);
+      return { tenant: options.tenant, shape: `${shape.name} (failed)`, ...unknownValues };
     });
     options.log(`${result.tenant}, ${result.shape}: p50 ${digits(result.p50)} ms, p99 ${digits(result.p99)} ms`);
     results.push(result);
@@ -48,22 +48,22 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   return results;
 }
 
-/** Returns the result of a shape that got no response. */
-function failed(tenant: string, shape: string): ShapeResult {
-  const unknown = Number.NaN;
-  const times = { p50: unknown, p99: unknown, database: unknown, slowest: unknown };
-  return {
-    tenant,
-    shape: `${shape} (failed)`,
-    ...times,
-    statements: unknown,
-    rowsRead: unknown,
-    sequentialScans: unknown,
-    total: unknown,
-  };
-}
+/** The measured values of a shape that got no response. */
+const unknownValues = {
+  p50: Number.NaN,
+  p99: Number.NaN,
+  database: Number.NaN,
+  slowest: Number.NaN,
+  statements: Number.NaN,
+  rowsRead: Number.NaN,
+  sequentialScans: Number.NaN,
+  total: Number.NaN,
+};
 
-const warmUp = 15;
+/** The number of requests before the measurement. */
+const warmUpRequests = 15;
+/** The number of simultaneous requests with which `publishCounters` uses several sessions. */
+const publishingRequests = 4;
 
 async function measureShape(
   { client, url, token, tenant, sources, requests }: ShapeOptions,
@@ -73,53 +73,54 @@ async function measureShape(
   const send = (path: string) => request(agent, `${url}${path}`, token);
   const first = await send(shape.path(sources));
   const page = shape.page?.(first.pageCount ?? 1);
-  const path = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
-  for (let n = 0; n < warmUp; n++) await send(path());
-  await flush(() => send(path()));
+  const createPath = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
+  for (let n = 0; n < warmUpRequests; n++) await send(createPath());
+  await publishCounters(() => send(createPath()));
   await client.query('select pg_stat_statements_reset()');
-  const before = await tableReads(client);
+  const before = await readTableCounters(client);
   const times: number[] = [];
   for (let n = 0; n < requests; n++) {
-    const address = path();
-    const started = performance.now();
-    await send(address);
-    times.push(performance.now() - started);
+    const path = createPath();
+    const startedAt = performance.now();
+    await send(path);
+    times.push(performance.now() - startedAt);
   }
-  const spent = await timeInDatabase(client);
-  await flush(() => send(path()));
-  const after = await tableReads(client);
+  const statements = await readStatementCounters(client);
+  await publishCounters(() => send(createPath()));
+  const after = await readTableCounters(client);
   agent.destroy();
   return {
     tenant,
     shape: shape.name,
     p50: median(times),
     p99: percentile(times, 0.99),
-    database: spent.total / requests,
-    slowest: spent.slowest,
-    statements: spent.calls / requests,
-    rowsRead: (after.rows - before.rows) / (requests + 4),
+    database: statements.total / requests,
+    slowest: statements.slowest,
+    statements: statements.calls / requests,
+    rowsRead: (after.rows - before.rows) / (requests + publishingRequests),
     sequentialScans: after.scans - before.scans,
     total: first.total ?? Number.NaN,
   };
 }
 
 /**
- * Makes PostgreSQL publish the counters of all sessions. A session publishes its counters at the end of a statement, if
- * the last time was at least a second ago. Four requests at the same time use several sessions.
+ * Makes PostgreSQL publish the counters of all sessions. A session publishes its counters at the end of a statement,
+ * but at most once per second.
  */
-async function flush(send: () => Promise<unknown>): Promise<void> {
+async function publishCounters(send: () => Promise<unknown>): Promise<void> {
   await sleep(1_100);
-  await Promise.all([send(), send(), send(), send()]);
+  await Promise.all(Array.from({ length: publishingRequests }, send));
 }
 
-async function tableReads(client: pg.Client): Promise<{ rows: number; scans: number }> {
+async function readTableCounters(client: pg.Client): Promise<{ rows: number; scans: number }> {
   const { rows } = await client.query(
     "select seq_scan, seq_tup_read + coalesce(idx_tup_fetch, 0) as rows from pg_stat_user_tables where relname = 'booking'",
   );
   return { rows: Number(rows[0].rows), scans: Number(rows[0].seq_scan) };
 }
 
-async function timeInDatabase(client: pg.Client): Promise<{ total: number; slowest: number; calls: number }> {
+/** Reads the total and the longest time of the statements, in ms, and their number. */
+async function readStatementCounters(client: pg.Client): Promise<{ total: number; slowest: number; calls: number }> {
   const { rows } = await client.query(
     `select sum(total_exec_time) as total, max(max_exec_time) as slowest, sum(calls) as calls from pg_stat_statements
      where dbid = (select oid from pg_database where datname = current_database()) and query not like '%pg_stat%'`,

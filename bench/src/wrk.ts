@@ -34,22 +34,9 @@ const run = promisify(execFile);
 
 export async function runWrk({ url, seconds, connections, core, script, args }: WrkOptions): Promise<WrkResult> {
   const file = fileURLToPath(new URL(`../wrk/${script}`, import.meta.url));
-  const wrk = [
-    'wrk',
-    '-t',
-    '1',
-    '-c',
-    String(connections),
-    '-d',
-    `${Math.max(1, Math.round(seconds))}s`,
-    '--timeout',
-    '5s',
-    '-s',
-    file,
-    url,
-    '--',
-    ...args,
-  ];
+  const duration = `${Math.max(1, Math.round(seconds))}s`;
+  const limits = ['--threads', '1', '--connections', String(connections), '--duration', duration, '--timeout', '5s'];
+  const wrk = ['wrk', ...limits, '--script', file, url, '--', ...args];
   const [command = '', ...rest] = core === undefined ? wrk : ['taskset', '-c', String(core), ...wrk];
   const { stdout, stderr } = await run(command, rest, {
     timeout: (seconds + 20) * 1000,

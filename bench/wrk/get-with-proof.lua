@@ -1,14 +1,10 @@
--- Requests the paths of a file with GET, each with its own DPoP proof. Arguments: token, file with lines of a path and
--- a proof.
+-- Requests the paths of a file with GET, in turn, each with its own DPoP proof.
+-- Arguments: token, file with one path and its proof in each line.
 require('report')
-local requests, n = {}, 0
+local requests = require('in-turn')
 function init(args)
   for line in io.lines(args[2]) do
     local path, proof = line:match('^(%S+) (%S+)$')
     requests[#requests + 1] = wrk.format('GET', path, { Authorization = 'DPoP ' .. args[1], DPoP = proof })
   end
-end
-function request()
-  n = n % #requests + 1
-  return requests[n]
 end

@@ -1,8 +1,9 @@
--- Prints the result of a run as one line of JSON. The times of wrk are in microseconds, those of the result in
--- milliseconds.
+-- Prints the result of a run as one line of JSON. The times of wrk are in microseconds, and the times of the result are
+-- in milliseconds.
 function done(summary, latency, requests)
-  local e = summary.errors
+  local errors = summary.errors
+  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
   io.write(string.format('{"requests":%d,"seconds":%.6f,"p50":%.3f,"p95":%.3f,"p99":%.3f,"max":%.3f,"failed":%d}\n',
-    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(95) / 1e3, latency:percentile(99) / 1e3,
-    latency.max / 1e3, e.connect + e.read + e.write + e.status + e.timeout))
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(95) / 1e3,
+    latency:percentile(99) / 1e3, latency.max / 1e3, failed))
 end

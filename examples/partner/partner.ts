@@ -1,5 +1,5 @@
-// The back end of a website on which customers book bays. It shows free times, holds a time while the customer pays,
-// creates the booking, and receives webhooks.
+// Runs the back end of a website on which customers book bays. The program lists free times, holds a time while the
+// customer pays, creates the booking, and receives webhooks.
 import { createServer, type IncomingMessage } from 'node:http';
 import { BookingsApiError, createBookingsClient } from '@bay-booking/client';
 import { verifyWebhook, WebhookVerificationError } from '@bay-booking/client/webhooks';
@@ -41,9 +41,7 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
     return [201, { holdId: id, expiresAt }];
   },
 
-  /**
-   * Creates the booking after the customer has paid. A second request with the same order number returns this booking.
-   */
+  /** Creates the booking after the payment. A second request with the same order number returns the same booking. */
   'POST /orders': async (request) => {
     const { order, name, holdId } = JSON.parse(await textOf(request));
     const time = holds.get(holdId);

@@ -1,5 +1,5 @@
-// The screen of a bay. A member of staff signs the screen in with a code (device flow, RFC 8628). The screen then shows
-// the bookings of its bay and updates them when they change. After a restart, it continues without a new sign-in.
+// Shows the bookings of a bay on its screen, and updates them when they change. A member of staff signs the screen in
+// with a code (device flow, RFC 8628). After a restart, the screen continues without a new sign-in.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { type BookingItem, BookingsConnectionError, createBookingsClient } from '@bay-booking/client';
 import * as oidc from 'openid-client';
@@ -10,11 +10,10 @@ const facilityId = environment.FACILITY_ID ?? 'fac-north';
 const stateFile = environment.STATE_FILE ?? `screen-${bayId}.json`;
 const scope = `openid offline_access ${environment.SCOPE_BASE ?? 'https://bay-booking.example'}/golf/bookings`;
 
-/**
- * The data that are stored in a file. The bookings and `next`, their position in the feed, are always saved together.
- */
+/** The data in the file. The bookings and their position in the change feed are always saved together. */
 interface State {
   refreshToken?: string | undefined;
+  /** The position in the change feed. */
   next?: string;
   bookings: BookingItem[];
 }
@@ -64,7 +63,7 @@ async function refresh(): Promise<void> {
     useTokens(await oidc.refreshTokenGrant(config, state.refreshToken ?? ''));
   } catch (error) {
     const isSignedOut = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
-    // After a BookingsConnectionError, the client tries again. After any other error, the program ends.
+    // After a BookingsConnectionError, the client tries again. Any other error would end the program.
     if (!isSignedOut) throw new BookingsConnectionError('no token at the moment', { cause: error });
     await signIn();
   }

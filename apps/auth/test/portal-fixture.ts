@@ -139,7 +139,7 @@ export const forged = (page: Page, action: string, values: Record<string, string
 });
 
 const inputs = (values: Record<string, string>) =>
-  Object.entries(values).map(([name, value]) => ({ name, value, type: 'text', checked: false }));
+  Object.entries(values).map(([name, value]) => ({ name, value, type: 'text', isChecked: false }));
 
 export const csrfTokenOf = (page: Page, action: string): string => fieldOf(filled(page, action), 'csrf') ?? '';
 

@@ -1,11 +1,15 @@
 // Runs the comparison and writes its table and plots to bench/results/. Loads missing data first.
 //
 // Usage: npm run bench -- [options]
-//   --quick         measures two rounds of one second
-//   --only get,create, --targets bare,fastify, --rounds 5, --seconds 2, --bookings 1000000
-//   --profile       also writes a CPU profile of the service
-//   --before PATH   only compares this release with the release in the git worktree PATH, whose packages must be
-//                   installed. Writes before.md instead of latest.md.
+//   --quick                 measures two rounds of one second
+//   --rounds 5              the number of rounds
+//   --seconds 2             the duration of a round for each target
+//   --bookings 1000000      the number of bookings in the database
+//   --only get,create       measures only these operations
+//   --targets bare,fastify  compares only with these targets
+//   --profile               also writes a CPU profile of the service
+//   --before PATH           only compares this release with the release in the git worktree PATH, whose packages must
+//                           be installed. Writes before.md instead of latest.md.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -50,6 +54,7 @@ const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-externa
 const only = values.only.split(',').filter(Boolean);
 const targetNames = values.targets.split(',').filter(Boolean);
 const { before } = values;
+/** Whether one of the operations or comparisons must be measured. */
 const wants = (...names: string[]) =>
   before === undefined && (only.length === 0 || names.some((name) => only.includes(name)));
 const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
@@ -69,74 +74,46 @@ try {
   const dataset = datasetOf(Number(values.bookings), 250);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   const common = { postmaster: server.pid, folder, rounds, seconds, log };
+  const options = { ...common, databaseUrl, dataset, only, targetNames, profile };
+  /** Long comparisons run for at most three rounds. */
+  const fewRounds = Math.min(3, rounds);
   const samples: Sample[] = [];
-  if (before !== undefined) {
+  const measureWithDataset = async (compare: () => Promise<Sample[]>): Promise<void> => {
+    await loadDataset(databaseUrl, dataset, log);
+    samples.push(...(await compare()));
+  };
+  if (before !== undefined)
     samples.push(...(await compareReleases({ ...common, before: resolve(before), server, dataset, only })));
-  }
-  if (wants('get', 'create', 'create-external', 'update', 'search', 'upcoming')) {
-    await loadDataset(databaseUrl, dataset, log);
-    samples.push(
-      ...(await compareBookings({
-        ...common,
-        databaseUrl,
-        dataset,
-        only,
-        targetNames,
-        profile,
-      })),
-    );
-  }
-  if (wants('dpop')) {
-    await loadDataset(databaseUrl, dataset, log);
-    samples.push(...(await compareDpop({ ...common, databaseUrl, dataset })));
-  }
-  if (wants(...featureNames)) {
-    await loadDataset(databaseUrl, dataset, log);
-    samples.push(...(await compareFeatures({ ...common, databaseUrl, dataset, only, profile })));
-  }
-  if (wants('webhooks')) {
-    await loadDataset(databaseUrl, dataset, log);
-    samples.push(...(await compareWebhooks({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
-  }
+  if (wants('get', 'create', 'create-external', 'update', 'search', 'upcoming'))
+    await measureWithDataset(() => compareBookings(options));
+  if (wants('dpop')) await measureWithDataset(() => compareDpop(options));
+  if (wants(...featureNames)) await measureWithDataset(() => compareFeatures(options));
+  if (wants('webhooks')) await measureWithDataset(() => compareWebhooks({ ...options, rounds: fewRounds }));
   if (wants('client-credentials', 'refresh', 'password')) {
-    samples.push(
-      ...(await compareTokens({
-        ...common,
-        databaseUrl: await server.database('auth'),
-        peerDatabaseUrl: await server.database('oidc_provider'),
-        only,
-        targetNames,
-        profile,
-      })),
-    );
+    const databases = {
+      databaseUrl: await server.database('auth'),
+      peerDatabaseUrl: await server.database('oidc_provider'),
+    };
+    samples.push(...(await compareTokens({ ...common, ...databases, only, targetNames, profile })));
   }
-  if (wants('contention')) {
-    await loadDataset(databaseUrl, dataset, log);
-    samples.push(...(await compareContention({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
-  }
+  if (wants('contention')) await measureWithDataset(() => compareContention({ ...options, rounds: fewRounds }));
   if (wants('growth') && !process.env.DATABASE_URL) {
     const services = [];
     for (const bookings of [10_000, 1_000_000]) {
-      const one = datasetOf(bookings, 250);
-      const url = await server.database(`bookings_${bookings}`);
-      await loadDataset(url, one, log);
-      services.push({ name: `${bookings} rows`, dataset: one, databaseUrl: url });
+      const service = {
+        name: `${bookings} rows`,
+        dataset: datasetOf(bookings, 250),
+        databaseUrl: await server.database(`bookings_${bookings}`),
+      };
+      await loadDataset(service.databaseUrl, service.dataset, log);
+      services.push(service);
     }
-    samples.push(
-      ...(await compareServices({
-        ...common,
-        services,
-        only: growthOperations,
-        prefix: 'growth',
-        rounds: Math.min(3, rounds),
-      })),
-    );
+    const growth = { services, only: growthOperations, prefix: 'growth', rounds: fewRounds };
+    samples.push(...(await compareServices({ ...common, ...growth })));
   }
   const version = await onDatabase(databaseUrl, async (client) => (await client.query('show server_version')).rows[0]);
-  publish(
-    samples,
-    `${describeMachine()}, PostgreSQL ${version.server_version}; ${rounds} rounds of ${seconds} s, ${dataset.bookings} bookings`,
-  );
+  const run = `${rounds} rounds of ${seconds} s, ${dataset.bookings} bookings`;
+  publish(samples, `${describeMachine()}, PostgreSQL ${version.server_version}; ${run}`);
 } catch (error) {
   log(Error.isError(error) ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;

@@ -16,7 +16,7 @@ const log = (line: string) => process.stderr.write(`${line}\n`);
 const bookings = Number(values.bookings);
 const facilities = Number(values.facilities);
 if (!Number.isInteger(bookings) || bookings < 1000 || !Number.isInteger(facilities) || facilities < 1) {
-  log('--bookings takes a number from 1000 up, --facilities one from 1 up');
+  log('--bookings must be a whole number of at least 1000, and --facilities a whole number of at least 1');
   process.exit(1);
 }
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });

@@ -1,4 +1,5 @@
-// Measures every endpoint and filter on a loaded database, with a token for one facility and a token for a hundred.
+// Measures every reading endpoint and filter on a loaded database, with a token for one facility and with a token for a
+// hundred facilities.
 // Usage: npm run shapes -w bench -- --bookings N [--requests 100] [--only alias].
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

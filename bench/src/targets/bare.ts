@@ -1,5 +1,5 @@
-// The floor `bare`: the Bookings API with node:http and pg only. It runs the SQL of the service as named statements,
-// and caches verified tokens as the service does.
+// Serves the Bookings API with node:http and pg only. This is the floor `bare`. It runs the SQL of the service as named
+// statements, and caches verified tokens as the service does.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';
@@ -42,17 +42,17 @@ async function respond(request: IncomingMessage, response: ServerResponse, { fac
   const parts = url.pathname.split('/');
   const now = new Date().toISOString();
   if (request.method === 'POST') {
-    const b = await readBody(request);
-    const facility = facilityOf.get(b.bayId ?? '');
+    const body = await readBody(request);
+    const facility = facilityOf.get(body.bayId ?? '');
     if (!facility || !facilities.includes(facility)) return send(response, 400, { errors: [] });
-    const { values, row } = newBooking(randomUUID(), facility, b);
-    const [made] = await run('create', values);
-    return made ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
+    const { values, row } = newBooking(randomUUID(), facility, body);
+    const [created] = await run('create', values);
+    return created ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
   }
   if (request.method === 'PUT') {
-    const b = await readBody(request);
-    const facility = facilityOf.get(b.bayId ?? '');
-    const [row] = await run('update', [facility, parts[3], b.bayId, b.userAlias, b.startDate, b.endDate, now]);
+    const { bayId = '', userAlias, startDate, endDate } = await readBody(request);
+    const values = [facilityOf.get(bayId), parts[3], bayId, userAlias, startDate, endDate, now];
+    const [row] = await run('update', values);
     return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
   }
   const page = Number(url.searchParams.get('page') ?? 1);

@@ -1,4 +1,4 @@
-// The floor `constant`: node:http that sends the stored responses of the service without a database.
+// Sends stored responses of the service with node:http, without a database. This is the floor `constant`.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 

@@ -1,5 +1,6 @@
-// The peer `express`: the Bookings API with Express and knex, used as their documentation describes. It uses the query
-// builder of knex, ajv for validation, response.json, and on every request jsonwebtoken with jwks-rsa.
+// Serves the Bookings API with Express and knex, used as their documentation describes. This is the peer `express`. It
+// uses the query builder of knex, ajv for validation and response.json, and verifies the token of every request with
+// jsonwebtoken and jwks-rsa.
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -18,7 +19,7 @@ const db = knex({ client: 'pg', connection: options.databaseUrl, pool: { min: 0,
 const jwks = jwksRsa({ jwksUri: options.jwksUri, cache: true });
 const ajv = new Ajv({ allErrors: true });
 (addFormats as unknown as (target: Ajv) => void)(ajv);
-const validBody = ajv.compile(bodySchema);
+const isValidBody = ajv.compile(bodySchema);
 const columns = [
   'id',
   'external_booking_id',
@@ -62,7 +63,7 @@ app.get('/api/bookings/:id', async (request, response) => {
 });
 
 app.post('/api/bookings', async (request, response) => {
-  if (!validBody(request.body)) return void response.status(400).json({ errors: [] });
+  if (!isValidBody(request.body)) return void response.status(400).json({ errors: [] });
   const b = request.body;
   const bay = await db('bay').whereIn('facility_id', response.locals.facilities).where({ id: b.bayId }).first();
   if (!bay?.bookable) return void response.status(400).json({ errors: [] });
@@ -86,7 +87,7 @@ app.post('/api/bookings', async (request, response) => {
 });
 
 app.put('/api/bookings/:id', async (request, response) => {
-  if (!validBody(request.body)) return void response.status(400).json({ errors: [] });
+  if (!isValidBody(request.body)) return void response.status(400).json({ errors: [] });
   const b = request.body;
   const bay = await db('bay').whereIn('facility_id', response.locals.facilities).where({ id: b.bayId }).first();
   if (!bay?.bookable) return void response.status(400).json({ errors: [] });
@@ -107,27 +108,27 @@ app.put('/api/bookings/:id', async (request, response) => {
 
 app.get('/api/bookings', async (request, response) => {
   const { locationIds, startDate, endDate } = request.query as Record<string, string>;
-  const found = db('booking')
+  const query = db('booking')
     .whereIn('facility_id', response.locals.facilities)
     .whereIn('location_id', [locationIds ?? []].flat())
     .where('start_date', '>=', startDate ?? '')
     .where('end_date', '<=', endDate ?? '');
-  await sendList(request, response, found, 50);
+  await sendList(request, response, query, 50);
 });
 
 app.get('/api/bays/:id/upcoming-bookings', async (request, response) => {
-  const found = db('booking')
+  const query = db('booking')
     .whereIn('facility_id', response.locals.facilities)
     .where({ bay_id: request.params.id })
     .where('end_date', '>', new Date());
-  await sendList(request, response, found, 10);
+  await sendList(request, response, query, 10);
 });
 
-async function sendList(request: Request, response: Response, found: knex.Knex.QueryBuilder, defaultSize: number) {
+async function sendList(request: Request, response: Response, query: knex.Knex.QueryBuilder, defaultSize: number) {
   const size = Number(request.query.pageSize ?? defaultSize);
   const page = Number(request.query.page ?? 1);
-  const [count] = await found.clone().count({ total: '*' });
-  const rows: BookingRow[] = await found
+  const [count] = await query.clone().count({ total: '*' });
+  const rows: BookingRow[] = await query
     .select(columns)
     .orderBy(['start_date', 'id'])
     .limit(size)

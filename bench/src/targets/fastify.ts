@@ -1,5 +1,5 @@
-// The peer `fastify`: the Bookings API with Fastify and pg, used as their documentation describes. It uses named
-// statements, fast-jwt with its cache, and JSON Schemas for request and response bodies.
+// Serves the Bookings API with Fastify and pg, used as their documentation describes. This is the peer `fastify`. It
+// uses named statements, fast-jwt with its cache, and JSON Schemas for request and response bodies.
 import { randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { fastify } from 'fastify';
@@ -49,38 +49,29 @@ app.register(async (api) => {
       return reply.code(401).send({ errors: [] });
     }
   });
-  const one = { response: { 200: bookingSchema, 201: bookingSchema } };
-  api.get<{ Params: { id: string } }>('/api/bookings/:id', { schema: one }, async (request, reply) => {
+  const booking = { response: { 200: bookingSchema, 201: bookingSchema } };
+  api.get<{ Params: { id: string } }>('/api/bookings/:id', { schema: booking }, async (request, reply) => {
     const [row] = await run('get', [request.facilities, request.params.id]);
     return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
   });
   api.post<{ Body: Record<string, string> }>(
     '/api/bookings',
-    { schema: { ...one, body: bodySchema } },
+    { schema: { ...booking, body: bodySchema } },
     async (request, reply) => {
-      const b = request.body;
-      const facility = facilityOf.get(b.bayId ?? '');
+      const facility = facilityOf.get(request.body.bayId ?? '');
       if (!facility || !request.facilities.includes(facility)) return reply.code(400).send({ errors: [] });
-      const { values, row } = newBooking(randomUUID(), facility, b);
-      const [made] = await run('create', values);
-      return made ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
+      const { values, row } = newBooking(randomUUID(), facility, request.body);
+      const [created] = await run('create', values);
+      return created ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
     },
   );
   api.put<{ Params: { id: string }; Body: Record<string, string> }>(
     '/api/bookings/:id',
-    { schema: { ...one, body: bodySchema } },
+    { schema: { ...booking, body: bodySchema } },
     async (request, reply) => {
-      const b = request.body;
+      const { bayId = '', userAlias, startDate, endDate } = request.body;
       const now = new Date().toISOString();
-      const values = [
-        facilityOf.get(b.bayId ?? ''),
-        request.params.id,
-        b.bayId,
-        b.userAlias,
-        b.startDate,
-        b.endDate,
-        now,
-      ];
+      const values = [facilityOf.get(bayId), request.params.id, bayId, userAlias, startDate, endDate, now];
       const [row] = await run('update', values);
       return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
     },

@@ -1,5 +1,5 @@
-// The peer `oauth2-server`: a token endpoint with @node-oauth/oauth2-server. Its data are in memory, and its access
-// tokens are signed with ES256.
+// Serves a token endpoint with @node-oauth/oauth2-server. This is the peer `oauth2-server`. Its data are in memory, and
+// its access tokens are signed with ES256.
 import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import OAuth2Server from '@node-oauth/oauth2-server';

@@ -34,7 +34,7 @@ export function bookingResource(row: BookingRow, baseUrl: string, single: boolea
 
 export function listResource(items: object[], total: number, page: number, pageSize: number, list: URL): object {
   const pageCount = Math.ceil(total / pageSize);
-  const to = (target: number) => {
+  const linkTo = (target: number) => {
     const address = new URL(list);
     address.searchParams.set('page', String(target));
     address.searchParams.set('pageSize', String(pageSize));
@@ -43,10 +43,10 @@ export function listResource(items: object[], total: number, page: number, pageS
   return {
     items,
     _links: {
-      self: to(page),
-      first: to(1),
-      last: to(Math.max(1, pageCount)),
-      ...(page < pageCount && { next: to(page + 1) }),
+      self: linkTo(page),
+      first: linkTo(1),
+      last: linkTo(Math.max(1, pageCount)),
+      ...(page < pageCount && { next: linkTo(page + 1) }),
     },
     page,
     pageSize,

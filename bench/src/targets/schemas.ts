@@ -1,5 +1,5 @@
-// The JSON Schemas of request and response bodies. Fastify and Express validate request bodies with these schemas, and
-// Fastify also encodes responses with them.
+// Defines the JSON Schemas of request and response bodies. The peers `fastify` and `express` validate request bodies
+// with these schemas, and `fastify` also encodes responses with them.
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const time = { type: 'string', format: 'date-time' } as const;

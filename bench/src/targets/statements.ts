@@ -1,5 +1,5 @@
-// The SQL statements of the targets `bare` and `fastify`, which are those of the service (apps/bookings/src/bookings).
-// A search reads a page, and then the total number. $1 is always one facility, or the facilities of the token.
+// Defines the SQL statements of the targets `bare` and `fastify`. The service uses the same statements
+// (apps/bookings/src/bookings). $1 is one facility, or the facilities of the token.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
@@ -33,7 +33,7 @@ export const statements = {
 
 export type Statement = keyof typeof statements;
 
-/** Reads a page and the total number. The last page shows the total, so the second query is then not needed. */
+/** Reads a page and the total number. The last page shows the total, so it needs no second query. */
 export async function findPage<Row extends { total?: number }>(
   run: (name: Statement, values: unknown[]) => Promise<Row[]>,
   kind: 'search' | 'upcoming',

@@ -10,24 +10,24 @@ export interface Claims {
 }
 
 export function tokenVerifier(key: KeyObject, expected: { issuer: string; audience: string; scope: string }) {
-  const known = new Map<string, Claims>();
+  const cache = new Map<string, Claims>();
   return (authorization: string | undefined): Claims | undefined => {
     const token = authorization?.startsWith('Bearer ') ? authorization.slice(7) : '';
-    const remembered = known.get(token);
-    if (remembered && remembered.exp * 1000 > Date.now()) return remembered;
+    const cached = cache.get(token);
+    if (cached && cached.exp * 1000 > Date.now()) return cached;
     const [header = '', payload = '', signature = ''] = token.split('.');
     const signed = Buffer.from(`${header}.${payload}`);
     if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url')))
       return undefined;
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-    const good =
+    const isAccepted =
       claims.iss === expected.issuer &&
       [claims.aud].flat().includes(expected.audience) &&
       claims.exp * 1000 > Date.now() &&
       claims.scope.split(' ').includes(expected.scope);
-    if (!good) return undefined;
-    if (known.size >= 10_000) known.clear();
-    known.set(token, claims);
+    if (!isAccepted) return undefined;
+    if (cache.size >= 10_000) cache.clear();
+    cache.set(token, claims);
     return claims;
   };
 }

@@ -13,6 +13,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
+/** Sends a request with an access token and returns the response, whatever its status is. */
 export type AuthorizedFetch = (url: URL, request: ApiRequest) => Promise<Response>;
 
 export type AuthorizedFetchOptions = Required<
@@ -50,10 +51,10 @@ function repeatAfter401(source: TokenSource, send: SendWithToken): AuthorizedFet
     const token = await waitFor(source(), request.signal);
     const response = await send(token, url, request);
     if (response.status !== 401) return response;
-    const renewed = await waitFor(source(token), request.signal);
-    if (renewed === token) return response;
+    const newToken = await waitFor(source(token), request.signal);
+    if (newToken === token) return response;
     await response.body?.cancel();
-    return send(renewed, url, request);
+    return send(newToken, url, request);
   };
 }
 
@@ -86,9 +87,9 @@ const sendDpop =
 
 const fromFunction =
   (getAccessToken: GetAccessToken): TokenSource =>
-  async (refused) => {
+  async (rejectedToken) => {
     try {
-      return await getAccessToken({ renew: refused !== undefined });
+      return await getAccessToken({ renew: rejectedToken !== undefined });
     } catch (cause) {
       throw new BookingsTokenError('The function auth returned no access token', { cause });
     }

@@ -23,15 +23,15 @@ export interface BookingsClientOptions {
  */
 export interface ClientCredentials {
   readonly clientId: string;
-  /** The secret of `clientId`. Either this or `privateKey` is needed. Never use it in a browser or an app. */
+  /** The secret of the client. Needed unless `privateKey` is given. Never use a secret in a browser or an app. */
   readonly clientSecret?: string;
-  /** Signs a client assertion instead of sending a secret (`private_key_jwt`, RFC 7523). */
+  /** The key that signs client assertions in place of a secret (`private_key_jwt`, RFC 7523). */
   readonly privateKey?: CryptoKey | PrivateJwk;
-  /** The `kid` of `privateKey`, if this is a CryptoKey. */
+  /** The `kid` of `privateKey`. Needed only if `privateKey` is a CryptoKey. */
   readonly privateKeyId?: string;
   /**
-   * Binds tokens to a key, so that a stolen token is useless (DPoP, RFC 9449). `true` generates a new ES256 key, which
-   * lives as long as the client.
+   * The key pair to which tokens are bound, so that a stolen token is useless (DPoP, RFC 9449). `true` generates a new
+   * ES256 key pair for this client object.
    */
   readonly dpop?: CryptoKeyPair | boolean;
   /** The ids of the facilities that the token gives access to. Default: all facilities of the account (at most 200). */
@@ -45,7 +45,7 @@ export interface ClientCredentials {
 /**
  * Returns an access token, for example of a user who signed in through openid-client. The client calls this function
  * before every attempt. After a 401, the client calls the function once more with `renew: true`. The service has then
- * refused the token that the function returned before, so the function must return a new one.
+ * rejected the returned token, so the function must return a new token.
  */
 export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
 

@@ -25,6 +25,7 @@ interface UntypedRequest extends RequestOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** Returns the function that sends the requests of all endpoints. */
 export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }: SendOptions): Send {
   const send = async (id: OperationId, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
     const { method, path, acceptsIdempotencyKey } = operationsById[id];

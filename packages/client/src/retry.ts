@@ -3,18 +3,18 @@ import { BookingsApiError, BookingsConnectionError, type BookingsError, Bookings
 import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';
 
-/** The same request may succeed later after one of these statuses. */
+/** The statuses of errors that are temporary, so that the same request may succeed later. */
 const transientStatuses = [408, 429, 500, 502, 503, 504];
 
 const firstDelayMs = 250;
 const maxDelayMs = 8_000;
 
 /**
- * Repeats `attempt` until it succeeds, fails with an error that is not temporary, or the limits are reached. The
- * parameter `mayHaveSucceeded` of `attempt` is true if an earlier attempt may have changed data although no response
- * arrived.
- * @throws the error of the last attempt
+ * Calls `attempt` until it succeeds, until it fails with an error that is not temporary, or until the limits are
+ * reached.
+ * @param attempt its parameter is true if an earlier attempt may have changed data although no response arrived
  * @param isRepeatable whether the request has the same effect when it is sent twice
+ * @throws the error of the last attempt
  */
 export async function retry<T>(
   attempt: (mayHaveSucceeded: boolean) => Promise<T>,
@@ -28,7 +28,8 @@ export async function retry<T>(
     try {
       return await attempt(mayHaveSucceeded);
     } catch (error) {
-      if (number >= maxAttempts || !(isRepeatable ? isTransient(error) : wasNotProcessed(error))) throw error;
+      const canRepeat = isRepeatable ? isTransient(error) : wasNotProcessed(error);
+      if (number >= maxAttempts || !canRepeat) throw error;
       const delay = delayBefore(number, error);
       if (Date.now() + delay > end) throw error;
       mayHaveSucceeded ||= !wasNotProcessed(error);
@@ -41,39 +42,32 @@ export async function retry<T>(
 export function isTransient(error: unknown): error is BookingsError {
   if (error instanceof BookingsConnectionError) return true;
   if (error instanceof BookingsTokenError)
-    return (
-      error.cause instanceof BookingsConnectionError || transientStatuses.includes(error.response?.status ?? Number.NaN)
-    );
+    return error.cause instanceof BookingsConnectionError || transientStatuses.includes(error.response?.status ?? 0);
   // ERR00409: the first request with this Idempotency-Key is still in progress.
   return error instanceof BookingsApiError && (transientStatuses.includes(error.status) || error.has('ERR00409'));
 }
 
-/** Whether the service has certainly not processed the request. Even a POST may then be repeated. */
+/** Whether the service has certainly not processed the request. Every request may then be repeated. */
 function wasNotProcessed(error: unknown): boolean {
-  return error instanceof BookingsTokenError ? isTransient(error) : isApiErrorWithStatus(error, 429);
+  if (error instanceof BookingsTokenError) return isTransient(error);
+  return error instanceof BookingsApiError && error.status === 429;
 }
 
-const isApiErrorWithStatus = (error: unknown, status: number): boolean =>
-  error instanceof BookingsApiError && error.status === status;
-
 /**
- * Returns milliseconds: at least `Retry-After` if the response has one, else an exponential delay. Half of the delay is
- * random, so that clients that failed together do not return together.
+ * Returns the delay before the next attempt, in milliseconds. The delay grows exponentially, and half of it is random,
+ * so that clients that have failed at the same time do not repeat their requests at the same time. If the response has
+ * `Retry-After`, the random part is added to this time.
  */
 export function delayBefore(retryNumber: number, error: unknown): number {
-  const exponential = Math.min(maxDelayMs, firstDelayMs * 2 ** (retryNumber - 1));
-  const jitter = Math.random() * (exponential / 2);
-  return (retryAfterOf(error) ?? exponential / 2) + jitter;
+  const half = Math.min(maxDelayMs, firstDelayMs * 2 ** (retryNumber - 1)) / 2;
+  return (retryAfterOf(error) ?? half) + Math.random() * half;
 }
 
 /** Reads `Retry-After`, which contains seconds or a date (RFC 9110). Returns milliseconds. */
 function retryAfterOf(error: unknown): number | undefined {
-  const headers =
-    error instanceof BookingsApiError
-      ? error.headers
-      : error instanceof BookingsTokenError
-        ? error.response?.headers
-        : undefined;
+  let headers: Headers | undefined;
+  if (error instanceof BookingsApiError) headers = error.headers;
+  else if (error instanceof BookingsTokenError) headers = error.response?.headers;
   const value = headers?.get('retry-after');
   if (!value) return undefined;
   const milliseconds = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();

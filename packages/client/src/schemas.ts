@@ -1,4 +1,5 @@
-// Names the types of resources, request bodies and queries. The schemas with a name in the OpenAPI document keep it.
+// Names the types of resources, request bodies and queries. A schema that has a name in the OpenAPI document has the
+// same name here.
 import type { BookingChangeList } from './generated/schemas.ts';
 import type { QueryOf } from './operations.ts';
 

@@ -1,4 +1,4 @@
-// Throws an error for an address to which a secret or a token would be sent without encryption.
+// Rejects addresses to which a secret or a token would be sent without encryption.
 
 /** @throws {TypeError} for http, unless the address is on this machine or `allowInsecureHttp` is set */
 export function expectSecure(address: URL, allowInsecureHttp: boolean): void {

@@ -1,9 +1,10 @@
-// Functions that wait or limit the duration of work, and that stop when an AbortSignal is aborted.
+// Waits and limits the duration of work. All functions stop when an AbortSignal is aborted.
 
 /**
  * Runs `work` with a signal that is aborted when `signal` is aborted or `milliseconds` have passed. The listener on
- * `signal` is removed afterwards. AbortSignal.any would leave one entry for each request on a signal that may live for
- * months.
+ * `signal` is removed afterwards. AbortSignal.any is not used, because it would leave one entry for each request on
+ * `signal`, which may exist for months.
+ * @throws the error of `work`, or the reason of `signal` if `signal` is already aborted
  */
 export async function withTimeout<T>(
   milliseconds: number,
@@ -26,7 +27,10 @@ export async function withTimeout<T>(
   }
 }
 
-/** @throws the reason of `signal` as soon as it is aborted */
+/**
+ * Waits for a time.
+ * @throws the reason of `signal` as soon as it is aborted
+ */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -41,7 +45,10 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
   });
 }
 
-/** Waits for a promise that several callers share. An abort ends only the waiting of this caller. */
+/**
+ * Waits for a promise that several callers share. An abort ends only the waiting of this caller.
+ * @throws the error of the promise, or the reason of `signal` as soon as it is aborted
+ */
 export async function waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let abort = () => {};

@@ -6,9 +6,9 @@ export type Versioned<Resource> = Resource & { readonly etag: string };
 
 export interface CreateOptions extends RequestOptions {
   /**
-   * A second call with the same key does not create a second resource. The service remembers a key for 24 hours, so
-   * this works even after a restart of your program. Default: a new key for each call, which covers only the retries of
-   * that call.
+   * A second call with the same key does not create a second resource. The service remembers a key for 24 hours, so you
+   * can repeat a call even after a restart of your program. Default: a new key for each call, which all retries of the
+   * call use.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -18,9 +18,11 @@ export interface ChangeOptions extends RequestOptions {
   readonly ifMatch?: string | undefined;
 }
 
+/** Returns the resource of a response together with the ETag of the response. */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }
 
+/** Returns request options in which the header If-Match replaces `ifMatch`. */
 export const conditional = ({ ifMatch, ...options }: ChangeOptions) =>
   ifMatch === undefined ? options : { ...options, headers: { 'If-Match': ifMatch } };

@@ -19,7 +19,7 @@ export interface BookingEventData {
    * booking.
    */
   readonly modified: number;
-  /** The booking after the change. If the booking was deleted, its state before the deletion. */
+  /** The booking after the change, or before the change if the booking was deleted. */
   readonly booking: BookingItem;
 }
 
@@ -28,7 +28,7 @@ export type WebhookEvent =
   | Delivery<'webhook.ping', Readonly<Record<string, never>>>;
 
 export interface ReceivedWebhook {
-  /** The secret of the webhook. During a rotation, the new and the old secret. */
+  /** The secret of the webhook. Pass the new and the old secret for 24 hours after a rotation. */
   readonly secret: string | readonly string[];
   /** Headers of a Fetch API request, or `request.headers` of Node. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,4 +1,4 @@
-// Tests the validation of import files: the paths and reasons of errors, and duplicates.
+// Tests that the errors of import files are reported with their paths and reasons.
 import { describe, expect, test } from '@jest/globals';
 import { createImportReader, elementsOf, findDuplicates, ImportError, propertyOf } from './import-document.ts';
 
@@ -52,7 +52,7 @@ describe('createImportReader', () => {
       { items: [{ id: 'a', kind: 'huge' }] },
       ['/items/0/kind: must be one of big, small'],
     ],
-  ])('names the path of the error: %s', (_title, document, errors) => {
+  ])('reports %s with the path and the reason', (_title, document, errors) => {
     expect(errorsOf(document)).toEqual(errors);
   });
 

@@ -1,8 +1,8 @@
 // Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
 //
-// The imports of both apps use this module, so that they report errors in one format: a JSON Pointer, a colon and the
-// reason. Some rules cannot be expressed in JSON Schema. They are checked even if the document violates its schema, so
-// that one run reports all errors.
+// The import commands of both apps use this module, and therefore report errors in one format: a JSON Pointer, a colon
+// and the reason. Some rules cannot be expressed in JSON Schema. They are checked even if the document violates its
+// schema, so that one run reports all errors.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Formats } from './validation.ts';
 import { validationMessage } from './validation-message.ts';
@@ -25,7 +25,7 @@ export interface DocumentNode {
   readonly value: unknown;
 }
 
-/** Finds errors that the JSON Schema cannot express. Must also accept documents that violate the schema. */
+/** Returns the errors of a document that JSON Schema cannot express. The document may also violate the schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
 /**
@@ -99,6 +99,7 @@ function describeError(error: ErrorObject): string {
       return `${instancePath}/${params.missingProperty}: is missing`;
     case 'additionalProperties':
       return `${instancePath}/${params.additionalProperty}: is not known`;
+    // The schemas use `pattern` only to exclude characters.
     case 'pattern':
       return `${path}: has a character that is not allowed`;
     default:

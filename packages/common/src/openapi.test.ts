@@ -6,9 +6,15 @@ import { openApiDocument } from './openapi.ts';
 const thing = { type: 'object', properties: { id: { type: 'string' } } } as const;
 const query = {
   type: 'object',
-  properties: { ids: { type: 'array', items: { type: 'string' }, description: 'Which.' } },
+  properties: { ids: { type: 'array', items: { type: 'string' }, description: 'The ids of parts.' } },
 } as const;
 const defineEndpoint = endpointDefiner<undefined>();
+const unavailable = {
+  status: 503,
+  description: 'The service is unavailable.',
+  appliesTo: 'every endpoint',
+  headers: { 'Retry-After': { description: 'Seconds.', schema: { type: 'string' } } },
+} as const;
 
 const document = openApiDocument({
   info: { title: 'Things', version: '1' },
@@ -16,16 +22,16 @@ const document = openApiDocument({
   tags: [{ name: 'Things' }],
   endpoints: [
     defineEndpoint({
-      operationId: 'makeThing',
+      operationId: 'createThing',
       method: 'POST',
       path: '/things/{id}',
       tag: 'Things',
-      summary: 'Make a thing',
-      description: 'Makes it.',
+      summary: 'Create a thing',
+      description: 'Creates a thing.',
       params: { id: { description: 'The id.', schema: { type: 'string' } } },
       query,
       body: thing,
-      success: { status: 201, description: 'Made.', schema: { type: 'array', items: thing } },
+      success: { status: 201, description: 'The thing was created.', schema: { type: 'array', items: thing } },
       errorCodes: ['A', 'B'],
       errorContext: { thing: '' },
       handle: async () => ({ status: 201 }),
@@ -34,15 +40,10 @@ const document = openApiDocument({
   schemas: { Thing: thing, Errors: { type: 'object' } },
   errorSchema: 'Errors',
   errors: {
-    A: { status: 400, description: "'{fieldName}' is bad." },
-    B: { status: 400, description: 'Worse.' },
-    C: {
-      status: 503,
-      description: 'Away.',
-      appliesTo: 'every endpoint',
-      headers: { 'Retry-After': { description: 's', schema: { type: 'string' } } },
-    },
-    D: { status: 415, description: 'Type.', appliesTo: 'endpoints with a body' },
+    A: { status: 400, description: "'{fieldName}' is not valid." },
+    B: { status: 400, description: 'The thing exists.' },
+    C: unavailable,
+    D: { status: 415, description: 'The media type is not supported.', appliesTo: 'endpoints with a body' },
   },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   security: [{ bearer: [] }],
@@ -70,14 +71,14 @@ test('a schema that is a component is replaced by a reference wherever it occurs
   expect(document.components.schemas).toEqual({ Thing: thing, Errors: { type: 'object' } });
 });
 
-test('the document describes path and query parameters, with arrays exploded', () => {
+test('the document describes path and query parameters, and an array as a repeated parameter', () => {
   expect(operation.parameters).toEqual([
     { name: 'id', in: 'path', required: true, description: 'The id.', schema: { type: 'string' } },
     {
       name: 'ids',
       in: 'query',
       required: false,
-      description: 'Which.',
+      description: 'The ids of parts.',
       style: 'form',
       explode: true,
       schema: { type: 'array', items: { type: 'string' } },
@@ -87,12 +88,12 @@ test('the document describes path and query parameters, with arrays exploded', (
 
 test('the errors of one status are described by one component, with an example of each code and all headers', () => {
   const { responses } = document.components;
-  expect(responses.Error400?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
+  expect(responses.Error400?.description).toBe("A: '{fieldName}' is not valid. | B: The thing exists.");
   expect(responses.Error400?.content['application/json']).toMatchObject({
     schema: { $ref: '#/components/schemas/Errors' },
     examples: {
-      A: { value: { errors: [{ code: 'A', description: "'bayId' is bad.", moreInfo: '', contextData: {} }] } },
-      B: { value: { errors: [{ code: 'B', description: 'Worse.', moreInfo: '', contextData: {} }] } },
+      A: { value: { errors: [{ code: 'A', description: "'bayId' is not valid.", moreInfo: '', contextData: {} }] } },
+      B: { value: { errors: [{ code: 'B', description: 'The thing exists.', moreInfo: '', contextData: {} }] } },
     },
   });
   expect(responses.Error503).toHaveProperty('headers.Retry-After');

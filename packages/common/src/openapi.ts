@@ -39,7 +39,7 @@ export interface DocumentOptions {
 }
 
 type Json = Record<string, unknown>;
-/** Replaces each schema that is a component by a reference. */
+/** Returns a copy of a schema in which each schema that is a component is replaced by a reference. */
 type WithReferences = (schema: unknown) => unknown;
 
 export function openApiDocument(options: DocumentOptions): Json {
@@ -111,15 +111,17 @@ function allowNewFields(schema: unknown): unknown {
 function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>, withReferences: WithReferences) {
   const required = new Set((query?.required as readonly string[] | undefined) ?? []);
   const queryProperties = (query?.properties as Record<string, Schema> | undefined) ?? {};
-  return [
-    ...Object.entries(params ?? {}).map(([name, { description, schema, example }]) => ({
+  const describe = (location: 'path' | 'header', values: Readonly<Record<string, ValueDescription>> = {}) =>
+    Object.entries(values).map(([name, { description, schema, example }]) => ({
       name,
-      in: 'path',
-      required: true,
+      in: location,
+      required: location === 'path',
       description,
       schema: withReferences(schema),
       ...exampleOf(example),
-    })),
+    }));
+  return [
+    ...describe('path', params),
     ...Object.entries(queryProperties).map(([name, { description, ...schema }]) => ({
       name,
       in: 'query',
@@ -129,14 +131,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       schema: withReferences(schema),
       ...exampleOf(queryExamples?.[name]),
     })),
-    ...Object.entries(headers ?? {}).map(([name, { description, schema, example }]) => ({
-      name,
-      in: 'header',
-      required: false,
-      description,
-      schema,
-      ...exampleOf(example),
-    })),
+    ...describe('header', headers),
   ];
 }
 
@@ -189,6 +184,7 @@ function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
 
 const errorComponentName = (status: number): string => `Error${status}`;
 
+/** Returns an example of an error envelope. Its description names `bayId` in place of the placeholder `{fieldName}`. */
 function errorExample(code: string, description: string): Json {
   return {
     errors: [{ code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '', contextData: {} }],

@@ -19,13 +19,13 @@ test('all pages of a list together contain exactly the items of the list, in ord
   );
 });
 
-test('following next from the first page visits every page once and ends at last, and prev is the page before', () => {
+test('the links next lead through all pages from the first to the last, and prev leads to the page before', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 50 }), (total, pageSize) => {
-      const seen: string[] = [];
+      const visited: string[] = [];
       for (let page = 1; ; page += 1) {
         const { _links: links } = listEnvelope([], total, { page, pageSize }, hrefOf);
-        seen.push(links.self?.href ?? '');
+        visited.push(links.self?.href ?? '');
         if (page > 1) expect(links.prev?.href).toBe(hrefOf(page - 1));
         if (!links.next) {
           expect(links.self).toEqual(links.last);
@@ -33,12 +33,12 @@ test('following next from the first page visits every page once and ends at last
         }
         expect(links.next.href).toBe(hrefOf(page + 1));
       }
-      expect(seen).toHaveLength(Math.max(pageCountOf(total, pageSize), 1));
+      expect(visited).toHaveLength(Math.max(pageCountOf(total, pageSize), 1));
     }),
   );
 });
 
-test('prev of a page after the last one is the last page', () => {
+test('the link prev of a page after the end of the list leads to the last page', () => {
   const { _links: links, pageCount } = listEnvelope([], 5, { page: 9, pageSize: 2 }, hrefOf);
   expect(pageCount).toBe(3);
   expect(links.prev?.href).toBe(hrefOf(3));
@@ -52,7 +52,7 @@ test('reconcileTotal makes a total consistent with its page if items were create
   expect(reconcileTotal(0, 10, 7)).toBe(7);
 });
 
-test('pageCount of an empty list is 0, and its first and last page are page 1', () => {
+test('an empty list has pageCount 0, and its link last leads to page 1', () => {
   const { _links: links, pageCount, items } = listEnvelope([], 0, { page: 1, pageSize: 50 }, hrefOf);
   expect({ pageCount, items }).toEqual({ pageCount: 0, items: [] });
   expect(links.last?.href).toBe(hrefOf(1));

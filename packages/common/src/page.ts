@@ -21,23 +21,24 @@ export function pageCountOf(total: number, pageSize: number): number {
   return Math.ceil(total / pageSize);
 }
 
-/** Returns the number of items on all earlier pages. */
+/** Returns the number of items on all pages before the requested one. */
 export function offsetOf({ page, pageSize }: PageRequest): number {
   return (page - 1) * pageSize;
 }
 
 /**
- * Makes the total of a list consistent with the page in the same response. The page and the total are read by two
- * statements, and items can be created or deleted in between. `shown` is the number of items on the page, `offset` the
- * number of items before the page, and `counted` the total that was read.
+ * Returns a total that is consistent with the page in the same response. The page and the total are read by two
+ * statements, and items can be created or deleted between these statements. `shown` is the number of items on the page,
+ * `offset` the number of items before the page, and `counted` the total that was read. A page with items proves that
+ * the list has at least `offset + shown` items. An empty page proves that it has at most `offset` items.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
 /**
- * Wraps the items of one page. `hrefOf` returns the URL of another page of the same list. `next` and `prev` are present
- * only if those pages exist. An empty list has `pageCount` 0, and `last` is page 1.
+ * Returns the envelope with the items of one page. `hrefOf` returns the URL of a page of the list. The links `next` and
+ * `prev` are present only if these pages exist. An empty list has `pageCount` 0, and its link `last` leads to page 1.
  */
 export function listEnvelope<Item>(
   items: readonly Item[],
@@ -46,16 +47,16 @@ export function listEnvelope<Item>(
   hrefOf: (page: number) => string,
 ): ListEnvelope<Item> {
   const pageCount = pageCountOf(total, pageSize);
-  const to = (target: number): Link => ({ method: 'GET', href: hrefOf(target) });
+  const linkTo = (target: number): Link => ({ method: 'GET', href: hrefOf(target) });
   const last = Math.max(pageCount, 1);
   return {
     items,
     _links: {
-      self: to(page),
-      first: to(1),
-      last: to(last),
-      ...(page < pageCount && { next: to(page + 1) }),
-      ...(page > 1 && pageCount > 0 && { prev: to(Math.min(page - 1, last)) }),
+      self: linkTo(page),
+      first: linkTo(1),
+      last: linkTo(last),
+      ...(page < pageCount && { next: linkTo(page + 1) }),
+      ...(page > 1 && pageCount > 0 && { prev: linkTo(Math.min(page - 1, last)) }),
     },
     page,
     pageSize,

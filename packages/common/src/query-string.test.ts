@@ -16,11 +16,11 @@ describe('readQueryString', () => {
     ['repeated', 'ids=a&ids=b', ['a', 'b']],
     ['bracketed', 'ids[]=a&ids%5B%5D=b', ['a', 'b']],
     ['comma-separated, and adds the whole value as an element', 'ids=a,b', ['a', 'b', 'a,b']],
-    ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b', 'a,b']],
+    ['comma-separated with encoded commas', 'ids=a%2Cb', ['a', 'b', 'a,b']],
+    ['comma-separated with spaces', 'ids=a, b', ['a', 'b', 'a, b']],
     ['indexed', 'ids[0]=a&ids%5B1%5D=b', ['a', 'b']],
-    ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
-    ['with spaces around an element', 'ids=a, b', ['a', 'b', 'a, b']],
-    ['empty', 'ids=', ['']],
+    ['written in several forms', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
+    ['given as an empty value', 'ids=', ['']],
   ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));
 
   test('converts a value to the type of its property if possible, and does not change any other value', () => {
@@ -44,7 +44,7 @@ describe('readQueryString', () => {
   });
 });
 
-test('readQueryString returns the values from which writeQueryString has created a query string', () => {
+test('readQueryString returns the values that writeQueryString has written', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1 });
   fc.assert(
     fc.property(

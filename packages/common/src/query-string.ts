@@ -6,7 +6,7 @@ type Properties = Readonly<Record<string, Schema>>;
 
 /** The maximum number of elements of an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/** The maximum length of an id. Longer values are not added as a whole. */
+/** The maximum length of a value with commas that can be one element. No id or reference is longer. */
 const maxElementLength = 256;
 
 /**
@@ -14,7 +14,7 @@ const maxElementLength = 256;
  * (`ids=a&ids=b`), bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`).
  *
  * A value that cannot be converted to the type of its property stays a string. A parameter that is repeated although
- * its type is not an array is returned as an array. The validation afterwards rejects both.
+ * its type is not an array is returned as an array. The validation of the request rejects such values.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -35,35 +35,36 @@ export function readQueryString(text: string, properties: Properties): Record<st
 export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
   const names = new Set(new URLSearchParams(text).keys());
   return [...names].filter((name) => {
-    const array = bracketedName.exec(name)?.[1];
-    const isArray = array !== undefined && Object.hasOwn(properties, array) && properties[array]?.type === 'array';
-    return !isArray && !Object.hasOwn(properties, name);
+    const arrayName = bracketedName.exec(name)?.[1] ?? '';
+    const isArrayElement = Object.hasOwn(properties, arrayName) && properties[arrayName]?.type === 'array';
+    return !isArrayElement && !Object.hasOwn(properties, name);
   });
 }
 
 /** Matches the name of an array element: `ids[]`, as jQuery and Rails write it, or `ids[0]`, as PHP and qs write it. */
 const bracketedName = /^(.+)\[\d{0,9}\]$/;
 
+/** Returns the values of the parameters that are named `name` with brackets. */
 function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
   return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
 }
 
 /**
- * Returns the elements of an array. A value without brackets is split at its commas. The whole value is also added,
- * because an element such as the reference `ORD,7` can contain a comma. A value with brackets is not split.
+ * Returns the elements of an array. `given` are the values of the parameters without brackets, and `bracketed` those of
+ * the parameters with brackets. A value without brackets is split at its commas. As an element such as the reference
+ * `ORD,7` can contain a comma, the whole value is added too, as long as the array has less than its maximum length.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
-  const pieces = given.flatMap((value) =>
-    value.includes(',') ? value.split(',').map((piece) => piece.trim()) : [value],
-  );
-  const elements = [...pieces, ...bracketed];
-  const wholes = given.filter((value) => value.includes(',') && value.length <= maxElementLength);
-  const room = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
-  return [...elements, ...wholes.slice(0, room)];
+  const parts = given.flatMap((value) => (value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]));
+  const elements = [...parts, ...bracketed];
+  const wholeValues = given.filter((value) => value.includes(',') && value.length <= maxElementLength);
+  const freeItems = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
+  return [...elements, ...wholeValues.slice(0, freeItems)];
 }
 
+/** Converts the text to the type of its property, or returns the text if it cannot be converted. */
 function convert(text: string, type: unknown): unknown {
-  // An integer above Number.MAX_SAFE_INTEGER is valid, for example as the number of a page after the end of the list.
+  // A larger integer is valid too, for example as the number of a page after the end of the list.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;
@@ -79,6 +80,7 @@ export function writeQueryString(values: Readonly<Record<string, unknown>>): str
     if (value === undefined) continue;
     if (!Array.isArray(value)) parts.push(`${name}=${encodeURIComponent(String(value))}`);
     else {
+      // If an element contains a comma, the name gets the encoded brackets [], so that the elements are not split.
       const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
       for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);
     }

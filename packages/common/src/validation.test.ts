@@ -13,11 +13,11 @@ const validate = createValidator({ even: { test: (text) => text.length % 2 === 0
 });
 
 describe('createValidator', () => {
-  test('returns the valid fields; leaves out unknown fields and fields that are null', () => {
+  test('creates a validator that returns the valid fields, without unknown fields and fields that are null', () => {
     expect(validate({ a: 'xx', b: 1, c: null, d: 4 })).toEqual({ value: { a: 'xx', b: 1 }, validationErrors: [] });
   });
 
-  test('reports each invalid field once and returns the valid fields', () => {
+  test('creates a validator that reports each invalid or missing field once, and returns the valid fields', () => {
     const { value, validationErrors } = validate({ a: 'x', c: ['\u0000', 1, 'x'] });
     expect(value).toEqual({});
     expect(validationErrors.map(({ field, kind }) => [field, kind]).sort()).toEqual([
@@ -31,7 +31,7 @@ describe('createValidator', () => {
     });
   });
 
-  test('ignores an own property that has the name of a prototype property', () => {
+  test('creates a validator that ignores the field `__proto__`', () => {
     expect(validate(JSON.parse('{"a":"xx","b":1,"__proto__":{"c":["y"]}}'))).toEqual({
       value: { a: 'xx', b: 1 },
       validationErrors: [],
@@ -48,7 +48,7 @@ describe('createValidator', () => {
     [{ type: 'integer', maximum: 1000 }, 1001, 'must be 1000 or less'],
     [{ enum: ['active', 'paused'] }, 'off', 'must be one of active, paused'],
     [{ type: 'object', additionalProperties: false }, { x: 1 }, 'must not have the field x'],
-  ])('returns a hint in plain words how to correct a value: %j', (schema, field, hint) => {
+  ])('creates a validator for %j that rejects %j with the hint: %s', (schema, field, hint) => {
     const { validationErrors } = createValidator({})({ type: 'object', properties: { field: schema } })({ field });
     expect(validationErrors).toEqual([{ field: 'field', kind: 'invalid', hint }]);
   });

@@ -6,7 +6,7 @@ import { validationMessage } from './validation-message.ts';
 export interface ValidationError {
   readonly field: string;
   readonly kind: 'missing' | 'invalid' | 'unknown';
-  /** Says how to correct the value. May be empty. */
+  /** A phrase that says how to correct the value, such as `must not be empty`. May be an empty string. */
   readonly hint: string;
 }
 
@@ -47,9 +47,7 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
   };
 }
 
-/**
- * Selects one error for each field: that the field is missing, or else the first error that ajv has reported for it.
- */
+/** Returns one error for each field: that the field is missing, or else the first error that ajv reports for it. */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
   const byField = new Map<string, ValidationError>();
   for (const error of ajvErrors) {

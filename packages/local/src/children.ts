@@ -1,8 +1,8 @@
-// Runs the commands and services of the apps as child processes, and prefixes each line of their output with the name
-// of the app. A service stops when its IPC channel closes because the launcher has ended. The launcher also writes a
-// list of its services to a file, so that the next launcher can stop services that are still running.
+// Runs the commands and services of the apps as child processes, and prints their output after the name of the app. A
+// service stops when its IPC channel closes because the launcher has ended. The launcher also writes a list of its
+// services to a file, so that the next launcher can stop services that are still running.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -68,13 +68,13 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
     child.once('error', (error) => resolve(`${app} could not be started: ${error.message}`));
     child.once('exit', (code, name) => resolve(`${app} has ended with ${name ?? `exit code ${code}`}`));
   });
-  const isOver = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
   return {
     app,
     child,
     ended,
     stop: async () => {
-      if (isOver()) return;
+      if (hasEnded()) return;
       child.kill('SIGTERM');
       const timer = setTimeout(() => {
         print(`${app} did not stop within ${STOP_LIMIT_MS / 1000} s and was killed`);
@@ -84,7 +84,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
       clearTimeout(timer);
     },
     kill: () => {
-      if (!isOver()) child.kill('SIGKILL');
+      if (!hasEnded()) child.kill('SIGKILL');
     },
   };
 }
@@ -103,25 +103,20 @@ export function describeServices(services: readonly Service[]): string {
 }
 
 /**
- * Stops the services in the file of a launcher that was killed. A service that was still starting may not have noticed
- * that its launcher ended.
+ * Stops the services that a killed launcher has listed in `file`. Most services stop by themselves, but a service that
+ * was still starting may not have noticed that its launcher has ended.
  */
 export async function stopOrphanedServices(file: string): Promise<void> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    return;
-  }
-  const left = text
+  if (!existsSync(file)) return;
+  const orphans = readFileSync(file, 'utf8')
     .split('\n')
     .map((line) => /^(\d+) (.+)$/.exec(line))
     .filter((match) => match !== null)
     .map(([, pid, identity]) => ({ pid: Number(pid), identity }))
     .filter(({ pid, identity }) => processIdentity(pid) === identity);
-  for (const { pid } of left) signal(pid, 'SIGTERM');
+  for (const { pid } of orphans) signal(pid, 'SIGTERM');
   await Promise.all(
-    left.map(async ({ pid }) => {
+    orphans.map(async ({ pid }) => {
       if (await waitForEnd(pid, 5_000)) return;
       signal(pid, 'SIGKILL');
       await waitForEnd(pid, 5_000);

@@ -32,8 +32,8 @@ export function lockDataFolder(folder: string): PidFile {
         `${owner === undefined ? '' : `, because it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  // If we are root, PostgreSQL runs as another user and must be able to enter this folder. Every file with a secret has
-  // mode 0600.
+  // If root runs the launcher, PostgreSQL runs as another user, which must be able to enter this folder. The files with
+  // secrets are still protected, because they have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return claimPidFile(join(folder, 'launcher.pid'));
@@ -46,7 +46,7 @@ export function lockDataFolder(folder: string): PidFile {
 }
 
 /**
- * Creates the folder and its parents. We do not use the option `recursive` of mkdirSync, because that call never
+ * Creates the folder and its parents. The option `recursive` of mkdirSync is not used, because mkdirSync then never
  * returns for a path below /proc, where no folder can be created.
  */
 function makeFolder(folder: string): void {

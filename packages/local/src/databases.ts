@@ -46,14 +46,14 @@ export async function ensureDatabase(
     await client.query(`alter role ${service} set idle_in_transaction_session_timeout to '10s'`);
   });
   await withClient(urls.owner, async (client) => {
-    const dml = 'select, insert, update, delete';
+    const rowPrivileges = 'select, insert, update, delete';
     await client.query(`grant usage on schema public to ${service}`);
-    await client.query(`grant ${dml} on all tables in schema public to ${service}`);
+    await client.query(`grant ${rowPrivileges} on all tables in schema public to ${service}`);
     // The service may only insert into the audit trail of auth and read it.
     const { rows } = await client.query<{ exists: boolean }>(`select to_regclass('audit_event') is not null as exists`);
     if (rows[0]?.exists) await client.query(`revoke update, delete, truncate on audit_event from ${service}`);
     await client.query(`grant usage, select on all sequences in schema public to ${service}`);
-    await client.query(`alter default privileges in schema public grant ${dml} on tables to ${service}`);
+    await client.query(`alter default privileges in schema public grant ${rowPrivileges} on tables to ${service}`);
     await client.query(`alter default privileges in schema public grant usage, select on sequences to ${service}`);
   });
   return urls;
@@ -68,6 +68,7 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
   let shared = own;
   await withClient(serverUrl, async (client) => {
     await client.query('begin');
+    // Two launchers that start at the same time run one after the other. Any number is possible for this lock.
     await client.query('select pg_advisory_xact_lock(1650545514)');
     await client.query('create schema if not exists bay_booking_launcher');
     await client.query(
@@ -75,8 +76,10 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
          sole boolean primary key default true check (sole), value jsonb not null
        )`,
     );
+    // The stored secrets take precedence. The own secrets only add those that an older launcher did not know.
     await client.query(
-      'insert into bay_booking_launcher.secrets (value) values ($1) on conflict (sole) do update set value = excluded.value || secrets.value',
+      `insert into bay_booking_launcher.secrets (value) values ($1)
+       on conflict (sole) do update set value = excluded.value || secrets.value`,
       [own],
     );
     const { rows } = await client.query<{ value: T }>('select value from bay_booking_launcher.secrets');
@@ -86,6 +89,7 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
   return shared;
 }
 
+/** Creates the role, or sets the password of an existing role. */
 async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
   const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role]);
   await client.query(

@@ -1,14 +1,12 @@
-// Reads the import files of the demo, one for each app, and returns the reason why the demo is not loaded.
+// Reads the import files of the demo, one for each app, and explains why the demo is not loaded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { AppName, Settings } from './settings.ts';
 
 export function demoData(app: AppName, scopeBase: string): string {
-  return readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8').replaceAll(
-    '{scope_base}',
-    scopeBase,
-  );
+  const text = readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8');
+  return text.replaceAll('{scope_base}', scopeBase);
 }
 
 export const reasonForNoDemo = ({ issuer }: Settings): string =>

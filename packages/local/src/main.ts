@@ -2,7 +2,7 @@
 import { readSettings } from './settings.ts';
 import { watchForStop } from './stopping.ts';
 import { summary } from './summary.ts';
-import { type Stops, startSystem } from './system.ts';
+import { type StartedParts, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -10,12 +10,12 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 // services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
-const stops: Stops = { steps: [], services: [] };
+const parts: StartedParts = { services: [], stopFunctions: [] };
 const stopping = watchForStop({
   isUnderNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
   onSecondSignal: () => {
-    for (const service of stops.services) service.kill();
+    for (const service of parts.services) service.kill();
   },
 });
 const stopRequested = new Promise<undefined>((resolve) => {
@@ -23,24 +23,21 @@ const stopRequested = new Promise<undefined>((resolve) => {
 });
 
 let exitCode = 0;
+const reportError = (error: unknown) => {
+  process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
+  exitCode = 1;
+};
 try {
   const settings = readSettings(process.env, process.argv.slice(2));
-  const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, stops);
+  const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, parts);
   print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
-  const broken = await Promise.race([stopRequested, system.broken]);
-  if (broken) throw new Error(broken);
+  const failure = await Promise.race([stopRequested, system.failed]);
+  if (failure) throw new Error(failure);
 } catch (error) {
-  if (!stopping.signal.aborted) {
-    process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
-    exitCode = 1;
-  }
+  // If a stop was requested, the start fails because of the signal. This is not an error.
+  if (!stopping.signal.aborted) reportError(error);
 }
 
-await Promise.all(stops.services.map((service) => service.stop()));
-for (const step of stops.steps.reverse()) {
-  await step().catch((error: unknown) => {
-    process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
-    exitCode = 1;
-  });
-}
+await Promise.all(parts.services.map((service) => service.stop()));
+for (const stop of parts.stopFunctions.reverse()) await stop().catch(reportError);
 process.exit(exitCode);

@@ -1,6 +1,6 @@
 // Checks that the ports are free, and waits until the services are ready.
 import { setTimeout as pause } from 'node:timers/promises';
-import { portIsFree } from '@bay-booking/postgres/ports';
+import { isPortFree } from '@bay-booking/postgres/ports';
 import { namedPorts, type Settings } from './settings.ts';
 
 const READY_LIMIT_MS = 60_000;
@@ -12,34 +12,40 @@ const READY_LIMIT_MS = 60_000;
 export async function requireFreePorts(settings: Settings, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds;
   for (;;) {
-    const taken: string[] = [];
+    const errors: string[] = [];
     for (const { name, port } of namedPorts(settings)) {
       // The first check listens on all addresses. On macOS, it succeeds even if another program listens on loopback.
-      const free = (await portIsFree(port)) && (await portIsFree(port, '127.0.0.1'));
-      if (!free) taken.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
+      const isFree = (await isPortFree(port)) && (await isPortFree(port, '127.0.0.1'));
+      if (!isFree) errors.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
     }
-    if (taken.length === 0) return;
-    if (Date.now() >= deadline) throw new Error(taken.join('\n'));
+    if (errors.length === 0) return;
+    if (Date.now() >= deadline) throw new Error(errors.join('\n'));
     await pause(200);
   }
 }
 
-/** Resolves when `/health/ready` of the service returns 200. @throws {Error} after a minute, or if the signal aborts */
+/**
+ * Resolves when `/health/ready` of the service returns 200.
+ * @throws {Error} after a minute, or if the signal aborts
+ */
 export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
   for (;;) {
     if (signal.aborted) throw signal.reason;
     if (limit.aborted)
       throw new Error(`http://localhost:${port}/health/ready is not 200 after ${READY_LIMIT_MS / 1000} s`);
-    const ok = await fetch(`http://${reachable(host)}:${port}/health/ready`, { signal: limit }).then(
-      async (response) => {
-        await response.body?.cancel();
-        return response.ok;
-      },
-      () => false,
-    );
-    if (ok) return;
+    if (await isReady(`http://${reachableHost(host)}:${port}/health/ready`, limit)) return;
     await pause(50);
+  }
+}
+
+async function isReady(url: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
   }
 }
 
@@ -47,7 +53,7 @@ export async function untilReady(host: string, port: number, signal: AbortSignal
  * Returns the host of the URL under which this machine reaches a service that listens on `host`. A service that listens
  * on all addresses is reachable on loopback. IPv6 addresses need brackets in a URL.
  */
-function reachable(host: string): string {
+function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }

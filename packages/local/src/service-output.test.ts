@@ -4,7 +4,7 @@ import { printableLines } from './service-output.ts';
 
 const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/bookings', status: 200 });
 
-test('a mail is printed as text: recipient, subject, and the link on a separate line', () => {
+test('a mail is printed as its recipient, its subject and its link, each on a separate line', () => {
   const text = 'Hello Ada,\n\nFollow this link: http://localhost:4000/reset?token=abc\n\nIt works once.';
   const line = JSON.stringify({
     msg: 'e-mail is not sent',
@@ -26,7 +26,7 @@ test('requests and audit events are printed only if LOG_LEVEL is set', () => {
 });
 
 test.each(['plain text', '{"msg":"listening","port":4000}', 'null', '{broken'])(
-  'another line is printed unchanged after the name of the app: %s',
+  'the line %s is printed unchanged after the name of the app',
   (line) => {
     expect(printableLines('auth', line, false)).toEqual([`auth     | ${line}`]);
   },

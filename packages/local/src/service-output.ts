@@ -1,7 +1,7 @@
 // Turns the log lines of the services into the output of `npm start`.
 //
-// A developer needs the links in mails, but not a log line for every request. Services that are started without
-// `npm start` write their JSON log lines unchanged.
+// A developer needs the links in mails, but not a log line for every request. Only `npm start` changes the output in
+// this way: a service itself always writes JSON log lines.
 
 interface LogLine {
   readonly msg?: string;

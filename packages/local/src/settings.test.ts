@@ -5,14 +5,15 @@ import { readSettings, serviceEnvironment } from './settings.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
 const read = (env: Record<string, string>) => readSettings(env, []);
-const both = (env: Record<string, string>) => ({
+/** Returns the environment of each service when `npm start` has the variables `env`. */
+const serviceEnvironments = (env: Record<string, string>) => ({
   auth: serviceEnvironment('auth', env, read(env), secrets),
   bookings: serviceEnvironment('bookings', env, read(env), secrets),
 });
 
 describe('addresses', () => {
-  test('issuer, base URL and audience are built from the two ports', () => {
-    const { auth, bookings } = both({ AUTH_PORT: '5000', BOOKINGS_PORT: '5001' });
+  test('by default, the issuer, the base URL and the audience are built from the two ports', () => {
+    const { auth, bookings } = serviceEnvironments({ AUTH_PORT: '5000', BOOKINGS_PORT: '5001' });
     expect(auth).toMatchObject({
       PORT: '5000',
       ISSUER: 'http://localhost:5000',
@@ -26,11 +27,11 @@ describe('addresses', () => {
     });
   });
 
-  test('explicit values are used, and passed to the other service', () => {
-    const { auth, bookings } = both({ ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
+  test('the issuer and the audience that are set for one service are passed to the other service', () => {
+    const { auth, bookings } = serviceEnvironments({ ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(auth).toMatchObject({ PORT: '4000', ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(bookings).toMatchObject({ AUTH_ISSUER: 'https://id.test', AUDIENCE: 'urn:bookings' });
-    expect(both({ AUDIENCE: 'urn:b' }).auth).toMatchObject({ BOOKINGS_AUDIENCE: 'urn:b' });
+    expect(serviceEnvironments({ AUDIENCE: 'urn:b' }).auth).toMatchObject({ BOOKINGS_AUDIENCE: 'urn:b' });
   });
 });
 
@@ -43,13 +44,13 @@ test('METRICS_PORT may be at most 65534, because bookings uses the next port', (
 
 describe('the environment of the services', () => {
   test('a variable without a special meaning is passed to both services', () => {
-    for (const env of Object.values(both({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {
+    for (const env of Object.values(serviceEnvironments({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {
       expect(env).toMatchObject({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' });
     }
   });
 
   test('DATABASE_URL and PORT of the shell are passed to neither service', () => {
-    const { auth, bookings } = both({
+    const { auth, bookings } = serviceEnvironments({
       DATABASE_URL: 'postgres://x',
       PORT: '1',
       DATABASE_SERVER_URL: 'postgres://u:p@h/d',
@@ -61,13 +62,13 @@ describe('the environment of the services', () => {
   });
 
   test('secrets of auth are never passed to bookings, even if the shell sets them', () => {
-    const { auth, bookings } = both({ COOKIE_KEYS: 'own', SMTP_URL: 'smtp://u:p@mail.test' });
+    const { auth, bookings } = serviceEnvironments({ COOKIE_KEYS: 'own', SMTP_URL: 'smtp://u:p@mail.test' });
     expect(auth).toMatchObject({ COOKIE_KEYS: 'own', KEY_ENCRYPTION_KEY: 'key', SMTP_URL: 'smtp://u:p@mail.test' });
     for (const name of ['COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'SMTP_URL']) expect(bookings).not.toHaveProperty(name);
   });
 
   test('METRICS_PORT is for auth, and the next port is for bookings', () => {
-    const { auth, bookings } = both({ METRICS_PORT: '9100' });
+    const { auth, bookings } = serviceEnvironments({ METRICS_PORT: '9100' });
     expect(auth).toMatchObject({ METRICS_PORT: '9100' });
     expect(bookings).toMatchObject({ METRICS_PORT: '9101' });
   });
@@ -76,11 +77,12 @@ describe('the environment of the services', () => {
 describe('invalid settings', () => {
   test('are all reported in one error', () => {
     expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000' })).toThrow(
-      'AUTH_PORT must be a port number from 1 to 65535, not "0"\nPOSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
+      'AUTH_PORT must be a port number from 1 to 65535, not "0"\n' +
+        'POSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
     );
   });
 
-  test('one port for two services is an error', () => {
+  test('include one port for two services', () => {
     expect(() => read({ AUTH_PORT: '5000', BOOKINGS_PORT: '5000' })).toThrow(
       'two variables have the same port: AUTH_PORT=5000, BOOKINGS_PORT=5000',
     );
@@ -89,9 +91,9 @@ describe('invalid settings', () => {
 
 test('the demo is loaded only if the issuer is a loopback address', () => {
   expect(read({ ISSUER: 'http://127.0.0.1:4000' }).hasDemo).toBe(true);
-  const exposed = read({ ISSUER: 'https://id.example.com' });
-  expect(exposed.hasDemo).toBe(false);
-  expect(reasonForNoDemo(exposed)).toMatch(/^ISSUER is https:\/\/id.example.com/);
+  const publicSettings = read({ ISSUER: 'https://id.example.com' });
+  expect(publicSettings.hasDemo).toBe(false);
+  expect(reasonForNoDemo(publicSettings)).toMatch(/^ISSUER is https:\/\/id.example.com/);
 });
 
 test('the demo is not loaded when NODE_ENV=production', () => {
@@ -99,6 +101,6 @@ test('the demo is not loaded when NODE_ENV=production', () => {
   expect(read({ NODE_ENV: 'production' }).hasDemo).toBe(false);
 });
 
-test('SCOPE_BASE may end with a slash', () => {
+test('slashes at the end of SCOPE_BASE are removed', () => {
   expect(read({ SCOPE_BASE: 'https://scopes.test/' }).scopeBase).toBe('https://scopes.test');
 });

@@ -30,24 +30,24 @@ export interface Settings {
 export function readSettings(env: Environment, args: readonly string[]): Settings {
   const root = resolve(import.meta.dirname, '../../..');
   const errors: string[] = [];
-  const port = (name: string, maximum = 65_535): number | undefined => {
+  const readPort = (name: string, maximum = 65_535): number | undefined => {
     const text = env[name];
     if (!text) return undefined;
     if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= maximum) return Number(text);
     errors.push(`${name} must be a port number from 1 to ${maximum}, not "${text}"`);
     return undefined;
   };
-  const authPort = port('AUTH_PORT') ?? 4000;
-  const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
+  const authPort = readPort('AUTH_PORT') ?? 4000;
+  const bookingsPort = readPort('BOOKINGS_PORT') ?? 4001;
   // Two services on one machine cannot share a port. METRICS_PORT is the port of auth, and bookings uses the next port.
-  const metricsPort = port('METRICS_PORT', 65_534);
+  const metricsPort = readPort('METRICS_PORT', 65_534);
   const issuer = env.ISSUER || `http://localhost:${authPort}`;
   const settings = {
     root,
     dataDir: resolve(root, env.DATA_DIR || '.data'),
     authPort,
     bookingsPort,
-    postgresPort: port('POSTGRES_PORT'),
+    postgresPort: readPort('POSTGRES_PORT'),
     metricsPorts: metricsPort ? { auth: metricsPort, bookings: metricsPort + 1 } : undefined,
     databaseServerUrl: env.DATABASE_SERVER_URL || undefined,
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
@@ -61,13 +61,10 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
   if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {
     errors.push('DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres');
   }
-  const ports = namedPorts(settings).map(({ port }) => port);
-  if (new Set(ports).size < ports.length) {
-    errors.push(
-      `two variables have the same port: ${namedPorts(settings)
-        .map(({ name, port }) => `${name}=${port}`)
-        .join(', ')}`,
-    );
+  const ports = namedPorts(settings);
+  if (new Set(ports.map(({ port }) => port)).size < ports.length) {
+    const assignments = ports.map(({ name, port }) => `${name}=${port}`);
+    errors.push(`two variables have the same port: ${assignments.join(', ')}`);
   }
   if (errors.length > 0) throw new Error(errors.join('\n'));
   return settings;
@@ -98,8 +95,8 @@ export type AppName = 'auth' | 'bookings';
 
 /**
  * Returns the environment variables of a service. All variables of `npm start` are passed on, with two exceptions.
- * Variables with another meaning for each service (such as PORT and DATABASE_URL) get a value here. Secrets of one
- * service are not passed to the other service.
+ * Variables whose value differs between the services, such as PORT, get their value here. Secrets of one service are
+ * not passed to the other service.
  */
 export function serviceEnvironment(
   app: AppName,
@@ -107,11 +104,11 @@ export function serviceEnvironment(
   settings: Settings,
   secrets: ServiceSecrets,
 ): Environment {
-  const { DATABASE_URL: _database, DATABASE_SERVER_URL: _server, PORT: _port, WEBHOOK_KEY: webhookKey, ...rest } = env;
+  const { DATABASE_URL: _1, DATABASE_SERVER_URL: _2, PORT: _3, WEBHOOK_KEY: webhookKey, ...otherVariables } = env;
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
-    ...rest,
+    ...otherVariables,
     HOST: settings.host,
     SCOPE_BASE: settings.scopeBase,
   };
@@ -128,7 +125,7 @@ export function serviceEnvironment(
       ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.auth) } : {}),
     };
   }
-  const { COOKIE_KEYS: _keys, KEY_ENCRYPTION_KEY: _key, SMTP_URL: _mail, ...forBookings } = shared;
+  const { COOKIE_KEYS: _4, KEY_ENCRYPTION_KEY: _5, SMTP_URL: _6, ...forBookings } = shared;
   return {
     ...forBookings,
     PORT: String(settings.bookingsPort),

@@ -7,11 +7,12 @@ export interface Stopping {
 
 const PARENT_CHECK_MS = 500;
 /**
- * Under npm, one Ctrl-C sends two signals, one from the terminal and one from npm. Only a signal that arrives later
- * than this counts as a second Ctrl-C.
+ * A signal counts as a second Ctrl-C only if this time has passed since the first signal. Under npm, one Ctrl-C sends
+ * two signals, one from the terminal and one from npm.
  */
 const SAME_KEYPRESS_MS = 1_000;
 
+/** Calls `onStop` once, with the reason for the stop. Calls `onSecondSignal` for each later signal of the user. */
 export function watchForStop(options: {
   isUnderNpm: boolean;
   onStop: (reason: string) => void;

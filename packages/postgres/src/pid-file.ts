@@ -1,7 +1,7 @@
-// Locks a resource with a file. The lock is free again when its owner is killed with kill -9. The file contains the
-// process id of the owner and the time when that process started. A process that finds the file checks whether this
-// owner still runs. The file is written under another name and then linked to its final name, so that no process reads
-// a partial file.
+// Locks a resource with a file. The file contains the process id of the owner and the time when that process started. A
+// process that finds the file checks whether its owner still runs. The lock is therefore free after its owner was
+// killed with kill -9. The file is written under another name and then linked to its final name, so that no process
+// reads a partial file.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
@@ -15,7 +15,7 @@ export class HeldByAnotherProcess extends Error {
 }
 
 export interface PidFile {
-  /** True if the last owner ended without releasing the lock. Processes that it started may still be ending. */
+  /** Whether the last owner ended without releasing the lock. Processes that this owner has started may still run. */
   isAfterCrash: boolean;
   release(): void;
 }
@@ -34,7 +34,7 @@ export function claimPidFile(path: string): PidFile {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
       const owner = readPidFile(path);
-      if (owner?.alive) throw new HeldByAnotherProcess(path, owner.pid);
+      if (owner?.isRunning) throw new HeldByAnotherProcess(path, owner.pid);
       isAfterCrash = true;
       removeStale(path);
     }
@@ -45,30 +45,30 @@ export function claimPidFile(path: string): PidFile {
 }
 
 // Removes the file of an owner that no longer runs. Two processes may do this at the same time, and the first may
-// already have written its own file. Each process therefore moves the file away and checks its owner again. If the
-// owner is running, the file is moved back.
+// already have replaced the file by its own file. Each process therefore moves the file away and checks the owner
+// again. If this owner is running, the file is moved back.
 function removeStale(path: string): void {
-  const aside = `${path}.stale.${process.pid}`;
+  const movedPath = `${path}.stale.${process.pid}`;
   try {
-    renameSync(path, aside);
+    renameSync(path, movedPath);
   } catch {
     return;
   }
-  const moved = readPidFile(aside);
-  if (moved?.alive) linkBack(aside, path);
-  rmSync(aside, { force: true });
+  if (readPidFile(movedPath)?.isRunning) linkBack(movedPath, path);
+  rmSync(movedPath, { force: true });
 }
 
-function linkBack(aside: string, path: string): void {
+function linkBack(movedPath: string, path: string): void {
   try {
-    linkSync(aside, path);
+    linkSync(movedPath, path);
   } catch (error) {
     // A third process has locked the resource since the file was moved away. The caller finds this owner next.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
-function readPidFile(path: string): { pid: number; alive: boolean } | undefined {
+/** Returns the owner of the lock, or undefined if the file is missing or malformed. */
+function readPidFile(path: string): { pid: number; isRunning: boolean } | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -78,5 +78,5 @@ function readPidFile(path: string): { pid: number; alive: boolean } | undefined 
   const [first = '', identity = ''] = text.split('\n');
   const pid = Number.parseInt(first, 10);
   if (!(pid > 0)) return undefined;
-  return { pid, alive: processState(pid) === 'running' && (processIdentity(pid) ?? '') === identity };
+  return { pid, isRunning: processState(pid) === 'running' && (processIdentity(pid) ?? '') === identity };
 }

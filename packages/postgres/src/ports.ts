@@ -1,15 +1,19 @@
-// Finds free ports, and checks whether a port is free, by listening on it for a moment.
+// Finds free ports. A port is free if a server can listen on it.
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * The range of the free ports ends below the ports that Linux uses for outgoing connections (from 32768). An outgoing
- * connection could otherwise take a port before the server listens on it.
+ * The first port of the range in which free ports are searched, and the first port after the range. From 32768 on,
+ * Linux uses ports for outgoing connections. Such a connection could take a port before the server listens on it.
  */
-const lowest = 20_000;
-const end = 32_768;
+const rangeStart = 20_000;
+const rangeEnd = 32_768;
 
-export function listenBriefly(port: number, host: string | undefined): Promise<number> {
+/**
+ * Listens on a port for a moment and returns its number. Port 0 selects any free port.
+ * @throws {Error} if the port cannot be used, for example EADDRINUSE
+ */
+function listenBriefly(port: number, host: string | undefined): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
@@ -20,7 +24,7 @@ export function listenBriefly(port: number, host: string | undefined): Promise<n
   });
 }
 
-export async function portIsFree(port: number, host?: string): Promise<boolean> {
+export async function isPortFree(port: number, host?: string): Promise<boolean> {
   try {
     await listenBriefly(port, host);
     return true;
@@ -31,9 +35,9 @@ export async function portIsFree(port: number, host?: string): Promise<boolean> 
 }
 
 export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const port = randomInt(lowest, end);
-    if (await portIsFree(port)) return port;
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const port = randomInt(rangeStart, rangeEnd);
+    if (await isPortFree(port)) return port;
   }
   return listenBriefly(0, '127.0.0.1');
 }

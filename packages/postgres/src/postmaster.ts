@@ -1,6 +1,6 @@
 // Reads postmaster.pid, the file with the process id of a PostgreSQL server, and stops a server that a killed launcher
-// left behind. PostgreSQL reads postmaster.pid itself, but it refuses to start if any process has the recorded id, even
-// a zombie or an unrelated process.
+// has left behind. PostgreSQL checks this file too, but refuses to start if any process has the recorded id, even if
+// this process is a zombie or unrelated.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, processState, signal, waitForEnd } from './processes.ts';
@@ -8,42 +8,45 @@ import { commandLine, processState, signal, waitForEnd } from './processes.ts';
 export interface Postmaster {
   pid: number;
   port: number;
-  ready: boolean;
+  /** Whether the server accepts connections. */
+  isReady: boolean;
 }
 
-const file = (data: string) => join(data, 'postmaster.pid');
+const postmasterFile = (data: string) => join(data, 'postmaster.pid');
 
-/**
- * The lines of the file are: pid, data directory, start time, port, socket directory, address, shared memory key and
- * status.
- */
+/** Reads postmaster.pid in the data directory. Returns undefined if the file is missing or incomplete. */
 export function readPostmaster(data: string): Postmaster | undefined {
   try {
-    const lines = readFileSync(file(data), 'utf8').split('\n');
-    const pid = Number(lines[0]);
-    return pid > 0 ? { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' } : undefined;
+    const [pidLine, _data, _startTime, portLine, _socketFolder, _address, _sharedMemory, status] = readFileSync(
+      postmasterFile(data),
+      'utf8',
+    ).split('\n');
+    const pid = Number(pidLine);
+    return pid > 0 ? { pid, port: Number(portLine), isReady: status?.trim() === 'ready' } : undefined;
   } catch {
     return undefined;
   }
 }
 
 /**
- * Stops a server that a killed launcher left behind, and removes its postmaster.pid. Returns true if such a server was
- * running.
+ * Stops a server that a killed launcher has left behind, and removes its postmaster.pid. Returns whether such a server
+ * was running.
  */
-export async function clearOrphan(data: string): Promise<boolean> {
+export async function stopOrphan(data: string): Promise<boolean> {
   const orphan = readPostmaster(data);
   if (!orphan) return false;
-  const alive = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
-  if (alive) await stopPostmaster(orphan.pid);
-  // Other processes of that server may still run and use its shared memory. PostgreSQL checks this when it starts.
-  rmSync(file(data), { force: true });
-  return alive;
+  // An unrelated process can have the same id, so the command line is checked.
+  const isRunning = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
+  if (isRunning) await stopPostmaster(orphan.pid);
+  // Other processes of the stopped server may still use its shared memory. PostgreSQL checks this when it starts.
+  rmSync(postmasterFile(data), { force: true });
+  return isRunning;
 }
 
 /**
  * Stops a server. SIGINT requests the fast shutdown, which ends the sessions and writes all data to disk. Stronger
  * signals follow only if the server does not end.
+ * @throws {Error} if the server still runs after all signals
  */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, milliseconds] of [

@@ -6,17 +6,22 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 export type ProcessState = 'running' | 'zombie' | 'gone';
 
-// Reads the fields of /proc/PID/stat (Linux) after the name of the process. The name is the second field and may
-// contain spaces and brackets. Other systems have no /proc, so `ps` is used there.
-function statFields(pid: number): string[] | undefined {
+/**
+ * Reads the state and the start time of a process from /proc/PID/stat, which exists only on Linux. The second field is
+ * the name of the process in brackets, which may contain spaces and brackets. The state is field 3, and the start time
+ * in clock ticks is field 22 (proc_pid_stat(5)).
+ */
+function readStat(pid: number): { state: string; startTicks: string } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fieldsFrom3 = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fieldsFrom3[0] as string, startTicks: fieldsFrom3[22 - 3] as string };
   } catch {
     return undefined;
   }
 }
 
+/** Returns a column of the output of `ps`, which replaces /proc on other systems than Linux. */
 function ps(pid: number, column: string): string | undefined {
   try {
     return execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], {
@@ -36,7 +41,7 @@ export function processState(pid: number): ProcessState {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone';
   }
-  const state = isLinux ? statFields(pid)?.[0] : ps(pid, 'stat');
+  const state = isLinux ? readStat(pid)?.state : ps(pid, 'stat');
   if (isLinux && state === undefined) return 'gone';
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
 }
@@ -44,11 +49,12 @@ export function processState(pid: number): ProcessState {
 /** Returns a text that distinguishes the process from earlier and later processes with the same id. */
 export function processIdentity(pid: number): string | undefined {
   if (!isLinux) return ps(pid, 'lstart');
-  const startTicks = statFields(pid)?.[19];
+  const startTicks = readStat(pid)?.startTicks;
   if (startTicks === undefined) return undefined;
   return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${startTicks}`;
 }
 
+/** Returns the program and the arguments of a process, or an empty string if the process has ended. */
 export function commandLine(pid: number): string {
   if (!isLinux) return ps(pid, 'command') ?? '';
   try {

@@ -1,6 +1,6 @@
-// Runs a PostgreSQL server that does not have to be installed. The first start creates the data directory with initdb.
-// The server runs in its own process group, so that Ctrl-C in the terminal does not stop it before the services have
-// ended. A server that a killed launcher left behind is stopped before the new server starts.
+// Runs a PostgreSQL server for development and tests, without an installed PostgreSQL. The first start creates the data
+// directory with initdb. The server runs in its own process group, so that Ctrl-C in the terminal does not stop the
+// server before the services. A server that a killed launcher has left behind is stopped before the new server starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -20,13 +20,14 @@ import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, binariesIn, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { chooseDataLocation } from './data-location.ts';
-import { claimPidFile, HeldByAnotherProcess } from './pid-file.ts';
-import { freePort, portIsFree } from './ports.ts';
-import { clearOrphan, readPostmaster, stopPostmaster } from './postmaster.ts';
-import { type Watchdog, watchOver } from './watchdog.ts';
+import { claimPidFile, HeldByAnotherProcess, type PidFile } from './pid-file.ts';
+import { freePort, isPortFree } from './ports.ts';
+import { readPostmaster, stopOrphan, stopPostmaster } from './postmaster.ts';
+import { watchOver } from './watchdog.ts';
 
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 60_000;
+/** A log file that is larger when the server starts is emptied. */
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
@@ -34,14 +35,18 @@ export interface EmbeddedPostgresOptions {
   dataDir?: string;
   /** The port on which the server listens. Default: any free port. */
   port?: number | undefined;
-  /** Default: true. Tests set false, which is faster, but a power failure may then destroy the data. */
+  /**
+   * Whether PostgreSQL waits until its data are on the disk. Default: true. Tests are faster without fsync, but a power
+   * failure may then destroy the data.
+   */
   fsync?: boolean;
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
-  /** The programs folder of another PostgreSQL, which has extensions that the npm package does not have. */
+  /** The folder with the programs of another PostgreSQL, which has extensions that the npm package does not have. */
   programs?: string;
   /** Additional environment variables of the server's process. */
   environment?: Record<string, string>;
+  /** Called with a message for the user when a step begins that takes long. */
   onProgress?: (line: string) => void;
   /**
    * Whether a watchdog stops the server when this process is killed with SIGKILL. A server with a temporary folder
@@ -56,67 +61,62 @@ export interface EmbeddedPostgres {
   port: number;
   /** The folder of the database files. */
   dataPath: string;
-  /** Whether a killed launcher had left a server behind, which was stopped before this server started. */
-  recovered: boolean;
+  /** Whether a server that a killed launcher had left behind was stopped before this server started. */
+  hasStoppedOrphan: boolean;
   /** Resolves when the server has ended for any reason. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }
 
+/** @throws {Error} if the server cannot be started. The message is meant for the user of the launcher. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { fsync = true, onProgress = () => {} } = options;
-  const temporary = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
-  const requested = resolve(options.dataDir ?? join(temporary as string, 'postgres'));
+  const temporaryFolder = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
+  const requested = resolve(options.dataDir ?? join(temporaryFolder as string, 'postgres'));
   const account = serverAccount(requested);
-  const location = chooseDataLocation(requested, account);
-  if (location.isMoved)
-    onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${location.data}`);
-  const binaries = options.programs
-    ? binariesIn(options.programs, account)
-    : await findBinaries(account, location.cache);
-  const remove = temporary ? [temporary, ...(location.isMoved ? [dirname(location.data)] : [])] : [];
-  const owner = claimData(location.data);
+  const { data, cache, isMoved } = chooseDataLocation(requested, account);
+  if (isMoved) onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${data}`);
+  const binaries = options.programs ? binariesIn(options.programs, account) : await findBinaries(account, cache);
+  const foldersToRemove = temporaryFolder ? [temporaryFolder, ...(isMoved ? [dirname(data)] : [])] : [];
+  const lock = lockData(data);
+  const release = (): void => {
+    lock.release();
+    for (const folder of foldersToRemove) rmSync(folder, { recursive: true, force: true });
+  };
   try {
-    const recovered = await clearOrphan(location.data);
-    if (recovered) onProgress('stopped the PostgreSQL server that the last run left behind');
-    const password = await ensureCluster({ data: location.data, binaries, account, fsync, onProgress });
-    const log = `${location.data}.log`;
-    const run = {
-      data: location.data,
+    const hasStoppedOrphan = await stopOrphan(data);
+    if (hasStoppedOrphan) onProgress('stopped the PostgreSQL server that the last run left behind');
+    const password = await ensureCluster({ data, binaries, account, fsync, onProgress });
+    const program: ServerProgram = {
+      data,
       binaries,
       account,
-      log,
-      settings: { ...settings(fsync), ...options.settings },
+      log: `${data}.log`,
+      settings: { ...defaultSettings(fsync), ...options.settings },
       environment: options.environment ?? {},
     };
-    const { child, port } = await startOnPort(run, options.port);
+    const { child, port } = await startOnPort(program, options.port);
     const ended = new Promise<void>((settle) => child.once('exit', () => settle()));
-    const watchdog: Watchdog | undefined =
-      options.watchdog || temporary ? watchOver(child.pid as number, remove) : undefined;
+    const needsWatchdog = options.watchdog || temporaryFolder !== undefined;
+    const watchdog = needsWatchdog ? watchOver(child.pid as number, foldersToRemove) : undefined;
     return {
       url: `postgres://postgres:${password}@${HOST}:${port}/postgres`,
       port,
-      dataPath: location.data,
-      recovered,
+      dataPath: data,
+      hasStoppedOrphan,
       ended,
       stop: async () => {
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;
         await watchdog?.dismiss();
-        owner.release();
-        removeFolders(remove);
+        release();
       },
     };
   } catch (error) {
-    owner.release();
-    removeFolders(remove);
+    release();
     throw error;
   }
-}
-
-function removeFolders(folders: readonly string[]): void {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
 // Creates a folder that the account of the server can enter.
@@ -126,7 +126,7 @@ function makeTemporaryFolder(): string {
   return folder;
 }
 
-function claimData(data: string) {
+function lockData(data: string): PidFile {
   try {
     return claimPidFile(`${data}.owner`);
   } catch (error) {
@@ -135,7 +135,7 @@ function claimData(data: string) {
   }
 }
 
-const settings = (fsync: boolean): Record<string, string | number> => ({
+const defaultSettings = (fsync: boolean): Record<string, string | number> => ({
   listen_addresses: HOST,
   unix_socket_directories: '',
   max_connections: 150,
@@ -145,68 +145,87 @@ const settings = (fsync: boolean): Record<string, string | number> => ({
   ...(fsync ? {} : { fsync: 'off', full_page_writes: 'off' }),
 });
 
-interface Run {
+interface ServerProgram {
   data: string;
   binaries: Binaries;
   account: Account | undefined;
+  /** The path of the log file. */
   log: string;
   settings: Record<string, string | number>;
   environment: Record<string, string>;
 }
 
-// Starts the server, and tries again after two temporary errors. Another program may have taken the free port before
-// the server listened on it. Processes of the previous server may still use its shared memory.
-async function startOnPort(run: Run, given: number | undefined): Promise<{ child: ChildProcess; port: number }> {
+/** Errors of a data directory that processes of the previous server still use for a moment. */
+const dataInUse = /still in use|postmaster\.pid/;
+/** Errors of a port that another program uses. */
+const portInUse = /Address already in use|could not bind/;
+
+/**
+ * Starts the server on the requested port or on any free port. Repeats the start while the data are in use. With a free
+ * port, also repeats the start if another program has taken the port before the server listened on it.
+ */
+async function startOnPort(
+  program: ServerProgram,
+  requestedPort: number | undefined,
+): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + START_LIMIT_MS / 4;
   for (;;) {
-    const port = given ?? (await freePort());
-    if (given && !(await portIsFree(given, HOST))) throw new Error(`port ${given} (PostgreSQL) is taken`);
+    const port = requestedPort ?? (await freePort());
+    if (requestedPort && !(await isPortFree(port, HOST))) throw new Error(`port ${port} (PostgreSQL) is taken`);
     try {
-      return { child: await startOnce(run, port), port };
+      return { child: await startOnce(program, port), port };
     } catch (error) {
-      const temporary = given
-        ? /still in use|postmaster\.pid/
-        : /still in use|postmaster\.pid|Address already in use|could not bind/;
-      if (Date.now() > deadline || !temporary.test((error as Error).message)) throw error;
+      const { message } = error as Error;
+      const isTemporary = dataInUse.test(message) || (!requestedPort && portInUse.test(message));
+      if (Date.now() > deadline || !isTemporary) throw error;
       await pause(250);
-      await clearOrphan(run.data);
+      await stopOrphan(program.data);
     }
   }
 }
 
-async function startOnce(run: Run, port: number): Promise<ChildProcess> {
-  const log = openSync(run.log, 'a', 0o600);
-  if (run.account) fchownSync(log, run.account.uid, run.account.gid);
-  if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
-  const logStart = fstatSync(log).size;
-  const flags = Object.entries(run.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(run.binaries.postgres, ['-D', run.data, '-p', String(port), ...flags], {
-    ...runAs(run.account),
-    env: { ...process.env, LC_ALL: 'C', ...run.environment },
-    stdio: ['ignore', log, log],
-    detached: true,
-  });
-  closeSync(log);
-  let failure: Error | undefined;
+/** Starts the server and waits until it accepts connections. */
+async function startOnce(program: ServerProgram, port: number): Promise<ChildProcess> {
+  const { child, logStart } = spawnServer(program, port);
+  let spawnError: Error | undefined;
   child.once('error', (error) => {
-    failure = error;
+    spawnError = error;
   });
-  child.unref();
   const deadline = Date.now() + START_LIMIT_MS;
   for (;;) {
-    const postmaster = readPostmaster(run.data);
-    if (postmaster?.ready && postmaster.pid === child.pid) return child;
-    if (failure || child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`PostgreSQL did not start: ${failure?.message ?? logTail(run.log, logStart)}`);
+    const postmaster = readPostmaster(program.data);
+    if (postmaster?.isReady && postmaster.pid === child.pid) return child;
+    if (spawnError || child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`PostgreSQL did not start: ${spawnError?.message ?? logTail(program.log, logStart)}`);
     }
     if (Date.now() > deadline) {
       await stopPostmaster(child.pid as number);
-      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(run.log, logStart)}`);
+      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(program.log, logStart)}`);
     }
     await pause(20);
   }
 }
 
+/** Starts the process of the server. `logStart` is the position in the log file at which its output begins. */
+function spawnServer(program: ServerProgram, port: number): { child: ChildProcess; logStart: number } {
+  const { data, binaries, account, settings, environment } = program;
+  const log = openSync(program.log, 'a', 0o600);
+  if (account) fchownSync(log, account.uid, account.gid);
+  if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
+  const logStart = fstatSync(log).size;
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...flags], {
+    ...runAs(account),
+    env: { ...process.env, LC_ALL: 'C', ...environment },
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  child.unref();
+  return { child, logStart };
+}
+
+/** Returns the last 12 lines of the log file after the position `from`. */
 function logTail(path: string, from: number): string {
   const text = readFileSync(path).subarray(from).toString('utf8').trim();
   return text === '' ? 'its log is empty' : text.split('\n').slice(-12).join('\n');

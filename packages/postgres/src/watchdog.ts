@@ -7,11 +7,11 @@ export interface Watchdog {
   dismiss(): Promise<void>;
 }
 
-// `alive` checks the state in /proc, because `kill -0` also succeeds for a zombie. The script would otherwise wait 20 s
-// for a zombie, and only then remove the folders.
+// `read` fails when the pipe closes. The script then sends SIGINT to the server and waits for up to 20 s. `is_running`
+// checks the state in /proc, because `kill -0` also succeeds for a zombie, for which the script must not wait.
 const SCRIPT = `
   pid=$1; shift
-  alive() {
+  is_running() {
     kill -0 "$pid" 2>/dev/null || return 1
     if [ -r "/proc/$pid/stat" ]; then
       case $(cat "/proc/$pid/stat") in *") Z "*|*") X "*) return 1 ;; esac
@@ -20,13 +20,13 @@ const SCRIPT = `
   while read -r _; do :; done
   kill -INT "$pid" 2>/dev/null
   tries=0
-  while alive && [ $tries -lt 200 ]; do tries=$((tries + 1)); sleep 0.1; done
+  while is_running && [ $tries -lt 200 ]; do tries=$((tries + 1)); sleep 0.1; done
   [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 
-/** `pid` is the process id of the server. `remove` are the folders that are removed after the server has ended. */
-export function watchOver(pid: number, remove: string[]): Watchdog {
-  const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...remove], {
+/** Starts the watchdog of the server with this process id. The watchdog also removes the folders after the server. */
+export function watchOver(pid: number, foldersToRemove: readonly string[]): Watchdog {
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

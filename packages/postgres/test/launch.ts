@@ -1,5 +1,5 @@
-// Starts the embedded server, prints its address, and runs until it is stopped or killed. The tests start this program
-// in place of the launcher of `npm start`.
+// Starts the embedded server, prints its address, and runs until this program is stopped or killed. The tests run this
+// program in place of the launcher of `npm start`.
 import { startEmbeddedPostgres } from '../src/server.ts';
 
 const [options] = process.argv.slice(2);
@@ -10,10 +10,9 @@ try {
     process.exit(0);
   });
   setInterval(() => {}, 60_000);
-  // Print the line last, because the test may send a signal as soon as it has read the line.
-  process.stdout.write(
-    `${JSON.stringify({ url: server.url, dataPath: server.dataPath, port: server.port, recovered: server.recovered })}\n`,
-  );
+  // The line is printed last, because the test may send a signal as soon as it has read the line.
+  const { url, dataPath, port, hasStoppedOrphan } = server;
+  process.stdout.write(`${JSON.stringify({ url, dataPath, port, hasStoppedOrphan })}\n`);
 } catch (error) {
   process.stdout.write(`${JSON.stringify({ error: (error as Error).message })}\n`);
   process.exit(1);

@@ -17,42 +17,44 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the lock of an ended process is free, even if another process now has the same process id', () => {
-  writeFileSync(path, '999999999\nlong ago\n');
-  const first = claimPidFile(path);
-  expect(first.isAfterCrash).toBe(true);
-  first.release();
-  writeFileSync(path, `${process.pid}\nan earlier process of this id\n`);
+test('the lock of an ended process is free', () => {
+  writeFileSync(path, '999999999\nan earlier start time\n');
   expect(claimPidFile(path).isAfterCrash).toBe(true);
 });
 
-test('the lock is free after a release', () => {
-  const first = claimPidFile(path);
-  expect(first.isAfterCrash).toBe(false);
+test('the lock of an ended process is free, even if another process now has the same process id', () => {
+  writeFileSync(path, `${process.pid}\nan earlier start time\n`);
+  expect(claimPidFile(path).isAfterCrash).toBe(true);
+});
+
+test('the lock cannot be claimed again before it is released', () => {
+  const lock = claimPidFile(path);
+  expect(lock.isAfterCrash).toBe(false);
   expect(() => claimPidFile(path)).toThrow(HeldByAnotherProcess);
-  first.release();
+  lock.release();
   expect(claimPidFile(path).isAfterCrash).toBe(false);
 });
 
-test('of several processes that claim the lock at the same time, exactly one gets it', async () => {
-  writeFileSync(path, '999999999\nlong ago\n');
+test('exactly one of several processes that claim the lock at the same time gets the lock', async () => {
+  writeFileSync(path, '999999999\nan earlier start time\n');
   const source = join(import.meta.dirname, '../src/pid-file.ts');
+  // Each process prints "started", waits for a line on its standard input, claims the lock, and prints the result.
   const script = `
     const { claimPidFile } = await import(${JSON.stringify(source)});
     process.stdin.once('data', () => {
-      try { claimPidFile(${JSON.stringify(path)}); console.log('held'); } catch (error) { console.log(error.name); }
+      try { claimPidFile(${JSON.stringify(path)}); console.log('locked'); } catch (error) { console.log(error.name); }
     });
-    console.log('up');`;
+    console.log('started');`;
   const children: ChildProcess[] = Array.from({ length: 6 }, () =>
     spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
   );
   try {
     const nextLine = async (child: ChildProcess) =>
       String((await once(child.stdout as NodeJS.ReadableStream, 'data'))[0]).trim();
-    expect(await Promise.all(children.map(nextLine))).toEqual(children.map(() => 'up'));
+    expect(await Promise.all(children.map(nextLine))).toEqual(children.map(() => 'started'));
     const results = Promise.all(children.map(nextLine));
     for (const child of children) child.stdin?.write('go');
-    expect((await results).filter((text) => text === 'held')).toHaveLength(1);
+    expect((await results).filter((text) => text === 'locked')).toHaveLength(1);
     expect(readdirSync(folder)).toEqual(['lock.pid']);
     expect(children.map(({ pid }) => String(pid))).toContain(readFileSync(path, 'utf8').split('\n')[0]);
   } finally {

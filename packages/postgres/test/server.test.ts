@@ -12,44 +12,50 @@ import pg from 'pg';
 import { readPostmaster } from '../src/postmaster.ts';
 import { processState, signal, waitForEnd } from '../src/processes.ts';
 
-interface Launched {
+interface Launcher {
   child: ChildProcess;
-  started: { url: string; dataPath: string; port: number; recovered: boolean; error?: string };
+  /** The line that launch.ts has printed: the started server, or an error. */
+  server: { url: string; dataPath: string; port: number; hasStoppedOrphan: boolean; error?: string };
 }
 
 let folder: string;
 let dataDir: string;
-let launched: ChildProcess[];
+let launchers: ChildProcess[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
   chmodSync(folder, 0o755);
   dataDir = join(folder, 'postgres');
-  launched = [];
+  launchers = [];
 });
 
 afterEach(async () => {
-  for (const child of launched) await end(child, 'SIGTERM');
-  const left = readPostmaster(dataDir);
-  if (left) {
-    signal(left.pid, 'SIGKILL');
-    await waitForEnd(left.pid, 5_000);
+  for (const child of launchers) await end(child, 'SIGTERM');
+  const orphan = readPostmaster(dataDir);
+  if (orphan) {
+    signal(orphan.pid, 'SIGKILL');
+    await waitForEnd(orphan.pid, 5_000);
   }
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function launch(options: object = {}): Promise<Launched> {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'launch.ts'), JSON.stringify({ dataDir, ...options })],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  launched.push(child);
+/** Runs launch.ts with these options of the server, and waits for its line. */
+async function launch(options: object = {}): Promise<Launcher> {
+  const args = [join(import.meta.dirname, 'launch.ts'), JSON.stringify({ dataDir, ...options })];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  launchers.push(child);
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  return { child, started: JSON.parse(line) };
+  return { child, server: JSON.parse(line) };
 }
+
+/** Launches a server and creates a table. */
+async function launchWithTable(options: object = {}): Promise<Launcher> {
+  const launcher = await launch(options);
+  await query(launcher.server.url, 'create table entry (n int)');
+  return launcher;
+}
+
+const countRows = (url: string) => query(url, 'select count(*)::int as n from entry');
 
 async function end(child: ChildProcess, name: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -68,7 +74,8 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   }
 }
 
-async function eventuallyGone(path: string): Promise<boolean> {
+/** Returns false if the path still exists after ten seconds. */
+async function waitUntilRemoved(path: string): Promise<boolean> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
     if (!existsSync(path)) return true;
     await new Promise((resume) => setTimeout(resume, 20));
@@ -79,21 +86,20 @@ async function eventuallyGone(path: string): Promise<boolean> {
 const serverPid = () => readPostmaster(dataDir)?.pid as number;
 
 describe('an embedded server', () => {
-  test('keeps its data when it is stopped and started again, and leaves no process', async () => {
-    const first = await launch();
-    await query(first.started.url, 'create table kept (n int)');
+  test('leaves no process when it is stopped, and has its data after the next start', async () => {
+    const { child } = await launchWithTable();
     const pid = serverPid();
-    await end(first.child, 'SIGTERM');
+    await end(child, 'SIGTERM');
     expect(processState(pid)).toBe('gone');
-    const second = await launch();
-    expect(second.started.recovered).toBe(false);
-    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    const { server } = await launch();
+    expect(server.hasStoppedOrphan).toBe(false);
+    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
   test('listens only on loopback, requires a random password, and sorts with the builtin locale', async () => {
-    const { started } = await launch({ settings: { max_connections: 20 } });
+    const { server } = await launch({ settings: { max_connections: 20 } });
     const [row] = await query(
-      started.url,
+      server.url,
       `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
               current_setting('max_connections') as connections, current_setting('timezone') as timezone,
               datlocprovider as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding
@@ -110,114 +116,108 @@ describe('an embedded server', () => {
     });
     expect(statSync(`${dataDir}.password`).mode & 0o777).toBe(0o600);
     expect(readFileSync(`${dataDir}.password`, 'utf8').trim()).toHaveLength(32);
-    const wrong = new URL(started.url);
-    wrong.password = 'wrong';
-    await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
+    const urlWithWrongPassword = new URL(server.url);
+    urlWithWrongPassword.password = 'wrong';
+    await expect(query(urlWithWrongPassword.href, 'select 1')).rejects.toThrow('password authentication failed');
   });
 });
 
 describe('after a kill -9', () => {
   test('of the launcher, the next start stops the old server and uses its data', async () => {
-    const first = await launch();
-    await query(first.started.url, 'create table kept (n int)');
+    const { child } = await launchWithTable();
     const orphan = serverPid();
-    await end(first.child, 'SIGKILL');
+    await end(child, 'SIGKILL');
     expect(processState(orphan)).toBe('running');
-    const second = await launch();
-    expect(second.started).toMatchObject({ recovered: true });
+    const { server } = await launch();
+    expect(server.hasStoppedOrphan).toBe(true);
     expect(processState(orphan)).not.toBe('running');
-    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
   test('of the launcher and the server, the next start uses the data', async () => {
-    const first = await launch();
-    await query(first.started.url, 'create table kept (n int)');
+    const { child } = await launchWithTable();
     const pid = serverPid();
-    await end(first.child, 'SIGKILL');
+    await end(child, 'SIGKILL');
     signal(pid, 'SIGKILL');
-    const second = await launch();
-    expect(second.started).toMatchObject({ recovered: false });
-    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    const { server } = await launch();
+    expect(server.hasStoppedOrphan).toBe(false);
+    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
   test('of a launcher with a temporary folder, the watchdog stops the server and removes the folder', async () => {
-    const { child, started } = await launch({ dataDir: undefined });
-    const postmaster = readPostmaster(started.dataPath);
+    const { child, server } = await launch({ dataDir: undefined });
+    const postmaster = readPostmaster(server.dataPath);
     await end(child, 'SIGKILL');
     expect(await waitForEnd(postmaster?.pid as number, 10_000)).toBe(true);
-    expect(await eventuallyGone(dirname(started.dataPath))).toBe(true);
+    expect(await waitUntilRemoved(dirname(server.dataPath))).toBe(true);
   });
 });
 
-describe('files of an earlier run', () => {
-  test('a postmaster.pid with the id of an unrelated process does not prevent the start, and that process continues', async () => {
-    const first = await launch();
-    const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
-    await end(first.child, 'SIGTERM');
-    writeFileSync(join(dataDir, 'postmaster.pid'), text.replace(/^\d+/, String(process.pid)));
-    const second = await launch();
-    expect(second.started).toMatchObject({ recovered: false });
-  });
-
-  test('an interrupted first start does not prevent the next start', async () => {
-    mkdirSync(`${dataDir}.new/base`, { recursive: true });
-    writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
-    const { started } = await launch();
-    expect(await query(started.url, 'select 1 as one')).toEqual([{ one: 1 }]);
-  });
+test('a postmaster.pid with the id of an unrelated process does not prevent the start', async () => {
+  const { child } = await launch();
+  const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
+  await end(child, 'SIGTERM');
+  writeFileSync(join(dataDir, 'postmaster.pid'), text.replace(/^\d+/, String(process.pid)));
+  const { server } = await launch();
+  expect(server.hasStoppedOrphan).toBe(false);
 });
 
-describe('error messages', () => {
-  test('a second launcher with the same data gets an error, and the first continues', async () => {
-    const first = await launch();
-    const second = await launch();
-    expect(second.started.error).toBe(
-      `the running process ${first.child.pid} already uses the database files in ${dataDir}`,
+test('an interrupted first start does not prevent the next start', async () => {
+  mkdirSync(`${dataDir}.new/base`, { recursive: true });
+  writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
+  const { server } = await launch();
+  expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+});
+
+describe('the launcher prints an error', () => {
+  test('if another launcher uses the same data, and the other launcher continues', async () => {
+    const firstLauncher = await launch();
+    const secondLauncher = await launch();
+    expect(secondLauncher.server.error).toBe(
+      `the running process ${firstLauncher.child.pid} already uses the database files in ${dataDir}`,
     );
-    expect(await query(first.started.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await query(firstLauncher.server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('the requested port is used by another program', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as { port: number };
-    const { started } = await launch({ port });
-    other.close();
-    expect(started.error).toBe(`port ${port} (PostgreSQL) is taken`);
+  test('if another program uses the requested port', async () => {
+    const otherProgram = createServer().listen(0, '127.0.0.1');
+    await once(otherProgram, 'listening');
+    const { port } = otherProgram.address() as { port: number };
+    const { server } = await launch({ port });
+    otherProgram.close();
+    expect(server.error).toBe(`port ${port} (PostgreSQL) is taken`);
   });
 
-  test('the data directory was created by another major version of PostgreSQL', async () => {
+  test('if another major version of PostgreSQL has created the data directory', async () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
-    const { started } = await launch();
-    expect(started.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
+    const { server } = await launch();
+    expect(server.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
   });
 
-  test('an invalid setting is reported with the end of the server log', async () => {
-    const { started } = await launch({ settings: { max_connections: 'many' } });
-    expect(started.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
+  test('with the end of the server log, if a setting is invalid', async () => {
+    const { server } = await launch({ settings: { max_connections: 'many' } });
+    expect(server.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
   });
 });
 
-const asRoot = process.getuid?.() === 0;
+const isRoot = process.getuid?.() === 0;
 
-describe(`data below a folder that only ${asRoot ? 'root' : 'its owner'} may enter`, () => {
-  test('are stored in another folder if the server’s account cannot enter it, and the next start finds them', async () => {
-    const closed = join(folder, 'closed');
-    mkdirSync(closed, { mode: 0o700 });
-    const inside = { dataDir: join(closed, 'postgres') };
-    const first = await launch(inside);
-    const elsewhere = first.started.dataPath !== inside.dataDir;
-    expect(elsewhere).toBe(asRoot);
-    try {
-      await query(first.started.url, 'create table kept (n int)');
-      await end(first.child, 'SIGTERM');
-      const second = await launch(inside);
-      expect(second.started.dataPath).toBe(first.started.dataPath);
-      expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
-      await end(second.child, 'SIGTERM');
-    } finally {
-      if (elsewhere) rmSync(dirname(first.started.dataPath), { recursive: true, force: true });
-    }
-  });
+// If the tests run as root, the server runs as another account, which cannot enter the folder `closed`.
+test(`data ${isRoot ? 'cannot' : 'can'} be in a folder for its owner only, and the next start finds the data`, async () => {
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0o700 });
+  const options = { dataDir: join(closed, 'postgres') };
+  const { child, server } = await launchWithTable(options);
+  const isMoved = server.dataPath !== options.dataDir;
+  expect(isMoved).toBe(isRoot);
+  try {
+    await end(child, 'SIGTERM');
+    const second = await launch(options);
+    expect(second.server.dataPath).toBe(server.dataPath);
+    expect(await countRows(second.server.url)).toEqual([{ n: 0 }]);
+    await end(second.child, 'SIGTERM');
+  } finally {
+    if (isMoved) rmSync(dirname(server.dataPath), { recursive: true, force: true });
+  }
 });

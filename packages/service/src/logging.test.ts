@@ -37,7 +37,7 @@ test.each([
   expect(lines.join()).not.toContain('tell-tale');
 });
 
-test('an error is logged with its message, code and cause, and without the values of rows that PostgreSQL quotes', () => {
+test('an error is logged with its message, code and cause, and without the rows that PostgreSQL quotes', () => {
   const { logger, lines } = createTestLogger();
   const failure = Object.assign(new Error('conflict', { cause: new Error('inner') }), {
     code: '23P01',

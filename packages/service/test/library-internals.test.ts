@@ -1,6 +1,6 @@
 // Tests undocumented behaviour of knex and pg on which src/database relies
-// (docs/decisions/0011-internals-of-knex-and-pg.md). If an upgrade of a library changes this behaviour, the failing test
-// says which module must be adapted.
+// (docs/decisions/0011-internals-of-knex-and-pg.md). If an upgrade changes this behaviour, the failing test says which
+// module must be adapted.
 import { createRequire } from 'node:module';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

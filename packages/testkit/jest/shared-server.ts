@@ -1,5 +1,5 @@
-// Hands the PostgreSQL server from jest's global setup to its global teardown. Jest loads the two as separate module
-// graphs, which share only the global object.
+// Stores the PostgreSQL server that jest's global setup starts, so that the global teardown can stop the server. Jest
+// loads setup and teardown as separate module graphs, which share only the global object.
 import type { EmbeddedPostgres } from '@bay-booking/postgres/server';
 
 const holder = globalThis as { bayBookingTestServer?: EmbeddedPostgres };

@@ -1,4 +1,5 @@
-// Prints the sum of the tests of all workspaces as `N passed, N failed`. Exits with 1 when a test failed or none ran.
+// Prints the sum of the tests of all workspaces as `N passed, N failed`. Exits with code 1 if a test has failed, or if
+// no test has run.
 import { globSync, readFileSync } from 'node:fs';
 
 const sum = { passed: 0, failed: 0, skipped: 0 };

@@ -44,17 +44,17 @@ export interface Violation {
 }
 
 /**
- * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page under test may
- * forbid scripts. The function therefore examines a copy of the page in which scripts are allowed.
+ * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page may forbid scripts.
+ * The function therefore examines a copy of the page in which scripts are allowed.
  */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
   const viewport = page.viewportSize();
-  const scheme = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches').catch(() => false);
+  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches').catch(() => false);
   const context = await browser.newContext({
     ...(viewport && { viewport }),
-    colorScheme: scheme ? 'dark' : 'light',
+    colorScheme: isDark ? 'dark' : 'light',
     bypassCSP: true,
   });
   try {
@@ -71,9 +71,9 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 }
 
 /**
- * Returns the violations of a page that allows scripts, without copying the page as `findViolations` does. This is
- * faster when one page is examined at several sizes. The browser context must reduce motion, because axe would
- * otherwise measure colours in the middle of a transition.
+ * Returns the violations of a page that allows scripts. Unlike `findViolations`, this function does not copy the page,
+ * which is faster when one page is examined at several sizes. The browser context must have the option `reducedMotion`,
+ * because axe would otherwise measure colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not apply to scripts that Playwright evaluates.
@@ -88,7 +88,7 @@ export async function findViolationsInPage(page: Page): Promise<readonly Violati
   }));
 }
 
-/** Whether the page is wider than the viewport. Users of phones would then have to scroll in two directions. */
+/** Whether the page is wider than the viewport, so that users of phones have to scroll in two directions. */
 export const overflowsHorizontally = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 

@@ -1,4 +1,4 @@
-// Creates a database for each test file: a copy of a template that is migrated once per set of migration files.
+// Creates a database for each test file. The database is a copy of a template, and the template is migrated only once.
 //
 // Copying a template takes a few tens of milliseconds. Each test file can therefore have its own database, does not
 // have to delete its rows, and can run in any order and in parallel. If TEST_DATABASE_URL names the coordinator of a
@@ -8,6 +8,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Distribution, distribute } from '@bay-booking/service/database/distribute';
 import { migrate, readMigrations } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
+
+/** The SQLSTATE object_in_use. */
+const objectInUse = '55006';
 
 export interface TestDatabase {
   url: string;
@@ -52,9 +55,7 @@ function databaseUrl(name: string, node = serverUrl()): string {
   return url.href;
 }
 
-/**
- * Returns the URL of the server. If the server is the coordinator of a Citus cluster, the URLs of its workers follow.
- */
+/** Returns the URL of the server and, if the server is the coordinator of a Citus cluster, the URLs of the workers. */
 async function findNodes(): Promise<readonly string[]> {
   return onServer(serverUrl(), async (server) => {
     const { rowCount } = await server.query("select from pg_extension where extname = 'citus'");
@@ -98,10 +99,11 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   if (nodes.length > 1) hash.update(JSON.stringify(distribution));
   const digest = hash.digest();
   const template = `template_${digest.toString('hex', 0, 8)}`;
-  const lock = digest.readInt32BE(8);
+  const lockKey = digest.readInt32BE(8);
   return onServer(serverUrl(), async (server) => {
-    // Several jest workers may need the same template at the same time: one creates it and the others wait.
-    await server.query('select pg_advisory_lock(1952805748, $1)', [lock]);
+    // Several jest workers may need the same template at the same time: one worker creates the template, and the others
+    // wait for the lock. The first number separates these locks from other advisory locks.
+    await server.query('select pg_advisory_lock(1952805748, $1)', [lockKey]);
     const { rowCount } = await server.query('select from pg_database where datname = $1', [template]);
     if (rowCount) return template;
     const draft = `${template}_draft`;
@@ -119,6 +121,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   });
 }
 
+/** Makes the database on each node a part of one Citus cluster. The first node is the coordinator. */
 async function joinNodes(nodes: readonly string[], database: string): Promise<void> {
   const urls = nodes.map((node) => databaseUrl(database, node));
   await onEach(urls, (node) => node.query('create extension citus'));
@@ -126,8 +129,8 @@ async function joinNodes(nodes: readonly string[], database: string): Promise<vo
     await coordinator.query(`alter database ${database} set citus.shard_count = 8`);
     for (const [index, url] of urls.entries()) {
       const { hostname, port } = new URL(url);
-      const join = index === 0 ? 'citus_set_coordinator_host' : 'citus_add_node';
-      await coordinator.query(`select ${join}($1, $2)`, [hostname, port]);
+      const addNode = index === 0 ? 'citus_set_coordinator_host' : 'citus_add_node';
+      await coordinator.query(`select ${addNode}($1, $2)`, [hostname, port]);
     }
   });
 }
@@ -157,14 +160,15 @@ async function copySettings(server: pg.Client, from: string, to: string): Promis
   }
 }
 
-// PostgreSQL reports "object in use" (55006) for a moment after the last session was closed.
+// Repeats `work` while it fails with object_in_use. PostgreSQL reports this error for a moment after the last session
+// was closed.
 async function retryWhileInUse(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await work();
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== '55006' || attempt === 100) throw error;
+      if ((error as { code?: string }).code !== objectInUse || attempt === 100) throw error;
       await pause(50);
     }
   }

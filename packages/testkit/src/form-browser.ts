@@ -1,5 +1,5 @@
-// A browser without scripts for tests. It stores cookies, follows redirects to the given sites, and submits the forms
-// of a page.
+// Simulates a browser without scripts for tests. The browser stores cookies, follows redirects to the given sites, and
+// submits the forms of a page.
 import { type Form, type Link, parseForms, parseLinks, textOf } from './html-forms.ts';
 
 export interface Page {
@@ -12,23 +12,24 @@ export interface Page {
   readonly links: readonly Link[];
 }
 
+/** The values of fields by their names. An array names the checked boxes among the checkboxes with one name. */
+type Values = Readonly<Record<string, string | readonly string[]>>;
+/** The name and value of a button, or a part of its text. */
+type ButtonSelector = { readonly name: string; readonly value: string } | string;
+
 export interface FormBrowser {
   /**
    * Follows redirects to addresses of `sites`. A redirect to another site is not followed: the returned page then has
-   * the address of that site and the status 0.
+   * the address of the other site and the status 0.
    */
   readonly open: (address: string | URL) => Promise<Page>;
   /**
-   * Submits the first form that has every field of `values`. If `button` is given, the form must also have this button.
-   * `button` is the name and value of the button, or a part of its text. Fields that `values` does not name keep the
-   * values of the page. An array names the checked boxes among the checkboxes with one name.
-   * @throws {Error} when the page has no such form
+   * Submits the first form that has every field of `values` and, if it is given, the button. Fields that `values` does
+   * not name keep the values of the page.
+   * @throws {Error} if the page has no such form
    */
-  readonly send: (
-    page: Page,
-    values: Record<string, string | readonly string[]>,
-    button?: { name: string; value: string } | string,
-  ) => Promise<Page>;
+  readonly send: (page: Page, values: Values, button?: ButtonSelector) => Promise<Page>;
+  /** Returns the stored cookies as `name=value; Path=path`. */
   readonly cookies: () => readonly string[];
 }
 
@@ -40,32 +41,44 @@ interface Cookie {
   readonly host: string;
 }
 
-export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}): FormBrowser {
-  const jar = new Map<string, Cookie>();
+/** Stores cookies and selects the cookies for a request. */
+class CookieJar {
+  readonly #cookies = new Map<string, Cookie>();
 
-  const cookiesFor = (url: URL): string =>
-    [...jar.values()]
-      .filter(
-        ({ host, path }) =>
-          host === url.hostname &&
-          (url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`)),
-      )
+  all(): readonly Cookie[] {
+    return [...this.#cookies.values()];
+  }
+
+  /** Returns the value of the header Cookie for a request to this URL. */
+  headerFor({ hostname, pathname }: URL): string {
+    return this.all()
+      .filter(({ host, path }) => {
+        const folder = path.endsWith('/') ? path : `${path}/`;
+        return host === hostname && (pathname === path || pathname.startsWith(folder));
+      })
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ');
+  }
 
-  const storeCookies = (url: URL, response: Response): void => {
+  /** Stores the cookies of a response. A cookie that has expired is deleted. */
+  store(url: URL, response: Response): void {
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split(/;\s*/);
       const [name = '', ...value] = pair.split('=');
-      const attribute = (wanted: string) =>
-        attributes.find((entry) => entry.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
+      const attribute = (attributeName: string) =>
+        attributes.find((text) => text.toLowerCase().startsWith(`${attributeName}=`))?.slice(attributeName.length + 1);
       const path = attribute('path') ?? '/';
       const key = `${url.hostname} ${path} ${name}`;
       const expires = attribute('expires');
-      if (expires && Date.parse(expires) < Date.now()) jar.delete(key);
-      else jar.set(key, { name, value: value.join('='), path, host: url.hostname });
+      if (expires && Date.parse(expires) < Date.now()) this.#cookies.delete(key);
+      else this.#cookies.set(key, { name, value: value.join('='), path, host: url.hostname });
     }
-  };
+  }
+}
+
+/** Opens a browser that sends `headers` with every request. */
+export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}): FormBrowser {
+  const jar = new CookieJar();
 
   const request = async (address: URL, init: RequestInit = {}): Promise<Page> => {
     let url = address;
@@ -77,9 +90,9 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
       const response = await fetch(url, {
         ...options,
         redirect: 'manual',
-        headers: { ...headers, Cookie: cookiesFor(url), ...(options.headers as Record<string, string>) },
+        headers: { ...headers, Cookie: jar.headerFor(url), ...(options.headers as Record<string, string>) },
       });
-      storeCookies(url, response);
+      jar.store(url, response);
       const location = response.headers.get('location');
       if (response.status >= 300 && response.status < 400 && location) {
         await response.body?.cancel();
@@ -104,35 +117,38 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
   return {
     open: (address) => request(new URL(address)),
     async send(page, values, button) {
-      const buttonOf = (form: Form) =>
-        button === undefined
-          ? undefined
-          : form.buttons.find((entry) =>
-              typeof button === 'string'
-                ? entry.text.includes(button)
-                : entry.name === button.name && entry.value === button.value,
-            );
+      const hasFields = ({ fields }: Form) =>
+        Object.keys(values).every((name) => fields.some((field) => field.name === name));
       const form = page.forms.find(
-        (entry) =>
-          Object.keys(values).every((name) => entry.fields.some((field) => field.name === name)) &&
-          (button === undefined || buttonOf(entry)),
+        (candidate) => hasFields(candidate) && (button === undefined || findButton(candidate, button)),
       );
       if (!form) throw new Error(`no form with ${Object.keys(values)} ${JSON.stringify(button)} in\n${page.html}`);
-      const body = new URLSearchParams();
-      for (const { name, value, type, checked } of form.fields) {
-        if (name === '' || name in values || (type === 'checkbox' && !checked)) continue;
-        body.append(name, value);
-      }
-      for (const [name, value] of Object.entries(values))
-        for (const entry of [value].flat()) body.append(name, String(entry));
-      const pressed = buttonOf(form);
-      if (pressed?.name) body.append(pressed.name, pressed.value);
       return request(new URL(form.action), {
         method: 'POST',
-        body,
+        body: formBody(form, values, button),
         headers: { Origin: page.url.origin, Referer: page.url.href },
       });
     },
-    cookies: () => [...jar.values()].map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
+    cookies: () => jar.all().map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
   };
+}
+
+function findButton({ buttons }: Form, selector: ButtonSelector | undefined) {
+  if (selector === undefined) return undefined;
+  if (typeof selector === 'string') return buttons.find(({ text }) => text.includes(selector));
+  return buttons.find(({ name, value }) => name === selector.name && value === selector.value);
+}
+
+/** Returns the body that a browser sends when the user has entered the values and pressed the button. */
+function formBody(form: Form, values: Values, button: ButtonSelector | undefined): URLSearchParams {
+  const body = new URLSearchParams();
+  for (const { name, value, type, isChecked } of form.fields) {
+    const isSubmitted = name !== '' && (type !== 'checkbox' || isChecked);
+    if (isSubmitted && !(name in values)) body.append(name, value);
+  }
+  for (const [name, value] of Object.entries(values))
+    for (const entry of [value].flat()) body.append(name, String(entry));
+  const pressedButton = findButton(form, button);
+  if (pressedButton?.name) body.append(pressedButton.name, pressedButton.value);
+  return body;
 }

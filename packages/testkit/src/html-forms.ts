@@ -1,5 +1,5 @@
-// Parses the forms, links and texts of our own HTML pages. It is not a general HTML parser: it understands only the
-// tags and attributes that our templates write.
+// Parses the forms, links and texts of our own HTML pages. The functions are not a general HTML parser: they understand
+// only the tags and attributes that our templates write.
 
 export interface Form {
   readonly action: string;
@@ -18,7 +18,7 @@ interface Field {
   readonly name: string;
   readonly value: string;
   readonly type: string;
-  readonly checked: boolean;
+  readonly isChecked: boolean;
 }
 
 export interface Link {
@@ -34,12 +34,12 @@ const decodeEntities = (text: string): string =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** Returns the attributes of a tag, such as `name="value"` or `checked` without a value. */
-function attributes(tag: string): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const [, name, value] of tag.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
-    found[(name as string).toLowerCase()] = decodeEntities(value ?? '');
-  return found;
+/** Returns the attributes of a tag: `name="value"`, or a name without a value such as `checked`. */
+function attributesOf(tag: string): Record<string, string> {
+  const attributes: Record<string, string> = {};
+  for (const [, name, value] of ` ${tag}`.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
+    attributes[(name as string).toLowerCase()] = decodeEntities(value ?? '');
+  return attributes;
 }
 
 /** Returns the text of a piece of HTML, without tags and with single spaces. */
@@ -51,27 +51,22 @@ export const textOf = (html: string): string =>
 /** Returns the forms of a page. A button outside of a form belongs to the form that its `form` attribute names. */
 export function parseForms(html: string, url: URL): readonly Form[] {
   return [...html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)].map(([, tag, inner]) => {
-    const { action = url.href, method = 'get', id } = attributes(` ${tag}`);
-    const outside = id
-      ? [...html.matchAll(/<button\b[^>]*>[\s\S]*?<\/button>/g)]
-          .map(([text]) => text)
-          .filter((text) => text.includes(`form="${id}"`))
-      : [];
-    const content = `${inner}${outside.join('')}`;
+    const { action = url.href, method = 'get', id } = attributesOf(tag as string);
+    const buttonsOutside = [...html.matchAll(/<button\b[^>]*>[\s\S]*?<\/button>/g)]
+      .map(([button]) => button)
+      .filter((button) => id !== undefined && button.includes(`form="${id}"`));
+    const content = `${inner}${buttonsOutside.join('')}`;
     return {
       action: new URL(action, url).href,
       method,
       fields: [...content.matchAll(/<input\b([^>]*)>/g)].map(([, input]) => {
-        const { name = '', value = '', type = 'text', checked } = attributes(` ${input}`);
-        return {
-          name,
-          value: type === 'checkbox' && value === '' ? 'on' : value,
-          type,
-          checked: checked !== undefined,
-        };
+        const { name = '', value = '', type = 'text', checked } = attributesOf(input as string);
+        // Browsers submit the value `on` for a checkbox without a value.
+        const submitted = type === 'checkbox' && value === '' ? 'on' : value;
+        return { name, value: submitted, type, isChecked: checked !== undefined };
       }),
       buttons: [...content.matchAll(/<button\b([^>]*)>([\s\S]*?)<\/button>/g)].map(([, button, text]) => {
-        const { name = '', value = '' } = attributes(` ${button}`);
+        const { name = '', value = '' } = attributesOf(button as string);
         return { name, value, text: textOf(text as string) };
       }),
     };
@@ -81,6 +76,6 @@ export function parseForms(html: string, url: URL): readonly Form[] {
 /** Returns the links (`<a href>`) of a page. */
 export const parseLinks = (html: string, url: URL): readonly Link[] =>
   [...html.matchAll(/<a\b([^>]*)>([\s\S]*?)<\/a>/g)].map(([, tag, text]) => ({
-    href: new URL(attributes(` ${tag}`).href ?? '', url).href,
+    href: new URL(attributesOf(tag as string).href ?? '', url).href,
     text: textOf(text as string),
   }));

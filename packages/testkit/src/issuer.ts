@@ -14,6 +14,10 @@ import {
   UnsecuredJWT,
 } from 'jose';
 
+/**
+ * `down` and `down once`: the server closes the connections of all requests or of one request. `slow`: it responds
+ * after `slowMilliseconds`. `500`: it responds with this status. `garbage`: it responds with invalid JSON.
+ */
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
 /** The claims of a token, and the header parameters `typ`, `kid` and `alg`. An undefined claim is left out. */
@@ -50,7 +54,8 @@ export interface TestIssuer {
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
   /** Publishes the keys that `rotate` did not publish. */
   publish(): void;
-  fail(how: IssuerFailure | undefined): void;
+  /** Simulates a failure until the next call. With undefined, the server works again. */
+  fail(failure: IssuerFailure | undefined): void;
   /** How often each of the two documents was requested. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
@@ -77,12 +82,12 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     slowMilliseconds = 20_000,
   } = options;
   let keyCount = 0;
-  const newKey = async (): Promise<SigningKey> => {
+  const createKey = async (): Promise<SigningKey> => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const kid = `key-${++keyCount}`;
     return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'ES256' } };
   };
-  let current = await newKey();
+  let current = await createKey();
   let published = [current];
   const unpublished: SigningKey[] = [];
   let failure: IssuerFailure | undefined;
@@ -149,7 +154,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
       return new SignJWT(payload).setProtectedHeader(header).sign(await signingKey(alg, current));
     },
     rotate: async ({ retire = false, publish = true } = {}) => {
-      current = await newKey();
+      current = await createKey();
       if (retire) published = [];
       if (publish) published.push(current);
       else unpublished.push(current);
@@ -158,8 +163,8 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     publish: () => {
       published.push(...unpublished.splice(0));
     },
-    fail: (how) => {
-      failure = how;
+    fail: (newFailure) => {
+      failure = newFailure;
     },
     close: async () => {
       for (const timer of slowResponses) clearTimeout(timer);
@@ -169,8 +174,8 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   };
 }
 
-// Returns the key that signs a token. For an HMAC algorithm, it returns the text of the public key as the secret. A
-// service that accepts such a token is open to the known "algorithm confusion" attack.
+// Returns the key that signs a token. For an HMAC algorithm, the key is the text of the public key. A service that
+// accepts a token with this signature is open to the known "algorithm confusion" attack.
 async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
   if (alg === 'ES256') return privateKey;
   if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk).padEnd(64));

@@ -1,22 +1,26 @@
 // Finds the installed programs that some tests need. These tests are skipped on a machine without their program.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 
 const existing = (path: string): string | undefined => (existsSync(path) ? path : undefined);
+
+/** Returns the paths of all programs with this name in the folders of PATH. */
+const programsOnPath = (name: string): readonly string[] =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .filter((path) => existsSync(path));
 
 export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 export const findChromium = (): string | undefined => existing(chromiumPath);
 
-/** Finds another version of Node.js than the one that runs the tests. */
+/** Finds Node.js with this major version, which can differ from the version that runs the tests. */
 export const findNode = (major: number): string | undefined =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, 'node'))
-    .find(
-      (path) => existsSync(path) && execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
-    );
+  programsOnPath('node').find((path) =>
+    execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
+  );
 
 /** Finds PgBouncer where its Debian package installs it. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
@@ -24,25 +28,21 @@ export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbou
 /** Finds oidc-gen of the Debian package oidc-agent-cli. The other programs of the package are in the same folder. */
 export const findOidcAgent = (): string | undefined => existing('/usr/bin/oidc-gen');
 
-export const findPsql = (): string | undefined =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, 'psql'))
-    .find((path) => existsSync(path));
+export const findPsql = (): string | undefined => programsOnPath('psql')[0];
 
 /** Finds the folder with the programs of the newest installed PostgreSQL that has the extension Citus. */
 export function findCitus(): string | undefined {
-  const installed = globSync([
+  const pgConfigs = globSync([
     '/usr/lib/postgresql/*/bin/pg_config',
     '/usr/pgsql-*/bin/pg_config',
     '/usr/local/pgsql/bin/pg_config',
   ]);
-  return installed
-    .sort()
+  const newestWithCitus = pgConfigs
+    .toSorted()
     .reverse()
-    .find((program) => {
-      const shared = execFileSync(program, ['--sharedir'], { encoding: 'utf8' }).trim();
-      return globSync(join(shared, 'extension/citus.control')).length > 0;
-    })
-    ?.replace(/\/pg_config$/, '');
+    .find((pgConfig) => {
+      const sharedFolder = execFileSync(pgConfig, ['--sharedir'], { encoding: 'utf8' }).trim();
+      return existsSync(join(sharedFolder, 'extension/citus.control'));
+    });
+  return newestWithCitus && dirname(newestWithCitus);
 }

@@ -1,16 +1,15 @@
 // Finds and reads files of this repository. The tests of its layout, documents and infrastructure use this file.
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 
 export const root = join(import.meta.dirname, '../../..');
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-const notOurs = (path: string): boolean =>
-  path === 'node_modules' || path === '.data' || path === 'generated' || path === 'dist';
+const ignoredFolders = ['node_modules', '.data', 'generated', 'dist'];
 
 /** Returns paths that are relative to the root of the repository. Leaves out dependencies and generated files. */
 export const findFiles = (...patterns: readonly string[]): readonly string[] =>
-  globSync(patterns, { cwd: root, exclude: (path) => notOurs(path.split('/').at(-1) as string) }).toSorted();
+  globSync(patterns, { cwd: root, exclude: (path) => ignoredFolders.includes(basename(path)) }).toSorted();
 
 /** The source files of the apps and packages, without tests and type declarations. */
 export const modules = findFiles('{apps,packages}/*/src/**/*.ts').filter((file) => !/\.(test|d)\.ts$/.test(file));
@@ -23,7 +22,7 @@ export interface Import {
   readonly isTypeOnly: boolean;
 }
 
-/** Returns every static and dynamic import of a module. The pattern also matches `export … from`. */
+/** Returns every import of a module: `import … from`, `export … from`, `import '…'` and `import('…')`. */
 export function importsOf(file: string): readonly Import[] {
   const statements = /^\s*(?:import|export)\b[^;'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|import\('([^']+)'\)/gm;
   return [...read(file).matchAll(statements)].map(([statement, from, sideEffect, dynamic]) => {

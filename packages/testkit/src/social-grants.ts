@@ -1,4 +1,4 @@
-// Issues the codes and access tokens of a stand-in social provider. Stores the user and the client of each of them.
+// Issues the codes and access tokens of a stand-in social provider, and stores their users and clients in memory.
 import { createHash, randomBytes } from 'node:crypto';
 import { type SocialUser, socialUsers } from './social-users.ts';
 
@@ -17,9 +17,7 @@ export interface IssuedToken {
   readonly expiresAt: number;
 }
 
-/**
- * The maximum number of stored codes, and of stored tokens. It limits the memory of a demo that runs for a long time.
- */
+/** The maximum number of stored codes, and of stored tokens. A full store is emptied. */
 const maxEntries = 10_000;
 
 export type SocialGrants = ReturnType<typeof createSocialGrants>;

@@ -1,4 +1,4 @@
-// A stand-in for a social provider with OpenID Connect.
+// Defines the routes of a stand-in for a social provider with OpenID Connect.
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './social-grants.ts';
 import type { SocialRequest, SocialRoutes } from './social-providers.ts';
@@ -15,6 +15,7 @@ export async function createOidcProviderRoutes(options: OidcProviderOptions): Pr
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 
+  /** Checks the credentials of the client, which are in the header Authorization or in the form. */
   const isAuthenticated = ({ headers, form }: SocialRequest): boolean => {
     const [id, secret] = Buffer.from(headers.authorization?.replace(/^Basic /, '') ?? '', 'base64')
       .toString()

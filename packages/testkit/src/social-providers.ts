@@ -132,7 +132,10 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
   };
 }
 
-/** The sign-in page. For the demo, there is also a route that issues an access token to a native app. */
+/**
+ * Returns the routes of the sign-in page. For the demo, also returns a route that issues an access token to a native
+ * app.
+ */
 function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
     'GET /authorize': ({ query }) =>

@@ -1,5 +1,4 @@
-// Tests that each test database is a separate copy of one migrated template. This must also be true for databases that
-// are created at the same time.
+// Tests that each test database is a separate copy of one migrated template.
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
@@ -29,12 +28,13 @@ afterAll(async () => {
 });
 
 test('databases created at the same time are migrated from one template and share no data', async () => {
-  const [one, two, three] = await Promise.all([create({ migrations }), create({ migrations }), create({ migrations })]);
-  await query(one.url, 'insert into thing values (2)');
-  expect(await query(one.url, 'select id from thing order by id')).toEqual([{ id: 1 }, { id: 2 }]);
-  expect(await query(two.url, 'select id from thing')).toEqual([{ id: 1 }]);
-  expect(await query(three.url, 'select id from thing')).toEqual([{ id: 1 }]);
-  const templates = await query(one.url, `select datname from pg_database where datname like 'template\\_%'`);
+  const [first, second, third] = await Promise.all(Array.from({ length: 3 }, () => create({ migrations })));
+  const { url } = first as TestDatabase;
+  await query(url, 'insert into thing values (2)');
+  expect(await query(url, 'select id from thing order by id')).toEqual([{ id: 1 }, { id: 2 }]);
+  for (const other of [second, third] as TestDatabase[])
+    expect(await query(other.url, 'select id from thing')).toEqual([{ id: 1 }]);
+  const templates = await query(url, `select datname from pg_database where datname like 'template\\_%'`);
   expect(templates).toHaveLength(1);
 });
 
@@ -45,10 +45,10 @@ test('a database without migrations is empty', async () => {
 
 test('a database can be dropped while a connection is open', async () => {
   const { url, name, drop } = await create();
-  const open = new pg.Client({ connectionString: url });
-  open.on('error', () => {});
-  await open.connect();
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
   await drop();
-  const [one] = created as [TestDatabase];
-  expect(await query(one.url, `select from pg_database where datname = '${name}'`)).toEqual([]);
+  const other = await create();
+  expect(await query(other.url, `select from pg_database where datname = '${name}'`)).toEqual([]);
 });

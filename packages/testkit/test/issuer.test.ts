@@ -1,4 +1,4 @@
-// Tests the test issuer: its tokens verify against its JWKS, and it simulates the failure that a test chooses.
+// Tests the authorization server for tests: its tokens verify against its JWKS, and it simulates chosen failures.
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { createTestIssuer, type TestIssuer } from '../src/issuer.ts';
@@ -17,8 +17,8 @@ async function verify(token: string) {
 }
 
 test('tokens verify before and after a rotation, until their key is no longer published', async () => {
-  const before = await issuer.token({ facilities: ['fac-north'] });
-  const { payload, protectedHeader } = await verify(before);
+  const oldToken = await issuer.token({ facilities: ['fac-north'] });
+  const { payload, protectedHeader } = await verify(oldToken);
   expect(payload).toMatchObject({
     facilities: ['fac-north'],
     scope: 'https://bay-booking.example/golf/bookings',
@@ -26,9 +26,9 @@ test('tokens verify before and after a rotation, until their key is no longer pu
   expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: 'key-1' });
   expect(await issuer.rotate()).toBe('key-2');
   expect((await verify(await issuer.token())).protectedHeader.kid).toBe('key-2');
-  await verify(before);
+  await verify(oldToken);
   await issuer.rotate({ retire: true });
-  await expect(verify(before)).rejects.toThrow('no applicable key');
+  await expect(verify(oldToken)).rejects.toThrow('no applicable key');
   expect(issuer.requests.jwks).toBe(4);
 });
 

@@ -1,7 +1,7 @@
-// Switches OpenTelemetry on for a service that is started with `NODE_OPTIONS="--import @bay-booking/tracing/register"`.
-// Without this option, none of this code is loaded. Spans of incoming requests, outgoing requests and SQL statements
-// are sent to OTEL_EXPORTER_OTLP_ENDPOINT with OTLP over HTTP. OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES,
-// OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG have the meaning that OpenTelemetry defines.
+// Switches OpenTelemetry on. A service loads this file only if it is started with
+// `NODE_OPTIONS="--import @bay-booking/tracing/register"`. Spans of incoming requests, outgoing requests and SQL
+// statements are sent to OTEL_EXPORTER_OTLP_ENDPOINT with OTLP over HTTP. OpenTelemetry defines the meaning of the
+// variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { register } from 'node:module';
 import { context, propagation, trace } from '@opentelemetry/api';
@@ -19,13 +19,12 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
-// Instrumentations replace functions of a module when it is loaded. For ES modules, they need this hook. For modules
-// that are loaded with `require`, they need no hook.
+// Instrumentations replace functions of a module when the module is loaded. For ES modules, this needs a hook of Node.
 register('@opentelemetry/instrumentation/hook.mjs', import.meta.url);
 
 const provider = new TracerProvider({
   resource: defaultResource().merge(detectResources({ detectors: [envDetector] })),
-  // If the caller has not decided whether a trace is recorded, this share of the traces is recorded.
+  // A caller can decide whether a trace is recorded. Of the other traces, this share is recorded (default: all).
   sampler: new ParentBasedSampler({
     root: new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
   }),

@@ -136,7 +136,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     const sent = requestOf(params);
     const address = `${server.origin}/connect/authorize`;
     if (!post) return finish(browser, await browser.open(`${address}?${new URLSearchParams(sent)}`), sent);
-    const fields = Object.entries(sent).map(([name, value]) => ({ name, value, type: 'hidden', checked: false }));
+    const fields = Object.entries(sent).map(([name, value]) => ({ name, value, type: 'hidden', isChecked: false }));
     const startPage: Page = {
       url: new URL('https://rp.example/start'),
       status: 200,

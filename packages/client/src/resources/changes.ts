@@ -7,7 +7,7 @@ import type { BookingChange } from '../schemas.ts';
 import { sleep } from '../timeout.ts';
 
 export interface ReadChangesOptions {
-  /** Needed when the token names several facilities. */
+  /** The facility of the feed. Needed only if the token names several facilities. */
   readonly facilityId?: string;
   /** `next` of the last page that you have stored. Default: the beginning of the feed. */
   readonly from?: string | undefined;
@@ -51,7 +51,7 @@ type FeedRequest = RequestOf<'listBookingChanges'>;
 /** A request waits at most this number of seconds for a change. */
 const waitSeconds = 25;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + 15) * 1_000 };
-/** The delay between attempts grows with the number of failures. It stops growing at this number. */
+/** The number of failures after which the delay between attempts no longer grows. */
 const maxFailures = 8;
 
 export const createChanges = (send: Send): Changes => ({
@@ -77,6 +77,7 @@ export const createChanges = (send: Send): Changes => ({
         if (!isTransient(error)) throw error;
         onError?.(error);
         failures = Math.min(failures + 1, maxFailures);
+        // If the signal is aborted during the delay, the loop ends.
         await sleep(delayBefore(failures, error), signal).catch(() => {});
       }
     }
@@ -89,6 +90,7 @@ function createFeed(send: Send, request: FeedRequest, from: string | undefined) 
   return {
     async nextPage(): Promise<ChangePage> {
       const page = await read(position).catch((error) => {
+        // ERR00410: the position is too old. The feed is then read from its beginning.
         if (error instanceof BookingsApiError && error.has('ERR00410') && position !== undefined)
           return read(undefined);
         throw error;
@@ -103,7 +105,7 @@ function createFeed(send: Send, request: FeedRequest, from: string | undefined) 
     return { items: data.items, next: data.next, startsOver: at === undefined };
   }
 
-  /** `at` is a link with the page size of an earlier request. The page size of the current request replaces it. */
+  /** Returns the request of a page. `at` is a link from an earlier response, whose page size is replaced. */
   function requestAt(at: string): FeedRequest {
     const address = new URL(at);
     if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));

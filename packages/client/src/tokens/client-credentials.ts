@@ -52,24 +52,26 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // oauth4webapi allows http for all hosts or for none. The option allows it, because `connect` checks each address.
+    // oauth4webapi can allow http only for all hosts or for no host. The option allows http for all hosts, and
+    // `connect` checks each address.
     const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);
     const { metadata, scope } = authorizationServer;
     const facilities = (credentials.facilities ?? []).map((id): [string, string] => ['facility', id]);
-    const requestOnce = async () =>
-      oauth.processClientCredentialsResponse(
+    const parameters: [string, string][] = [['scope', scope], ...facilities];
+    const authentication = clientAuthentication;
+    const requestOnce = async () => {
+      const requestOptions = { ...options, ...(dpop && { DPoP: dpop }) };
+      const response = await oauth.clientCredentialsGrantRequest(
         metadata,
         client,
-        await oauth.clientCredentialsGrantRequest(
-          metadata,
-          client,
-          clientAuthentication as oauth.ClientAuth,
-          [['scope', scope], ...facilities],
-          { ...options, ...(dpop && { DPoP: dpop }) },
-        ),
+        authentication,
+        parameters,
+        requestOptions,
       );
+      return oauth.processClientCredentialsResponse(metadata, client, response);
+    };
     const token = await requestOnce().catch((error) => {
       // The authorization server requires a nonce in the DPoP proof. oauth4webapi has stored the nonce of this
       // response, so the second request contains it.

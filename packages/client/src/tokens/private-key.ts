@@ -2,6 +2,7 @@
 import type { CryptoKey } from 'oauth4webapi';
 import type { PrivateJwk } from '../options.ts';
 
+/** The parameters with which `crypto.subtle.importKey` imports a key for each algorithm. */
 const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string; hash?: string }>> = {
   ES256: { name: 'ECDSA', namedCurve: 'P-256' },
   PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
@@ -9,9 +10,13 @@ const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string;
   Ed25519: { name: 'Ed25519' },
 };
 
+/** The algorithms of keys without `alg`, by key type. */
 const defaultAlgorithms: Readonly<Record<string, string>> = { EC: 'ES256', RSA: 'PS256', OKP: 'Ed25519' };
 
-/** @throws {TypeError} when the algorithm is not one that the authorization server accepts */
+/**
+ * Returns the key and its `kid`. A CryptoKey is returned unchanged.
+ * @throws {TypeError} if the authorization server does not accept the algorithm of the key
+ */
 export async function importPrivateKey(
   key: CryptoKey | PrivateJwk,
   keyId: string | undefined,

@@ -9,7 +9,7 @@
 // A transaction takes 58 µs, and 165 µs with knex, which waits for the response to each statement.
 import pg from 'pg';
 
-/** Converts a JavaScript value to text for PostgreSQL. The function is part of pg, but @types/pg does not declare it. */
+/** Converts a JavaScript value to text for PostgreSQL. @types/pg does not declare this function of pg. */
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
 
 type Parser = (text: string) => unknown;
@@ -72,7 +72,7 @@ export class Batch {
    * instrumentation of OpenTelemetry finds them.
    */
   readonly text: string;
-  /** Called once, with the results of all statements. After an error, the failed and later statements have no result. */
+  /** Called once with the results. After an error, the failed statement and the later ones have no result. */
   callback: BatchCallback;
   readonly #statements: readonly BatchStatement[];
   readonly #prepared: PreparedStatements;

@@ -52,7 +52,7 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
   }
 }
 
-/** Matches SQLSTATEs, and names of network errors such as ECONNRESET. Their number is limited, so they can be labels. */
+/** Matches SQLSTATEs and names such as ECONNRESET. The number of these codes is limited, so they can be labels. */
 const labelCodes = /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/;
 
 /** Returns the value of the label `code`: the code of the error, or `timeout` or `other` for an error without one. */
