@@ -35,7 +35,10 @@ export function findRuleViolation({ bookable, schedule, closures }: BayRules, in
   return closure.reason === null ? 'blocked' : `blocked: ${closure.reason}`;
 }
 
-/** Returns the parts of `interval` that can be booked. `taken` are the times of bookings and live holds. */
+/**
+ * Returns the parts of `interval` that can be booked, in order of time. `taken` are the times of bookings and live
+ * holds.
+ */
 export function findGaps(
   { bookable, schedule, closures }: BayRules,
   taken: readonly Interval[],
@@ -44,7 +47,7 @@ export function findGaps(
   if (!bookable || interval.start >= interval.end) return [];
   const unavailable = [...closures, ...taken];
   return schedule.openDuring(interval).flatMap(({ start, end }) => {
-    // The first opening can begin before the interval, and the last one can end after it.
+    // An opening can begin before the interval, end after the interval, or lie outside it.
     const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
     return open.start < open.end ? subtract(open, unavailable) : [];
   });

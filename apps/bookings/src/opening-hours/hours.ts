@@ -5,7 +5,7 @@ export type Weekday = (typeof weekdays)[number];
 
 /**
  * Wall-clock times (`HH:MM`) in the time zone of the facility. If `closes` is not after `opens`, `closes` is a time on
- * the next day.
+ * the next day. Equal times therefore mean 24 hours.
  */
 export interface Hours {
   readonly opens: string;

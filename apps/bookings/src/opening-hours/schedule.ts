@@ -1,12 +1,13 @@
 // Converts opening hours to intervals of time, across changes to and from daylight saving time.
 import { Temporal } from 'temporal-polyfill';
 import { contains, doOverlap, type Interval, join } from '../availability/interval.ts';
-import { type Hours, type OpeningHours, weekdays } from './hours.ts';
+import { type Hours, type OpeningHours, type Weekday, weekdays } from './hours.ts';
 
 export interface Schedule {
   /**
-   * Returns the intervals during which the location is open. They cover at least `interval`, but can begin before it or
-   * end after it. Intervals that touch or overlap are joined.
+   * Returns the intervals during which the location is open, in order of time. The list contains every moment of
+   * `interval` at which the location is open. Openings are not cut at the start and end of `interval`, and the list can
+   * contain openings of neighbouring days that lie outside it. Openings that touch or overlap are joined.
    */
   openDuring(interval: Interval): readonly Interval[];
   /** Whether the location is open for the whole interval, which can be thousands of years long. */
@@ -24,7 +25,7 @@ export const alwaysOpen: Schedule = {
 };
 
 export function createSchedule(hours: OpeningHours, timeZone: string): Schedule {
-  const openingsOn = createOpenings(hours, timeZone);
+  const openingsOn = createOpeningsFinder(hours, timeZone);
   const hasGapEveryWeek = !isGapless(hours.weekly);
 
   function openDuring({ start, end }: Interval): readonly Interval[] {
@@ -42,8 +43,9 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   }
 
   /**
-   * Used if the weekly hours have a gap, which only an exception can fill. There are at most 400 exceptions, so the
-   * loop ends soon, even if the interval is thousands of years long.
+   * Used if the weekly hours have a gap. Only an exception can fill the gap of a week. A location has at most 400
+   * exceptions (`maxItems` in schema.ts), so the loop soon finds a week with a gap, even if the interval is thousands of
+   * years long.
    */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
@@ -71,17 +73,22 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
 }
 
 /**
- * Returns the function that converts the hours that begin on a date to intervals. The function caches its results,
+ * Returns a function that converts the hours that begin on a date to intervals. The function caches its results,
  * because the conversion would take most of the time of a request that creates a booking.
  */
-function createOpenings({ weekly, exceptions }: OpeningHours, timeZone: string) {
+function createOpeningsFinder(
+  { weekly, exceptions }: OpeningHours,
+  timeZone: string,
+): (date: Temporal.PlainDate) => readonly Interval[] {
   const exceptionOn = new Map(exceptions.map(({ date, hours }) => [date, hours]));
   const cache = new Map<string, readonly Interval[]>();
-  return (date: Temporal.PlainDate): readonly Interval[] => {
+  return (date) => {
     const key = date.toString();
     const cached = cache.get(key);
     if (cached) return cached;
-    const hours = exceptionOn.get(key) ?? weekly[weekdays[date.dayOfWeek - 1] ?? 'monday'] ?? [];
+    // `dayOfWeek` is a number from 1 (Monday) to 7 (Sunday).
+    const weekday = weekdays[date.dayOfWeek - 1] as Weekday;
+    const hours = exceptionOn.get(key) ?? weekly[weekday] ?? [];
     const openings = hours
       .map((range) => toInterval(date, range, timeZone))
       // The location does not open for hours that lie entirely in the hour that the clocks skip.
@@ -93,11 +100,13 @@ function createOpenings({ weekly, exceptions }: OpeningHours, timeZone: string) 
 }
 
 /**
- * Whether the weekly hours cover the week without a gap. This is checked in UTC. Changes to and from daylight saving
- * time add no gap: if a time occurs twice, the location opens at the first and closes at the second occurrence.
+ * Whether the weekly hours cover the week without a gap. This is checked in UTC, where the clocks never change. In other
+ * time zones, the changes to and from daylight saving time add no gap:
+ * - If the clocks skip a time, opening and closing at this time both mean the instant after the skipped time.
+ * - If a time occurs twice, the location opens at the first and closes at the second occurrence.
  */
 function isGapless(weekly: OpeningHours['weekly']): boolean {
-  const openingsOn = createOpenings({ weekly, exceptions: [] }, 'UTC');
+  const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
   const openings = Array.from({ length: 21 }, (_, days) => openingsOn(monday.add({ days }))).flat();
   // Every week has the same hours, so one week is enough. The second of three is checked, because hours that begin in
@@ -106,6 +115,7 @@ function isGapless(weekly: OpeningHours['weekly']): boolean {
   return join(openings).some((opening) => contains(opening, secondWeek));
 }
 
+/** Equal times mean that the location is open for 24 hours. */
 function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone: string): Interval {
   const closingDate = closes <= opens ? date.add({ days: 1 }) : date;
   return {
@@ -121,9 +131,12 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // The latest change of the clocks before an instant shortly after the skipped time is the end of the skipped time.
-  const afterGap = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
-  return afterGap.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;
+  // The local time is skipped. The instant after the skipped time is the instant at which the clocks change.
+  // `later` returns this instant for the first skipped time, and a later instant for every other skipped time.
+  // `getTimeZoneTransition` finds only changes before the given instant, not at it. Therefore 1 ms is added.
+  const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
+  // A time zone that skips a time has a change, so the value after `??` is only for the type checker.
+  return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;
 }
 
 function dateOf(instant: number, timeZone: string): Temporal.PlainDate {
