@@ -15,13 +15,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { claimPidFile, HeldByAnotherProcess, type PidFile } from '@bay-booking/postgres/pid-file';
+import { acquireLock, type Lock, LockedByAnotherProcess } from '@bay-booking/postgres/lock-file';
 
 /**
  * Creates the folder if needed and locks it.
  * @throws {Error} if the folder cannot be used, or another launcher uses it
  */
-export function lockDataFolder(folder: string): PidFile {
+export function lockDataFolder(folder: string): Lock {
   try {
     makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -36,9 +36,9 @@ export function lockDataFolder(folder: string): PidFile {
   // secrets are still protected, because they have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
-    return claimPidFile(join(folder, 'launcher.pid'));
+    return acquireLock(join(folder, 'launcher.pid'));
   } catch (error) {
-    if (!(error instanceof HeldByAnotherProcess)) throw error;
+    if (!(error instanceof LockedByAnotherProcess)) throw error;
     throw new Error(
       `npm start is already running: process ${error.pid} uses ${folder}. Set DATA_DIR to run a second system`,
     );

@@ -20,7 +20,7 @@ import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, binariesIn, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { chooseDataLocation } from './data-location.ts';
-import { claimPidFile, HeldByAnotherProcess, type PidFile } from './pid-file.ts';
+import { acquireLock, type Lock, LockedByAnotherProcess } from './lock-file.ts';
 import { freePort, isPortFree } from './ports.ts';
 import { readPostmaster, stopOrphan, stopPostmaster } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';
@@ -126,11 +126,11 @@ function makeTemporaryFolder(): string {
   return folder;
 }
 
-function lockData(data: string): PidFile {
+function lockData(data: string): Lock {
   try {
-    return claimPidFile(`${data}.owner`);
+    return acquireLock(`${data}.owner`);
   } catch (error) {
-    if (!(error instanceof HeldByAnotherProcess)) throw error;
+    if (!(error instanceof LockedByAnotherProcess)) throw error;
     throw new Error(`the running process ${error.pid} already uses the database files in ${data}`);
   }
 }

@@ -5,13 +5,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { claimPidFile, HeldByAnotherProcess } from '../src/pid-file.ts';
+import { acquireLock, LockedByAnotherProcess } from '../src/lock-file.ts';
 
 let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'bay-booking-pid-file-'));
+  folder = mkdtempSync(join(tmpdir(), 'bay-booking-lock-file-'));
   path = join(folder, 'lock.pid');
 });
 
@@ -19,30 +19,38 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the lock of an ended process is free', () => {
   writeFileSync(path, '999999999\nan earlier start time\n');
-  expect(claimPidFile(path).isAfterCrash).toBe(true);
+  expect(acquireLock(path).isAfterCrash).toBe(true);
 });
 
 test('the lock of an ended process is free, even if another process now has the same process id', () => {
   writeFileSync(path, `${process.pid}\nan earlier start time\n`);
-  expect(claimPidFile(path).isAfterCrash).toBe(true);
+  expect(acquireLock(path).isAfterCrash).toBe(true);
 });
 
-test('the lock cannot be claimed again before it is released', () => {
-  const lock = claimPidFile(path);
+test('the lock cannot be acquired again before it is released', () => {
+  const lock = acquireLock(path);
   expect(lock.isAfterCrash).toBe(false);
-  expect(() => claimPidFile(path)).toThrow(HeldByAnotherProcess);
+  expect(() => acquireLock(path)).toThrow(LockedByAnotherProcess);
   lock.release();
-  expect(claimPidFile(path).isAfterCrash).toBe(false);
+  expect(acquireLock(path).isAfterCrash).toBe(false);
 });
 
-test('exactly one of several processes that claim the lock at the same time gets the lock', async () => {
+test('a release does not remove the lock of another process', () => {
+  const lock = acquireLock(path);
+  const other = '999999999\na start time\n';
+  writeFileSync(path, other);
+  lock.release();
+  expect(readFileSync(path, 'utf8')).toBe(other);
+});
+
+test('exactly one of several processes that request the lock at the same time gets the lock', async () => {
   writeFileSync(path, '999999999\nan earlier start time\n');
-  const source = join(import.meta.dirname, '../src/pid-file.ts');
-  // Each process prints "started", waits for a line on its standard input, claims the lock, and prints the result.
+  const source = join(import.meta.dirname, '../src/lock-file.ts');
+  // Each process prints "started", waits for a line on its standard input, requests the lock, and prints the result.
   const script = `
-    const { claimPidFile } = await import(${JSON.stringify(source)});
+    const { acquireLock } = await import(${JSON.stringify(source)});
     process.stdin.once('data', () => {
-      try { claimPidFile(${JSON.stringify(path)}); console.log('locked'); } catch (error) { console.log(error.name); }
+      try { acquireLock(${JSON.stringify(path)}); console.log('locked'); } catch (error) { console.log(error.name); }
     });
     console.log('started');`;
   const children: ChildProcess[] = Array.from({ length: 6 }, () =>
