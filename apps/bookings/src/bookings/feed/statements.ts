@@ -45,19 +45,25 @@ from facility where id = any($1)`,
    * Reads the changes of facility $1 after number $2 with their bookings and, in the same snapshot, the highest number
    * that was removed. The first row has this number and the changes. Each other row is a booking.
    *
-   * The changes are one JSON array, because reading 1000 rows takes the service twice as long. The bookings are not
-   * joined to the changes, because PostgreSQL would look up each booking separately, which takes 5 ms longer.
+   * The changes are comma-separated lists, because reading 1000 rows takes the service three times as long, and building
+   * a JSON array takes PostgreSQL 1 ms longer. The bookings are not joined to the changes, because PostgreSQL would look
+   * up each booking separately, which takes 5 ms longer.
    */
   page: `with page as materialized (
   select number, first_number, booking_id, deleted, last_state from booking_feed
   where facility_id = $1 and number > $2::bigint order by number limit $3
 )
-select removed_change_number::float8 as "removedNumber", (
-  select json_agg(json_build_array(number, first_number, booking_id, deleted, last_state) order by number) from page
-) as changes, ${nullList(publicFields)}
-from facility where id = $1
+select json_build_object('removedNumber', removed_change_number, 'numbers', numbers, 'firstNumbers', first_numbers,
+  'bookingIds', booking_ids, 'deleted', deleted) as page, ${nullList(publicFields)}
+from facility cross join (
+  select string_agg(number::text, ',' order by number) as numbers,
+    string_agg(first_number::text, ',' order by number) as first_numbers,
+    string_agg(booking_id::text, ',' order by number) as booking_ids,
+    json_object_agg(booking_id, last_state) filter (where deleted) as deleted
+  from page
+) changes where id = $1
 union all
-select null, null, ${selectList(publicFields)} from booking
+select null, ${selectList(publicFields)} from booking
 where facility_id = $1 and id = any(array(select booking_id from page where not deleted))`,
 
   facilitiesToFill: 'select id from facility where feed_filled_to is not null order by id limit $1',

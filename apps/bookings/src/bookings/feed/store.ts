@@ -48,19 +48,18 @@ interface State extends FeedHead {
 }
 
 interface PageRow {
-  readonly removedNumber: number;
-  readonly changes: readonly ChangeValues[] | null;
+  readonly page: {
+    readonly removedNumber: number;
+    /** These three lists are separated by commas, and have the same order. They are null if there are no changes. */
+    readonly numbers: string | null;
+    readonly firstNumbers: string | null;
+    readonly bookingIds: string | null;
+    /** The last states of the deleted bookings by their ids. Null if no booking is deleted. */
+    readonly deleted: Readonly<Record<string, Readonly<Record<string, unknown>> | null>> | null;
+  };
 }
 
-type BookingRow = PublicBooking & { readonly [F in keyof PageRow]: null };
-
-type ChangeValues = readonly [
-  number: number,
-  firstNumber: number,
-  bookingId: string,
-  isDeleted: boolean,
-  lastState: Readonly<Record<string, unknown>> | null,
-];
+type BookingRow = PublicBooking & { readonly page: null };
 
 export interface FacilityHead {
   readonly facilityId: string;
@@ -107,19 +106,20 @@ export function createFeedStore(db: Database) {
     /** Returns the changes after `number`, in order. The caller calls the method `number` first. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
       const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
-      const page = rows.find(isPage);
+      const page = rows.find(isPage)?.page;
       const bookings = new Map(rows.filter(isBooking).map((row) => [row.id, pick(publicFields, row)]));
-      const changes = page?.changes ?? [];
-      return {
-        changes: changes.map(([number, firstNumber, bookingId, isDeleted, lastState]) => ({
-          number,
-          firstNumber,
+      const [numbers, firstNumbers] = [listOf(page?.numbers), listOf(page?.firstNumbers)];
+      const changes = listOf(page?.bookingIds).map((bookingId, index): Change => {
+        const lastState = page?.deleted?.[bookingId];
+        return {
+          number: Number(numbers[index]),
+          firstNumber: Number(firstNumbers[index]),
           bookingId,
-          booking: isDeleted ? undefined : bookings.get(bookingId),
+          booking: bookings.get(bookingId),
           lastState: lastState ? publicFieldsFromJson(lastState) : undefined,
-        })),
-        removedNumber: page?.removedNumber ?? 0,
-      };
+        };
+      });
+      return { changes, removedNumber: page?.removedNumber ?? 0 };
     },
 
     heads: (facilityIds: readonly string[]): Promise<readonly FacilityHead[]> =>
@@ -146,5 +146,9 @@ export function createFeedStore(db: Database) {
   };
 }
 
-const isPage = (row: PageRow | BookingRow): row is PageRow => row.removedNumber !== null;
-const isBooking = (row: PageRow | BookingRow): row is BookingRow => row.removedNumber === null;
+const isPage = (row: PageRow | BookingRow): row is PageRow => row.page !== null;
+const isBooking = (row: PageRow | BookingRow): row is BookingRow => row.page === null;
+
+function listOf(text: string | null | undefined): readonly string[] {
+  return text ? text.split(',') : [];
+}
