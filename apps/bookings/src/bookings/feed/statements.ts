@@ -45,9 +45,9 @@ from facility where id = any($1)`,
    * Reads the changes of facility $1 after number $2 with their bookings and, in the same snapshot, the highest number
    * that was removed. The first row has this number and the changes. Each other row is a booking.
    *
-   * The changes are comma-separated lists, because reading 1000 rows takes the service three times as long, and building
-   * a JSON array takes PostgreSQL 1 ms longer. The bookings are not joined to the changes, because PostgreSQL would look
-   * up each booking separately, which takes 5 ms longer.
+   * The changes are comma-separated lists, because reading 1000 rows takes the service three times as long, and
+   * building a JSON array takes PostgreSQL 1 ms longer. The bookings are not joined to the changes, because PostgreSQL
+   * would look up each booking separately, which takes 5 ms longer.
    */
   page: `with page as materialized (
   select number, first_number, booking_id, deleted, last_state from booking_feed
