@@ -61,13 +61,15 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   const countRows = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
   /**
-   * Starts sending lists and updates in addition to the load. The returned function stops them, checks that their
-   * statuses were only 200 and 503, and returns the number of responses of each status.
+   * Starts sending requests that list bookings and requests that update bookings, while the load runs. The returned
+   * function stops these requests, checks that every response had the status 200 or 503, and returns the number of
+   * responses of each status.
    */
   const startReadsAndUpdates = () => {
     const statuses: Record<number, number> = {};
     let isStopping = false;
     const request = async (method: string, path: string, body?: object) => {
+      // A request without a response is recorded as status 0, so that the check below fails.
       const response = await callApi<{ items?: { id: string }[] }>(firstInstance.base, token, method, path, body).catch(
         () => undefined,
       );
@@ -93,13 +95,13 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   };
 
   /**
-   * Starts the command that distributes the tables, and kills it after the tables of the facilities. Returns the
-   * duration in milliseconds.
+   * Starts the command that distributes the tables, and kills it after it has distributed the tables of the facilities,
+   * but before it has distributed the other tables. Returns the milliseconds until the command was killed.
    */
   const killDistribution = async (): Promise<number> => {
     const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
     await holder.connect();
-    // After the tables of the facilities, the command waits for this lock.
+    // The command distributes the tables of the facilities first. Then it waits until this lock is released.
     await holder.query('begin; lock table booking_reference in share mode');
     const command = spawn(process.execPath, ['src/commands/distribute.ts'], {
       cwd: pathOf(import.meta.dirname, '../apps/bookings'),

@@ -48,10 +48,10 @@ const accounts = [
 export interface PortalFixture {
   readonly server: AuthServer;
   readonly smtp: SmtpSink;
-  /** Returns the absolute address of a path. */
+  /** Returns the absolute URL of a path. */
   readonly at: (path: string) => string;
   readonly openBrowser: () => FormBrowser;
-  /** Signs in at a page of the portal and returns the page that follows. */
+  /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
   readonly signIn: (name: string, path?: string) => Promise<{ browser: FormBrowser; page: Page }>;
   readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
   /** Waits for the link of the latest invitation to this address. With `previous`, waits for a newer link. */
@@ -146,7 +146,7 @@ export const csrfTokenOf = (page: Page, action: string): string => fieldOf(fille
 export const fieldOf = (page: Page, name: string): string | undefined =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
 
-/** Returns the address of the link with this text. */
+/** Returns the URL of the link with this text. */
 export const linkTo = (page: Page, text: string): string => {
   const link = page.links.find((entry) => entry.text === text);
   if (!link) throw new Error(`no link ${text} at ${page.url}`);

@@ -88,7 +88,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       title: 'Your account',
       width: 'wide',
       script: true,
-      // The form that adds a provider redirects to that provider.
+      // The form that adds a sign-in provider redirects to that provider.
       allowExternalFormTargets: providers.size > 0,
       ...state,
     });

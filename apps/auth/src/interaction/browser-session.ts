@@ -10,7 +10,11 @@ import type { SessionStore } from './session-store.ts';
 
 /** The seconds after which an unused session is idle. The user of an idle session must sign in again. */
 const idleLimit = 2 * 3600;
-/** The seconds for which a sign-in is fresh (docs/behaviour.md, "Pages"). */
+/**
+ * The seconds for which a sign-in is fresh (docs/behaviour.md, "Pages"). Sensitive actions, such as creating a personal
+ * access token or linking a social provider, require a fresh sign-in. If the sign-in is older, the user must sign in
+ * again, because somebody else may be using the browser of the user.
+ */
 const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -57,17 +61,18 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     },
 
     /**
-     * Returns the id of this browser for the account. Returns undefined if the account has not signed in here before.
+     * Returns the id of this browser for the account. Returns undefined if the account has not signed in here since its
+     * password last changed.
      */
     deviceOf: devices.find,
 
     /**
-     * Gives this browser a new device cookie. The change of a password must call this function, because it makes the
-     * earlier device cookies invalid.
+     * Gives this browser a new device cookie. A password change makes all earlier device cookies of the account invalid,
+     * so the code that changes a password must call this function or `start` afterwards.
      */
     renewDevice: devices.issue,
 
-    /** Signs the account in. If another account was signed in, its session ends. */
+    /** Signs the account in, and issues a device cookie. If another account was signed in, its session ends. */
     async start(
       request: Request,
       response: Response,

@@ -47,8 +47,9 @@ export function createBookingUpdater(services: UpdateServices) {
     const requested = await validateBooking(updateFields, body, validationErrors, options);
     const { bay, fields } = requested;
 
-    // In the common case, the new bay belongs to the facility that the tag of the booking id shows. One statement is
-    // then enough. If the statement updates nothing, the steps below repeat the update or find the reason.
+    // A booking id contains a tag that suggests the facility of the booking. In the common case, the new bay belongs to
+    // this facility, and one statement is enough. If the statement updates nothing, the steps below repeat the update or
+    // find the reason.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };

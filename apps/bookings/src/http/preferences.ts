@@ -24,7 +24,7 @@ export function isStrict(header: string | undefined): boolean {
   return findPreference(header, 'handling')?.toLowerCase() === 'strict';
 }
 
-/** The seconds of `Prefer: wait=N`. Undefined without the preference, or if N is not an integer. */
+/** The seconds of `Prefer: wait=N`. Undefined without the preference, or if N does not consist of digits only. */
 export function waitSecondsOf(header: string | undefined): number | undefined {
   const value = findPreference(header, 'wait');
   return value !== undefined && /^\d+$/.test(value) ? Number(value) : undefined;

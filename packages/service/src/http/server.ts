@@ -95,8 +95,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 /**
- * Handles an error of a connection, such as a malformed request or a timeout. `responses` are the unfinished responses
- * of the connection.
+ * Handles an error of a connection, such as a malformed request or a timeout. The array contains the unfinished
+ * responses of the connection, in the order of their requests. The first one, `response`, belongs to the request that
+ * is being served. The others, `laterResponses`, belong to requests that wait.
  */
 function handleClientError(
   code: string | undefined,
