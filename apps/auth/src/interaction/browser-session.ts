@@ -67,8 +67,8 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     deviceOf: devices.find,
 
     /**
-     * Gives this browser a new device cookie. A password change makes all earlier device cookies of the account invalid,
-     * so the code that changes a password must call this function or `start` afterwards.
+     * Gives this browser a new device cookie. A password change makes all earlier device cookies of the account
+     * invalid, so the code that changes a password must call this function or `start` afterwards.
      */
     renewDevice: devices.issue,
 

@@ -48,8 +48,8 @@ export function createBookingUpdater(services: UpdateServices) {
     const { bay, fields } = requested;
 
     // A booking id contains a tag that suggests the facility of the booking. In the common case, the new bay belongs to
-    // this facility, and one statement is enough. If the statement updates nothing, the steps below repeat the update or
-    // find the reason.
+    // this facility, and one statement is enough. If the statement updates nothing, the steps below repeat the update
+    // or find the reason.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
