@@ -32,6 +32,7 @@ export async function loadDataset(
   const bookings = join(release, 'apps/bookings');
   await migrate({ url, directory: join(bookings, 'migrations') });
   await onDatabase(url, async (client) => {
+    // Bookings that start at `createdFrom` or later were created by a benchmark and are not part of the dataset.
     const { rows } = await client.query<{ n: string }>(
       'select count(*) as n from booking where facility_id like $1 and start_date < $2',
       ['bench-%', createdFrom],
@@ -43,14 +44,18 @@ export async function loadDataset(
     await insertPlaces(client, dataset);
     const areIndexesDisabled = await disableIndexes(client, log);
     await insertBookings(client, dataset, log);
-    log(areIndexesDisabled ? 'building the indexes (about 10 s per million)' : 'vacuuming');
-    if (areIndexesDisabled) await rebuildIndexes(client);
-    await insertDerived(client);
+    if (areIndexesDisabled) {
+      log('building the indexes (about 10 s per million)');
+      await rebuildIndexes(client);
+    }
+    await insertReferences(client);
     log('counting');
     await run(process.execPath, [`${bookings}/src/commands/recount.ts`], { env: { DATABASE_URL: url } });
+    log('vacuuming');
     await client.query('vacuum (analyze) booking');
     await client.query('vacuum (analyze) booking_reference');
     await client.query('analyze');
+    // The checkpoint is optional, and not every user has the permission to run one.
     await client.query('checkpoint').catch(() => {});
     log(`loaded ${dataset.bookings} bookings in ${Math.round((Date.now() - started) / 1000)} s`);
   });
@@ -68,14 +73,15 @@ async function insertPlaces(client: pg.Client, { facilities, bays }: Dataset): P
     from generate_series(1, ${bays}) b`);
 }
 
-// Disables the indexes and returns true. Only a superuser may disable an index. For another user, this function returns
-// false, and PostgreSQL checks each row while it is inserted.
+// Disables the indexes of the bookings and the checks of foreign keys, and returns true. Only a superuser may disable an
+// index. For another user, this function changes nothing and returns false. PostgreSQL then checks each row while it is
+// inserted.
 async function disableIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
   try {
-    await client.query('set session_replication_role = replica');
-    await client.query(
-      "update pg_index set indisready = false, indisvalid = false where indrelid = 'booking'::regclass",
-    );
+    // With the role `replica`, this session does not check foreign keys. PostgreSQL runs both statements of this query
+    // in one transaction, so the role remains unchanged if the update is not permitted.
+    await client.query(`set session_replication_role = replica;
+      update pg_index set indisready = false, indisvalid = false where indrelid = 'booking'::regclass`);
     return true;
   } catch {
     log('not a superuser: every row is checked as it is written, about four minutes per million');
@@ -83,6 +89,8 @@ async function disableIndexes(client: pg.Client, log: (line: string) => void): P
   }
 }
 
+// Enables the indexes and the checks of foreign keys again. The disabled indexes do not contain the inserted rows.
+// `vacuum full` writes the table to a new file and builds all its indexes from the rows.
 async function rebuildIndexes(client: pg.Client): Promise<void> {
   await client.query("update pg_index set indisready = true, indisvalid = true where indrelid = 'booking'::regclass");
   await client.query('vacuum full booking');
@@ -104,8 +112,13 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 }
 
 // Inserts the bookings of one day. $1 is the number of days from today, $2 the number of bookings, and $3 the number of
-// bays. Slots begin every two hours and last 90 minutes. The id is a UUIDv7 that ends with the tag of the facility. The
-// rows are inserted in the order of a hash, because real bookings of a day arrive in any order. The bookings of one
+// bays. The bookings of a bay begin every two hours and last 90 minutes. Not all bays have the same times: the bookings
+// begin 0, 5, 10, 15, 20 or 25 minutes after the full hour, depending on the number of the bay.
+//
+// The id is a UUIDv7 that ends with the tag of the facility. The tag consists of the first four hexadecimal digits of
+// the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
+//
+// The rows are inserted in the order of a hash, because real bookings of a day arrive in any order. The bookings of one
 // location are therefore scattered over the database pages of that day.
 const bookingsOfDay = `
   with slot as (
@@ -128,7 +141,8 @@ const bookingsOfDay = `
     starts, starts + interval '90 minutes', created, created
   from made order by hash`;
 
-async function insertDerived(client: pg.Client): Promise<void> {
+// Inserts a row for each external booking id. The service finds a booking by its external id with these rows.
+async function insertReferences(client: pg.Client): Promise<void> {
   await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
     select external_booking_id, facility_id, id from booking where external_booking_id is not null order by external_booking_id`);
 }
