@@ -64,18 +64,18 @@ export function createUserPages(options: UserPagesOptions) {
   const {
     accounts,
     socialIdentities,
-    count,
+    createCounter,
     signIn,
     resetFailures,
     links,
     emails,
-    newPasswords,
+    newPasswordLimit,
     findOrCreateSocialAccount,
   } = options.accountServices;
   /** In seconds. */
   const window = 3600;
-  const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
-  const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
+  const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, window }, addressKey);
+  const resets = createUsageLimit(createCounter, { name: 'reset', limit: 100, window }, addressKey);
 
   const sessionStore = createSessionStore({ db, sendLogoutTokens });
   const { providerSessions } = options;
@@ -132,7 +132,7 @@ export function createUserPages(options: UserPagesOptions) {
       site,
       sessions,
       csrfTokens,
-      guard: createUserCodeGuard(count),
+      guard: createUserCodeGuard(createCounter),
       findDeviceRequest: options.findDeviceRequest,
       audit,
     }),
@@ -155,7 +155,7 @@ export function createUserPages(options: UserPagesOptions) {
       links,
       emails,
       resets,
-      newPasswords,
+      newPasswordLimit,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,
       findActiveTokenNames: async (accountId) =>
@@ -188,7 +188,7 @@ export function createUserPages(options: UserPagesOptions) {
       browser: sessions,
       signIn,
       emails,
-      newPasswords,
+      newPasswordLimit,
       scopes,
       clients: options.clients,
       audit,

@@ -24,14 +24,14 @@ export interface PasswordChangeOptions {
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
   /** Limits how many new passwords are tried for one account. */
-  readonly newPasswords: UsageLimit;
+  readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }
 
 const wrongPassword = 'The current password is wrong.';
 
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessions, browser, signIn, emails, newPasswords, audit } = options;
+  const { accounts, sessions, browser, signIn, emails, newPasswordLimit, audit } = options;
 
   /**
    * Checks the current password like a sign-in, so that wrong passwords can lock the account ("Sign-in protection").
@@ -72,7 +72,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       ...(lengthError ? [{ field: 'newPassword', text: lengthError }] : []),
     ];
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    const wait = await newPasswords.use(account.id);
+    const wait = await newPasswordLimit.use(account.id);
     if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
     const text = await validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
     if (text) return showErrors(400, { field: 'newPassword', text });

@@ -28,8 +28,8 @@ export type AccountServices = ReturnType<typeof createAccountServices>;
 export function createAccountServices({ db, config, logger, audit }: AccountServicesOptions) {
   const accounts = createAccountStore({ db });
   const socialIdentities = createSocialIdentityStore({ db });
-  const count = createFailureCounters(db);
-  const guard = createSignInGuard(count, config.signInLimits);
+  const createCounter = createFailureCounters(db);
+  const guard = createSignInGuard(createCounter, config.signInLimits);
   const { signIn } = createSignIn({ accounts, guard, audit });
   const mailer = createOutboxMailer({
     store: createMailStore({ db }),
@@ -44,8 +44,10 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     links,
     accounts,
     mailer,
-    recipientLimit: createUsageLimit(count, { name: 'mail', limit: 5, window: 3600 }, nameKey),
-    repeatLimit: createUsageLimit(count, { name: 'mail-again', limit: 1, window: 300 }, nameKey),
+    // Each recipient gets at most 5 e-mails with new links per hour. A recipient who has reached this limit gets the
+    // previous link again, at most once in 5 minutes.
+    recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, window: 3600 }, nameKey),
+    repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, window: 300 }, nameKey),
     audit,
     logger,
   });
@@ -53,17 +55,24 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
   return {
     accounts,
     socialIdentities,
-    count,
+    createCounter,
     signIn,
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
-    /** Deletes the failures of an account. The count must be found under the normalised user name (sign-in.ts). */
+    /**
+     * Deletes the failed sign-ins that were counted for an account. They are counted under `name`, which is equal for all
+     * spellings of a user name.
+     */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUp(username)).name),
     mailer,
     links,
     emails,
-    newPasswords: createUsageLimit(count, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
+    /**
+     * Limits how many new passwords are tried for one account or one invitation. The argument of `use` is the id of the
+     * account, or the id of the invitation if a password is chosen for a new account.
+     */
+    newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
     /** Finds the account of a user who signed in at a social provider. The first sign-in creates the account. */
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {

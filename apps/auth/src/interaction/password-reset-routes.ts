@@ -22,7 +22,7 @@ export interface PasswordResetOptions {
   /** Limits how many links are requested from one IP address. */
   readonly resets: UsageLimit;
   /** Limits how many new passwords are tried for one account. */
-  readonly newPasswords: UsageLimit;
+  readonly newPasswordLimit: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   /** Ends the lockout of a user name. */
@@ -36,7 +36,7 @@ const csrfContext = 'password-reset';
 const purpose = 'reset-password';
 
 export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, sessions, accounts, links, emails, resets, newPasswords, signOutEverywhere, resetFailures, audit } =
+  const { site, sessions, accounts, links, emails, resets, newPasswordLimit, signOutEverywhere, resetFailures, audit } =
     options;
 
   const showRequest = (
@@ -127,7 +127,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const password = rawField(request, 'password');
     const showError = (status: number, validationError: ValidationError) =>
       showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
-    const wait = await newPasswords.use(account.id);
+    const wait = await newPasswordLimit.use(account.id);
     if (wait > 0) return showError(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
     const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
     if (text) return showError(400, { field: 'password', text });

@@ -27,7 +27,7 @@ export interface AcceptancePagesOptions {
   readonly store: InvitationStore;
   readonly acceptances: AcceptanceStore;
   /** Limits how many new passwords are tried for one invitation. */
-  readonly newPasswords: UsageLimit;
+  readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }
 
@@ -42,7 +42,7 @@ const csrfContext = 'invitation';
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
-  const { pages, site, sessions, accounts, store, acceptances, newPasswords, audit } = options;
+  const { pages, site, sessions, accounts, store, acceptances, newPasswordLimit, audit } = options;
 
   const links = [{ href: '/portal', text: 'Go to the portal' }];
 
@@ -127,7 +127,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const showErrors = (status: number, ...errors: ValidationError[]) =>
       show(request, response, context, { validationErrors: errors, name, status });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    const wait = await newPasswords.use(invitation.id);
+    const wait = await newPasswordLimit.use(invitation.id);
     if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
     const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
     if (passwordError) return showErrors(400, { field: 'password', text: passwordError });

@@ -45,14 +45,14 @@ export interface PortalOptions {
   readonly clients: ClientStore;
   readonly facilities: FacilityStore;
   readonly mailer: OutboxMailer;
-  readonly count: CreateFailureCounter;
-  readonly newPasswords: UsageLimit;
+  readonly createCounter: CreateFailureCounter;
+  readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
 export function createPortal(options: PortalOptions): Router {
-  const { db, site, sessions, accounts, clients, facilities, mailer, count, audit, logger } = options;
+  const { db, site, sessions, accounts, clients, facilities, mailer, createCounter, audit, logger } = options;
   const { issuer, bookingsAudience, accessTokenTtl } = options.config;
   const members = createMemberStore({ db });
   const store = createInvitationStore({ db });
@@ -62,8 +62,12 @@ export function createPortal(options: PortalOptions): Router {
     store,
     mailer,
     issuer,
-    perFacility: createUsageLimit(count, { name: 'invite', limit: 100, window: 3600 }, (facilityId) => facilityId),
-    perRecipient: createUsageLimit(count, { name: 'invited', limit: 10, window: 3600 }, nameKey),
+    perFacility: createUsageLimit(
+      createCounter,
+      { name: 'invite', limit: 100, window: 3600 },
+      (facilityId) => facilityId,
+    ),
+    perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, window: 3600 }, nameKey),
     audit,
     logger,
   });
@@ -89,7 +93,7 @@ export function createPortal(options: PortalOptions): Router {
       accounts,
       store,
       acceptances,
-      newPasswords: options.newPasswords,
+      newPasswordLimit: options.newPasswordLimit,
       audit,
     }),
   );

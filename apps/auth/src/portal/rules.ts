@@ -26,7 +26,10 @@ export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean 
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
   actor === 'owner' || isSelf || revoked === 'bookings-manager';
 
-/** Returns the roles that `actor` may give to an account of this kind, instead of its `current` role. */
+/**
+ * Returns the roles that `actor` may give to an account of this kind, instead of its `current` role. A service account
+ * keeps its role, and only owners change roles.
+ */
 export function assignableRoles(
   actor: ManagingRole,
   kind: AccountKind,
