@@ -1,20 +1,22 @@
 // Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
 // Requests contain date-times of RFC 3339. A request may leave out the zone, because the specification says that
-// date-times are in UTC. It may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded, so
-// that the order of two date-times never changes.
+// date-times are in UTC. It may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded.
 import type { ValidationError } from '@bay-booking/common/validation';
 
 /** Matches year, month, day, hour, minute, second, fraction, and the sign, hours and minutes of the offset. */
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
 
-export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in an address, + is written %2B)';
+export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in a URL, + is written %2B)';
 
 /** A text with more characters is rejected before the regular expression reads it. */
 const maxLength = 256;
 
-/** Returns undefined if the text is not a date-time, if the day does not exist, or outside the years 1 to 9999. */
+/**
+ * Returns undefined if the text is not a date-time, if its day or time does not exist (a leap second is not accepted),
+ * or if its year in UTC is not between 1 and 9999.
+ */
 export function parseDateTime(text: string): Date | undefined {
   const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
   if (!match) return undefined;
@@ -46,15 +48,21 @@ export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
 }
 
-/** Returns an error if the end of a search is before its start. A search may have only one of both dates. */
-export function findReversedInterval(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
+/**
+ * Checks the dates of a search. Returns an error if the end is before the start, or an empty array otherwise. A search
+ * may have only one of both dates.
+ */
+export function findReversedIntervalErrors(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
   if (!start || !end || end >= start) return [];
   return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
 }
 
 export type DateErrorCode = 'ERR00010' | 'ERR00011';
 
-/** Checks the dates of a booking. The end may equal the start. Both errors can apply to the same booking. */
+/**
+ * Checks the dates of a booking, and returns the codes of all errors: ERR00010 if the end is before the start, and
+ * ERR00011 if the end is in the past. The end may equal the start.
+ */
 export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date): readonly DateErrorCode[] {
   const codes: DateErrorCode[] = [];
   if (start && end && end < start) codes.push('ERR00010');

@@ -4,7 +4,7 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { isUuid, newTaggedId } from '../bookings/booking-id.ts';
-import { findReversedInterval, parseDates } from '../bookings/date-times.ts';
+import { findReversedIntervalErrors, parseDates } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
@@ -113,7 +113,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
         const { start, end } = parseDates(query);
-        const reversed = findReversedInterval(start, end);
+        const reversed = findReversedIntervalErrors(start, end);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));
         const { rows, total } = await store.list(caller.facilities, { ...query, start, end }, page);
         const items = rows.map((row) => closureResource(row, link));

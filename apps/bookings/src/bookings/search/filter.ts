@@ -8,7 +8,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isUuid } from '../booking-id.ts';
-import { findReversedInterval, parseDates } from '../date-times.ts';
+import { findReversedIntervalErrors, parseDates } from '../date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
@@ -53,7 +53,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   };
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
-  validationErrors.push(...findReversedInterval(start, end));
+  validationErrors.push(...findReversedIntervalErrors(start, end));
 
   let time: TimeFilter | undefined;
   if (hasLocations && start && end) time = { kind: 'within', start, end };
