@@ -17,8 +17,11 @@ button { display: block; width: 100%; margin: .5rem 0; padding: .75rem 1rem; tex
   border-radius: .6rem; cursor: pointer }
 small { display: block; color: light-dark(#556, #aab) }`;
 
-/** `title` is the name of the provider. `action` is the address to which the form is posted. */
-export function socialSignInPage(title: string, action: string): string {
+/**
+ * `provider` is the name of the provider. `action` is the URL to which the form is posted. The field `user` of the form
+ * contains the id of the chosen user. It is empty if the user cancels the sign-in.
+ */
+export function socialSignInPage(provider: string, action: string): string {
   const buttons = socialUsers.map(
     ({ id, name, email }) =>
       `<button name="user" value="${id}">${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
@@ -26,8 +29,8 @@ export function socialSignInPage(title: string, action: string): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sign in with ${title} (stand-in)</title><style>${style}</style></head>
-<body><main><h1>${title}, a stand-in</h1><p>This page replaces the sign-in page of ${title}. Who are you?</p>
+<title>Sign in with ${provider} (stand-in)</title><style>${style}</style></head>
+<body><main><h1>${provider}, a stand-in</h1><p>This page replaces the sign-in page of ${provider}. Who are you?</p>
 <form method="post" action="${escapeHtml(action)}">
 ${buttons.join('\n')}
 <button name="user" value="">Cancel</button>

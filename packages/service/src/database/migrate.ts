@@ -70,7 +70,8 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 }
 
 /**
- * Migrates the database to the newest version and returns the versions that this call has applied.
+ * Migrates the database to the newest version and returns the versions that this call has applied. Unlike
+ * `schemaMismatch`, this function rejects every newer schema, even if the additional migrations begin with `expand_`.
  * @throws {Error} if the schema is newer than the files, if a file was changed after it had been applied, or if a
  * migration fails
  */
@@ -87,14 +88,14 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
       'select version, checksum from schema_migration order by version',
     );
     checkHistory(migrations, rows);
-    const missing = migrations.slice(rows.length);
-    for (const migration of missing) {
+    const pending = migrations.slice(rows.length);
+    for (const migration of pending) {
       log(`migration ${migration.version} ${migration.name}`);
       await retryOnLockTimeout(() => applyMigration(client, migration)).catch((error: Error) => {
         throw new Error(`migration ${migration.version} ${migration.name}: ${error.message}`, { cause: error });
       });
     }
-    return missing.map(({ version }) => version);
+    return pending.map(({ version }) => version);
   });
 }
 
@@ -109,6 +110,8 @@ export async function withMigrationLock<T>(
     application_name: applicationName,
     connectionTimeoutMillis: 10_000,
   });
+  // Without a listener, a lost connection would end the process. The listener does nothing, because the current query or
+  // the next one fails too, and the caller gets its error.
   client.on('error', () => {});
   await client.connect();
   try {
