@@ -40,6 +40,7 @@ describe('createImportReader', () => {
     ['a document that is not an object', 3, ['/: must be object']],
     ['a missing property', {}, ['/items: is missing']],
     ['an unknown property', { items: [], more: 1 }, ['/more: is not known']],
+    ['an unknown property with special characters', { items: [], 'a/b~c': 1 }, ['/a~1b~0c: is not known']],
     ['a missing property of an element', { items: [{}] }, ['/items/0/id: is missing']],
     ['a wrong type', { items: [{ id: 1 }] }, ['/items/0/id: must be string']],
     [

@@ -25,7 +25,10 @@ export interface DocumentNode {
   readonly value: unknown;
 }
 
-/** Returns the errors of a document that JSON Schema cannot express. The document may also violate the schema. */
+/**
+ * Checks the conditions that JSON Schema cannot express, and returns the errors. `root` is the whole document, which
+ * may also violate the schema.
+ */
 export type Rule = (root: DocumentNode) => readonly string[];
 
 /**
@@ -52,7 +55,10 @@ export function createImportReader<Document>(
 /** Returns the property `name` of a node. Its value is undefined if the node is no object or lacks the property. */
 export function propertyOf({ path, value }: DocumentNode, name: string): DocumentNode {
   const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
-  return { path: `${path}/${name}`, value: isObject ? (value as Record<string, unknown>)[name] : undefined };
+  return {
+    path: `${path}/${escapePointer(name)}`,
+    value: isObject ? (value as Record<string, unknown>)[name] : undefined,
+  };
 }
 
 /** Returns the elements of the array in the property `name`. Returns no elements if the property is not an array. */
@@ -83,22 +89,33 @@ export function findDuplicates(
   return errors;
 }
 
+/** In a JSON Pointer, `~0` stands for the character `~`, and `~1` for `/` (RFC 6901, section 3). */
+function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/**
+ * Stands for the whole document in an error. In RFC 6901, the pointer to the whole document is the empty text, but then
+ * the error would begin with the colon.
+ */
+const wholeDocument = '/';
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ImportError([`/: is not valid JSON (${(error as Error).message})`]);
+    throw new ImportError([`${wholeDocument}: is not valid JSON (${(error as Error).message})`]);
   }
 }
 
 function describeError(error: ErrorObject): string {
   const { keyword, instancePath, params } = error;
-  const path = instancePath || '/';
+  const path = instancePath || wholeDocument;
   switch (keyword) {
     case 'required':
-      return `${instancePath}/${params.missingProperty}: is missing`;
+      return `${instancePath}/${escapePointer(params.missingProperty)}: is missing`;
     case 'additionalProperties':
-      return `${instancePath}/${params.additionalProperty}: is not known`;
+      return `${instancePath}/${escapePointer(params.additionalProperty)}: is not known`;
     // The schemas use `pattern` only to exclude characters.
     case 'pattern':
       return `${path}: has a character that is not allowed`;
