@@ -1,5 +1,6 @@
 // Tests how owners and staff of a facility invite service accounts and people (specification, "Bookings API access",
 // step 1).
+import { createHash } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
@@ -17,6 +18,7 @@ import {
 
 const portal = useFixture(() => startPortal());
 
+/** Signs in as `by`, and invites the address to North Range. Returns the browser and the page that follows. */
 const invite = async (email: string, { by = 'owner', role }: { by?: string; role?: string } = {}) => {
   const { browser, page } = await portal.signIn(by, north);
   const sent = await browser.send(filled(page, '/invitations', { email, ...(role && { role }) }), {});
@@ -29,12 +31,14 @@ const openInvitation = async (email: string, options: { by?: string; role?: stri
   const link = await portal.invitationLink(email);
   return { browser, link, page: await browser.open(link) };
 };
+/** Returns an empty text if there is no invitation for the address. */
 const invitationId = async (email: string): Promise<string> => {
   const { rows } = await portal.server.db.raw<{ rows: { id: string }[] }>('select id from invitation where email = ?', [
     email,
   ]);
   return rows[0]?.id ?? '';
 };
+/** Returns each role of the account as one text: the facility, the role and the kind of the account. */
 const rolesOf = async (username: string) => {
   const { rows } = await portal.server.db.raw<{ rows: { facility_id: string; role: string; kind: string }[] }>(
     `select m.facility_id, m.role, a.kind from account a join membership m on m.account_id = a.id
@@ -43,6 +47,7 @@ const rolesOf = async (username: string) => {
   );
   return rows.map(({ facility_id, role, kind }) => `${facility_id} ${role} ${kind}`);
 };
+/** The fields with which an invited user creates an account. */
 const newcomer = { name: 'Booking site', password: 'seven unusual lamps' };
 
 describe('a facility owner or authorized staff invites a service account with the Bookings Manager role', () => {
@@ -61,15 +66,17 @@ describe('a facility owner or authorized staff invites a service account with th
     const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
     expect(home.url.pathname).toBe('/portal');
     expect(home.html).toContain('North Range');
+    // Only the form that creates a personal access token has this field.
     expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
     expect(await rolesOf(email)).toEqual(['fac-north bookings-manager service']);
     const { rows } = await portal.server.db.raw('select email_verified, roles from account where username = ?', [
       email,
     ]);
+    // This column contains roles that do not belong to a facility. An invitation gives only the role at a facility.
     expect(rows).toEqual([{ email_verified: true, roles: [] }]);
   });
 
-  test('the invitation sends mail: “Connect your software to North Range”, with a link that works once', async () => {
+  test('the e-mail names the facility, and says that the link works once and when it expires', async () => {
     const { page } = await invite('mailed@range.example');
     expect(textOf(page.html)).toContain('It works once and expires after seven days.');
     const mail = await portal.smtp.mailTo('mailed@range.example');
@@ -82,6 +89,7 @@ describe('a facility owner or authorized staff invites a service account with th
     const link = await portal.invitationLink('hashed@range.example');
     const token = new URL(link).searchParams.get('token') as string;
     const { rows } = await portal.server.db.raw('select i::text as row from invitation i');
+    expect(JSON.stringify(rows)).toContain(createHash('sha256').update(token).digest('base64url'));
     expect(JSON.stringify(rows)).not.toContain(token);
     expect(portal.server.log.join('\n')).not.toContain(token);
   });
@@ -127,9 +135,13 @@ describe('a facility owner or authorized staff invites a service account with th
     const { browser } = await portal.signIn('bot');
     const page = await browser.open(link);
     expect(page.html).toContain('but the invitation is for');
+
+    // This page has no form, so the test forges the request to accept. Without a CSRF token, the request already fails
+    // with 403, before the account is checked. The token comes from the page of another invitation, which has a form.
+    // It is valid here too, because the same browser opened that page.
     await invite('some-newcomer@range.example');
-    const other = await browser.open(await portal.invitationLink('some-newcomer@range.example'));
-    const csrf = csrfTokenOf(other, '/portal/invitation');
+    const newcomerPage = await browser.open(await portal.invitationLink('some-newcomer@range.example'));
+    const csrf = csrfTokenOf(newcomerPage, '/portal/invitation');
     expect((await browser.send(forged(page, link, { accept: 'signed-in' }), {})).status).toBe(403);
     const rejected = await browser.send(forged(page, link, { csrf, accept: 'signed-in' }), {});
     expect(rejected.status).toBe(409);
@@ -149,11 +161,13 @@ describe('a facility owner or authorized staff invites a service account with th
   });
 
   test('a person’s account is rejected with an explanation, when it is invited and when it accepts', async () => {
+    // The account of a person who has no role at any facility.
     const { page } = await invite('nobody@range.example');
     expect(page.status).toBe(409);
     expect(page.html).toContain('belongs to a person’s account');
     expect(fieldOf(page, 'email')).toBe('nobody@range.example');
 
+    // The account of the person is created after the invitation was sent.
     await invite('late@range.example');
     await portal.addAccounts(accountOf('late', {}, { username: 'Late@range.example' }));
     const rejected = await portal.openBrowser().open(await portal.invitationLink('late@range.example'));
@@ -235,16 +249,16 @@ describe('the form of an invitation', () => {
     expect(page.html).toContain('already has an open invitation');
   });
 
-  test('invitations above the limit are rejected, so that nobody can flood a mailbox', async () => {
+  test('an invitation that is sent again too often returns 429 with Retry-After', async () => {
     const { browser, page } = await portal.signIn('owner', north);
-    let last = await browser.send(filled(page, '/invitations', { email: 'flooded@range.example' }), {});
-    for (let tries = 0; tries < 12 && last.status !== 429; tries++) {
+    let response = await browser.send(filled(page, '/invitations', { email: 'flooded@range.example' }), {});
+    for (let attempts = 0; attempts < 12 && response.status !== 429; attempts++) {
       const facility = await browser.open(portal.at(north));
       const id = await invitationId('flooded@range.example');
-      last = await browser.send(filled(facility, `/invitations/${id}/resend`), {});
+      response = await browser.send(filled(facility, `/invitations/${id}/resend`), {});
     }
-    expect(last.status).toBe(429);
-    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(response.status).toBe(429);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 });
 
@@ -261,14 +275,14 @@ describe('a link that no longer works says why, and what to do next', () => {
     }
   });
 
-  test('the link of an expired invitation says so, until the invitation is sent again', async () => {
+  test('the link of an expired invitation says that it has expired, and the address can be invited again', async () => {
     const { link } = await openInvitation('expired@range.example');
     await portal.server.db.raw("update invitation set expires_at = now() where email = 'expired@range.example'");
     const page = await portal.openBrowser().open(link);
     expect(page.status).toBe(410);
     expect(page.html).toContain('An invitation expires after seven days. Ask North Range to send it again.');
-    const { page: facility } = await invite('expired@range.example');
-    expect(facility.html).toContain('The invitation is on its way');
+    const { page: facilityPage } = await invite('expired@range.example');
+    expect(facilityPage.html).toContain('The invitation is on its way');
     const newLink = await portal.invitationLink('expired@range.example', link);
     expect((await portal.openBrowser().open(newLink)).status).toBe(200);
   });

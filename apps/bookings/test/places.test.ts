@@ -8,7 +8,8 @@ import { baseUrl, createTestSystem } from './support/test-system.ts';
 
 const system = useFixture(() => createTestSystem());
 
-const get = (path: string, token?: string) => system.call('GET', path, token ? { token } : {});
+/** Sends a GET request with the default token, which is for fac-north and fac-south. loc-east-1 belongs to fac-east. */
+const get = (path: string) => system.call('GET', path);
 const idsOf = ({ body }: { body: { items: { id: string }[] } }) => body.items.map(({ id }) => id);
 
 describe('GET /api/booking-locations', () => {
@@ -111,7 +112,7 @@ describe('GET /api/booking-bays', () => {
   });
 });
 
-describe('an import in another process', () => {
+describe('an import while the service runs', () => {
   test('an import takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
     const facilities = (bookable: boolean) => [
       {
@@ -121,15 +122,19 @@ describe('an import in another process', () => {
         locations: [{ id: 'loc-new', name: 'Annex', bays: [{ id: 'bay-new', name: 'New', bookable }] }],
       },
     ];
+    // Like the command `import`, this function only writes to the database. The service gets no notification.
     const importBay = (bookable: boolean) =>
       importPlaces(system.db, readImport(JSON.stringify({ facilities: facilities(bookable) })));
+    // bookingBody returns a new time for each call, so the bookings never overlap.
     const create = () => system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) });
+    // ERR00012: no bay has this id.
     expect(errorCodes(await create())).toEqual(['ERR00012']);
     await importBay(true);
     expect((await create()).status).toBe(201);
     const searched = await system.call('GET', '/api/bookings?locationIds=loc-new');
     expect(searched.body.total).toBe(1);
     await importBay(false);
+    // BOOK00003: the bay exists, but cannot be booked.
     expect(errorCodes(await create())).toEqual(['BOOK00003']);
   });
 });

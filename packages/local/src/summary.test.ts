@@ -10,13 +10,18 @@ interface Demo {
 }
 
 test('the summary contains the credentials of every client and every account of the demo', () => {
-  const settings = readSettings({}, []);
+  const noVariables = {};
+  const noArguments: string[] = [];
+  const settings = readSettings(noVariables, noArguments);
   const { accounts, clients } = JSON.parse(demoData('auth', settings.scopeBase)) as Demo;
-  const text = summary(settings, 'PostgreSQL', 1);
+  const databases = 'PostgreSQL';
+  const startSeconds = 1;
+  const text = summary(settings, databases, startSeconds);
   for (const { username, password } of accounts) {
     expect(text).toContain(username);
     expect(text).toContain(`(${password})`);
   }
+  // A line begins with `ID / SECRET` for a client with a secret, and with `ID` for a public client.
   for (const { client_id: id, client_secret: secret } of clients)
-    expect(text).toContain(`  ${id}${secret === undefined ? ' ' : ` / ${secret} `}`);
+    expect(text).toContain(secret === undefined ? `  ${id} ` : `  ${id} / ${secret} `);
 });
