@@ -73,9 +73,9 @@ async function insertPlaces(client: pg.Client, { facilities, bays }: Dataset): P
     from generate_series(1, ${bays}) b`);
 }
 
-// Disables the indexes of the bookings and the checks of foreign keys, and returns true. Only a superuser may disable an
-// index. For another user, this function changes nothing and returns false. PostgreSQL then checks each row while it is
-// inserted.
+// Disables the indexes of the bookings and the checks of foreign keys, and returns true. Only a superuser may disable
+// an index. For another user, this function changes nothing and returns false. PostgreSQL then checks each row while it
+// is inserted.
 async function disableIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
   try {
     // With the role `replica`, this session does not check foreign keys. PostgreSQL runs both statements of this query

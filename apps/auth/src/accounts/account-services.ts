@@ -60,8 +60,8 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
     /**
-     * Deletes the failed sign-ins that were counted for an account. They are counted under `name`, which is equal for all
-     * spellings of a user name.
+     * Deletes the failed sign-ins that were counted for an account. They are counted under `name`, which is equal for
+     * all spellings of a user name.
      */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUp(username)).name),

@@ -110,8 +110,8 @@ export async function withMigrationLock<T>(
     application_name: applicationName,
     connectionTimeoutMillis: 10_000,
   });
-  // Without a listener, a lost connection would end the process. The listener does nothing, because the current query or
-  // the next one fails too, and the caller gets its error.
+  // Without a listener, a lost connection would end the process. The listener does nothing, because the current query
+  // or the next one fails too, and the caller gets its error.
   client.on('error', () => {});
   await client.connect();
   try {
