@@ -3,8 +3,12 @@
 // after its owner was killed with kill -9.
 //
 // The file is written under another name and then linked to its final name, so that no process reads a partial file.
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
+
+const maxAttempts = 100;
+/** In ms. Another process needs less time to remove the file of an owner that no longer runs. */
+const pauseBetweenAttempts = 20;
 
 export class LockedByAnotherProcess extends Error {
   readonly pid: number;
@@ -31,19 +35,14 @@ export function acquireLock(path: string): Lock {
   writeFileSync(draft, `${process.pid}\n${processIdentity(process.pid) ?? ''}\n`, { mode: 0o644 });
   let isAfterCrash = false;
   try {
-    for (let attempt = 0; attempt < 20; attempt++) {
-      try {
-        linkSync(draft, path);
-        return { isAfterCrash, release: () => release(path) };
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      }
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      if (tryLink(draft, path)) return { isAfterCrash, release: () => release(path) };
       const owner = readLockFile(path);
       if (owner?.isRunning) throw new LockedByAnotherProcess(path, owner.pid);
       // If the file no longer exists, its owner has just released the lock.
       if (!owner) continue;
       isAfterCrash = true;
-      removeStale(path);
+      if (!removeStale(path, draft)) pause(pauseBetweenAttempts);
     }
   } finally {
     rmSync(draft, { force: true });
@@ -55,32 +54,40 @@ function release(path: string): void {
   if (readLockFile(path)?.pid === process.pid) rmSync(path, { force: true });
 }
 
-// Removes the lock file of an owner that no longer runs. Two processes may do this at the same time, and the first may
-// already have replaced the file by its own lock file. Each process therefore moves the file away and checks the owner
-// again. If this owner is running, the file is moved back.
-//
-// One race remains. After a crash, process A gets the lock while process B still sees the file of the crashed owner. B
-// moves the file of A away. Before B moves it back, process C finds no file and gets the lock too. This needs three
-// processes that start within milliseconds of each other after a crash.
-function removeStale(path: string): void {
-  const movedPath = `${path}.stale.${process.pid}`;
-  try {
-    renameSync(path, movedPath);
-  } catch {
-    // Another process has already moved the file away.
-    return;
+/**
+ * Removes the lock file if its owner no longer runs. Returns false if another process is removing it.
+ *
+ * Only one process at a time may check and remove the file. Otherwise a process could remove the file of a new owner,
+ * which has replaced the file since the check. The process that links its draft to `.removal` may remove the file.
+ */
+function removeStale(path: string, draft: string): boolean {
+  const removalPath = `${path}.removal`;
+  if (!tryLink(draft, removalPath)) {
+    // The process that was removing the file may have been killed.
+    if (readLockFile(removalPath)?.isRunning === false) rmSync(removalPath, { force: true });
+    return false;
   }
-  if (readLockFile(movedPath)?.isRunning) linkBack(movedPath, path);
-  rmSync(movedPath, { force: true });
+  try {
+    if (readLockFile(path)?.isRunning === false) rmSync(path, { force: true });
+  } finally {
+    rmSync(removalPath, { force: true });
+  }
+  return true;
 }
 
-function linkBack(movedPath: string, path: string): void {
+/** Returns false if `path` exists. */
+function tryLink(draft: string, path: string): boolean {
   try {
-    linkSync(movedPath, path);
+    linkSync(draft, path);
+    return true;
   } catch (error) {
-    // The race that `removeStale` describes: a third process has the lock too. The file of this third process remains.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   }
+}
+
+function pause(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
 /**
