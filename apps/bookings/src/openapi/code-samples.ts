@@ -1,6 +1,6 @@
 // Writes examples of requests for each operation of the OpenAPI document: in curl, and in TypeScript with the client of
 // packages/client.
-import type { Endpoint } from '@bay-booking/common/endpoint';
+import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import type { CodeSample } from '@bay-booking/common/openapi';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
@@ -51,9 +51,11 @@ function callOf(endpoint: Endpoint<never>): string {
   const ids = Object.values(params ?? {}).map(({ example }) => example);
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
   const call = `client.${clientFunction}(${values.map(literal).join(', ')})`;
-  if (query) return `for await (const item of ${call}) {\n  console.log(item);\n}`;
+  if (isList(success.schema)) return `for await (const item of ${call}) {\n  console.log(item);\n}`;
   return success.schema ? `const result = await ${call};\nconsole.log(result);` : `await ${call};`;
 }
+
+const isList = (schema: Schema = {}): boolean => 'items' in ((schema.properties as Schema | undefined) ?? {});
 
 /** Writes the call of `client.request`, with which the client can call every endpoint. */
 function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, success }: Endpoint<never>): string {
