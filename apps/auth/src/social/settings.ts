@@ -45,6 +45,7 @@ const validators = new Map(
         title: text,
         clientId: text,
         clientSecret: text,
+        scope: { type: 'string', default: '' },
         nativeAudiences: { type: 'array', items: text, default: [] },
         ...schema.properties,
       },

@@ -30,7 +30,6 @@ export const oauth2: ProviderType<OAuth2Settings> = {
       tokenEndpoint: url,
       userinfoEndpoint: url,
       tokenInfoEndpoint: url,
-      scope: { type: 'string', default: '' },
       claims: {
         type: 'object',
         additionalProperties: false,
