@@ -64,7 +64,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
      * all spellings of a user name.
      */
     resetFailures: async (username: string): Promise<void> =>
-      guard.resetFailures((await accounts.lookUp(username)).name),
+      guard.resetFailures((await accounts.lookUpForSignIn(username)).name),
     mailer,
     links,
     emails,

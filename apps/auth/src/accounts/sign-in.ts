@@ -25,7 +25,7 @@ export type SignInResult =
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export interface SignInOptions {
-  readonly accounts: Pick<AccountStore, 'lookUp'>;
+  readonly accounts: Pick<AccountStore, 'lookUpForSignIn'>;
   readonly guard: SignInGuard;
   readonly audit: Audit;
 }
@@ -35,7 +35,7 @@ export function createSignIn({ accounts, guard, audit }: SignInOptions) {
     async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
       // The database ignores the case of user names. Failures are counted under `name`, which is equal for all
       // spellings of a user name. Otherwise, an attacker could try more passwords with another spelling.
-      const { name, account } = await accounts.lookUp(username);
+      const { name, account } = await accounts.lookUpForSignIn(username);
       const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });

@@ -10,7 +10,10 @@ export interface Account {
   readonly username: string;
   readonly name: string | null;
   readonly email: string | null;
-  /** Whether a user has proved to own the e-mail address. */
+  /**
+   * Whether the e-mail address is known to belong to the user: the user has opened a link that was mailed to this
+   * address, or a social provider or an import file says so.
+   */
   readonly emailVerified: boolean;
   readonly kind: AccountKind;
   readonly roles: readonly string[];
@@ -36,14 +39,26 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
-/** Removes NUL characters, and the spaces that users may type before and after their name. */
+/**
+ * Prepares a user name for a search: removes NUL characters, and the spaces that users may type before and after the
+ * name. Stored user names have no such spaces, because the forms and the import check or remove them.
+ */
 const cleanUsername = (username: string): string => withoutNul(username).trim();
 
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
- * Inserts an account. Registration, social sign-in, invitations and the import all use this function. Returns
- * undefined if another account has the user name.
+ * An SQL expression: the time at which the e-mail address of the account `a` first became verified. The time is
+ * `infinity` if the address is not verified.
+ *
+ * The time is also `infinity` if a verified address has no time in `email_proven_at`. This is possible if an instance
+ * of the previous release verified the address during the upgrade that added this column (migration 0004).
+ */
+const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
+
+/**
+ * Inserts an account. Registration, social sign-in, invitations and the import all use this function. The user name
+ * must have no spaces at its ends. Returns undefined if another account has the user name.
  */
 export async function insertAccount(db: Database, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
@@ -101,7 +116,7 @@ export function createAccountStore({ db }: { db: Database }) {
      * returned even if there is no such account. Failed sign-ins must be counted under `name`. If they were counted
      * separately for each spelling of an unknown name, the lockout would reveal whether an account exists.
      */
-    async lookUp(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
+    async lookUpForSignIn(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
         db,
         `select n.wanted, ${accountColumns} from (select lower($1) as wanted) n
@@ -128,8 +143,18 @@ export function createAccountStore({ db }: { db: Database }) {
      * Sets a new password for a user who opened a link that was mailed to `email`. By opening the link, the user has
      * proved to own this address, so the address becomes verified.
      *
-     * Before a user first proved to own the address, an attacker may have created the account with this address, and
-     * linked social identities of the attacker. Identities that were linked before that time are removed.
+     * - Before the address was first verified, an attacker may have created the account with this address, and linked
+     *   social identities of the attacker. Identities that were linked before that time are removed. If the address was
+     *   not verified yet, all identities are removed.
+     * - If an account has no e-mail address, its e-mails are sent to its user name, which may be an e-mail address. The
+     *   user has then proved to own this address, so it becomes the e-mail address of the account.
+     * - If an import has changed the e-mail address since the link was checked, the user has proved nothing about the new
+     *   address. The columns about the verification then keep their values.
+     * - If the address was already verified, `least` keeps the earlier time. If not, `provenAt` is `infinity`, and
+     *   `least` returns the current time.
+     *
+     * Unlike `setPassword`, this function does not delete links for a password reset. The caller has already consumed
+     * the link, and an account has only one such link, because a new link replaces the previous link.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(
@@ -180,9 +205,3 @@ export function createAccountStore({ db }: { db: Database }) {
     },
   };
 }
-
-/**
- * An SQL expression: the time at which a user first proved to own the e-mail address of the account `a`. If nobody has
- * proved it, the time is `infinity`.
- */
-const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
