@@ -53,9 +53,9 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
   };
 
   return async (request, response, signedIn) => {
-    const { account, uid, isFresh } = signedIn;
+    const { account, sessionId, isFresh } = signedIn;
     // An account without a password has nothing to check, so only a fresh sign-in proves who the user is.
-    if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', true));
+    if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', { again: true }));
 
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
       show(request, response, signedIn, { validationErrors, status });
@@ -79,7 +79,9 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);
     browser.renewDevice(request, response, { id: account.id, passwordHash });
-    await sessions.endEverythingElse(account.id, uid, { keepGrants: field(request, 'keepApplications') === 'yes' });
+    await sessions.endEverythingElse(account.id, sessionId, {
+      keepGrants: field(request, 'keepApplications') === 'yes',
+    });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');

@@ -57,7 +57,7 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
   const { site, socialIdentities, sessions, consents, facilities, providers, scopes, clients } = options;
   return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
-    const { account, uid } = signedIn;
+    const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessions.findByAccount(account.id),
       consents.findConnectedClients(account.id),
@@ -72,7 +72,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({
         ...row,
-        isThisBrowser: row.uid === uid,
+        isThisBrowser: row.uid === sessionId,
         name: describeBrowser(row.userAgent),
       })),
       applications: applications.map((client) => ({

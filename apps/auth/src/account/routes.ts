@@ -43,13 +43,13 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     response.redirect(303, '/account?done=verification');
   });
 
-  post('sessions/end', async (request, response, { account, uid: thisUid }) => {
+  post('sessions/end', async (request, response, { account, sessionId }) => {
     const uid = field(request, 'uid');
-    const ended = await sessions.end(account.id, uid ? { uid } : { allExcept: thisUid });
+    const ended = await sessions.end(account.id, uid ? { uid } : { allExcept: sessionId });
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }
-    response.redirect(303, uid === thisUid ? '/signed-out' : `/account?done=${uid ? 'session' : 'sessions'}`);
+    response.redirect(303, uid === sessionId ? '/signed-out' : `/account?done=${uid ? 'session' : 'sessions'}`);
   });
 
   post('applications/revoke', async (request, response, { account }) => {

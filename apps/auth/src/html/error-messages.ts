@@ -1,4 +1,4 @@
-// Defines the texts of those error pages that several files show.
+// Defines the titles and texts of general error pages, which do not belong to a single feature.
 
 export interface ErrorMessage {
   readonly title: string;

@@ -11,12 +11,12 @@ const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
  * Returns the path of the sign-in page, from which the user returns to the path `returnTo`. If `again` is true, a user
  * who is already signed in must prove their identity again.
  */
-export const signInPath = (returnTo: string, again: boolean): string =>
+export const signInPath = (returnTo: string, { again = false } = {}): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
 /**
- * Returns `path` if it is a path of this server, or else `fallback`. A redirect to the address of another server would
- * be an open redirect.
+ * Returns `path` in normalised form and without its fragment, if it is a path of this server. Otherwise returns
+ * `fallback`. A redirect to the address of another server would be an open redirect.
  */
 export function localPath(path: string | undefined, fallback: string): string {
   if (path === undefined || path.length > maxPathLength || !pathFormat.test(path)) return fallback;

@@ -47,8 +47,8 @@ export interface Layout {
 /** Functions that every template can call, for example as `it.formatTime(date)`. */
 const helpers = { formatTime, formatDuration, displayAddress };
 
-/** Renders a page. `view` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
-export const renderPage = (view: string, data: object, layout: Layout): string =>
-  eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...helpers, ...data, layout, assets });
+/** Renders a page. `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
+export const renderPage = (template: string, data: object, layout: Layout): string =>
+  eta.render(template.startsWith('/') ? template : `/html/views/${template}`, { ...helpers, ...data, layout, assets });
 
 export const renderEmail = (email: object): string => eta.render('/html/views/email', email);

@@ -1,19 +1,27 @@
-// Builds the HTTP headers of pages. The headers forbid content from other origins, embedding in frames, and caching.
+// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, embedding in frames,
+// and caching.
 //
 // The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
 // security policy depends on the page.
 import type { ServerResponse } from 'node:http';
 
 export interface HeaderOptions {
-  readonly status?: number | undefined;
   /**
-   * Whether a form of the page may redirect to a client or to a social provider. Chromium applies `form-action` to
-   * every redirect that follows a form, and we cannot know to which address a client redirects next. Such a page
-   * therefore has no `form-action`.
+   * Whether a form of the page may redirect to a client or to a social provider. The option removes two protections:
+   * - `form-action`, because Chromium applies this directive to every redirect that follows a form, and we cannot know
+   *   to which address a client redirects next.
+   * - `Cross-Origin-Opener-Policy`, because a client may open the pages of an authorization request or of a sign-out in
+   *   a pop-up window. The header would take the reference to the window away from the client. No client opens the page
+   *   "Your account", but this page also lacks the header if one of its forms redirects to a social provider.
    */
   readonly allowExternalFormTargets?: boolean | undefined;
   /** Whether the page loads our script. Every page must also work without the script. */
   readonly script?: boolean | undefined;
+}
+
+export interface HtmlOptions extends HeaderOptions {
+  /** The HTTP status of the response. Default: 200. */
+  readonly status?: number | undefined;
 }
 
 export function pageHeaders({
@@ -34,13 +42,11 @@ export function pageHeaders({
     // With `no-referrer`, browsers would send `Origin: null` with our own forms, and the CSRF check would reject them.
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
-    // A client may open the sign-in page in a pop-up window. This header would take the reference to the window away
-    // from the client, so pages of an authorization request do not have it.
     ...(!allowExternalFormTargets && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }
 
-export function sendHtml(response: ServerResponse, html: string, options: HeaderOptions = {}): void {
+export function sendHtml(response: ServerResponse, html: string, options: HtmlOptions = {}): void {
   response.statusCode = options.status ?? 200;
   response.setHeader('Content-Type', 'text/html; charset=utf-8');
   for (const [name, value] of Object.entries(pageHeaders(options))) response.setHeader(name, value);

@@ -4,8 +4,7 @@ import type { Account } from '../accounts/store.ts';
 
 export interface SignedIn {
   readonly account: Account;
-  /** The id of the session. */
-  readonly uid: string;
+  readonly sessionId: string;
   /** The time of the last sign-in, in seconds since 1970. */
   readonly signedInAt: number;
   /** Whether the sign-in is recent enough to show or change a secret. */

@@ -8,12 +8,16 @@ import { createErrorHandler } from './error-page.ts';
 import { rawField, readForm } from './form-body.ts';
 import { signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, renderPage } from './render.ts';
-import { type HeaderOptions, sendHtml } from './response-headers.ts';
+import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
 import { errorsByField, type ValidationError } from './validation-errors.ts';
 
-export interface Page extends HeaderOptions, Omit<Layout, 'user'> {
-  /** The value to which the CSRF token of the page is bound. Default: the id of the signed-in user's session. */
+export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
+  /**
+   * The value to which the CSRF token of the page is bound. Default: the id of the signed-in user's session, or
+   * `anonymous` if nobody is signed in. No form accepts a token for `anonymous`. A page with a form for users who are
+   * not signed in must therefore set this value.
+   */
   readonly csrfContext?: string | undefined;
   /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
   readonly validationErrors?: readonly ValidationError[] | undefined;
@@ -38,21 +42,32 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const toLayoutUser = (request: Request, response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
-      csrf: csrfTokens.issue(request, response, signedIn.uid),
+      csrf: csrfTokens.issue(request, response, signedIn.sessionId),
     };
 
-  const findLayoutUser: FindLayoutUser = async (request, response) => {
-    const signedIn = await findSignedIn(request as Request, response as Response).catch(() => undefined);
-    return toLayoutUser(request as Request, response as Response, signedIn);
+  const findLayoutUser: FindLayoutUser = async (nodeRequest, nodeResponse) => {
+    // This function is also called for pages of oidc-provider, which has only the types of Node. The objects are those
+    // of Express nevertheless, because oidc-provider runs inside our Express app.
+    const request = nodeRequest as Request;
+    const response = nodeResponse as Response;
+    // If the session cannot be read, the page is shown without the user. An error page must not fail for this reason.
+    const signedIn = await findSignedIn(request, response).catch(() => undefined);
+    return toLayoutUser(request, response, signedIn);
   };
 
-  /** Sends the page with the given template and template data. */
-  const show = async (request: Request, response: Response, view: string, data: object, page: Page): Promise<void> => {
+  /** Sends a page. `renderPage` documents the parameter `template`. */
+  const show = async (
+    request: Request,
+    response: Response,
+    template: string,
+    data: object,
+    page: Page,
+  ): Promise<void> => {
     const signedIn = await findSignedIn(request, response);
     const { title, width, script, validationErrors = [] } = page;
-    const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.uid ?? 'anonymous');
+    const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.sessionId ?? 'anonymous');
     const html = renderPage(
-      view,
+      template,
       { ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
       {
         // Screen readers read the title first, so it says whether the form has errors.
@@ -79,13 +94,13 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
    * also be fresh. Otherwise the response redirects to the sign-in page, from which the user returns later.
    */
   const requireSignIn =
-    (handler: SignedInHandler, requireFresh: boolean): RequestHandler =>
+    (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler =>
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
       if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
         // A form cannot be sent again after signing in, so the user returns to the page with the form.
         const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
-        response.redirect(303, signInPath(returnTo, signedIn !== undefined));
+        response.redirect(303, signInPath(returnTo, { again: signedIn !== undefined }));
         return;
       }
       await handler(request, response, signedIn);
@@ -108,7 +123,8 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
           : rejectForm(request, response),
     ],
 
-    forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler, false),
+    /** Returns the handler for a page of a signed-in user. Such a page does not require a fresh sign-in. */
+    forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler),
 
     /**
      * Returns the handlers for a form of a signed-in user. A form that shows a secret, or changes the ways to sign in,
@@ -118,10 +134,10 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       readForm,
       requireSignIn(
         (request, response, signedIn) =>
-          hasValidCsrfToken(request, response, signedIn.uid)
+          hasValidCsrfToken(request, response, signedIn.sessionId)
             ? handler(request, response, signedIn)
             : rejectForm(request, response),
-        requireFresh,
+        { requireFresh },
       ),
     ],
 
@@ -132,7 +148,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       readForm,
       async (request, response) => {
         const signedIn = await findSignedIn(request, response);
-        if (signedIn && !hasValidCsrfToken(request, response, signedIn.uid)) return rejectForm(request, response);
+        if (signedIn && !hasValidCsrfToken(request, response, signedIn.sessionId)) return rejectForm(request, response);
         return handler(request, response, signedIn);
       },
     ],

@@ -45,7 +45,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     if (!account || account.disabledAt) return undefined;
     return {
       account,
-      uid,
+      sessionId: uid,
       signedInAt,
       isFresh: now() - signedInAt < freshLimit,
       isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,

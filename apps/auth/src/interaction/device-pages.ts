@@ -33,7 +33,7 @@ export function devicePages(options: DevicePageOptions): Router {
   /** Returns the IP address and the session for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);
-    return { address: request.ip ?? '', session: signedIn?.uid ?? csrfTokens.browserOf(request, response) };
+    return { address: request.ip ?? '', session: signedIn?.sessionId ?? csrfTokens.browserOf(request, response) };
   };
 
   const showCodeForm = (

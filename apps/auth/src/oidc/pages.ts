@@ -46,7 +46,7 @@ export interface ProviderPages {
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
 }
 
-/** Sends a page. If `allowExternalFormTargets` is true, a form of the page may redirect to an address of the client. */
+/** Sends a page. `allowExternalFormTargets` is an option of html/response-headers.ts. */
 export function showPage(
   ctx: KoaContextWithOIDC,
   html: string,

@@ -80,7 +80,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
         isService: accountKindFor(invitation.role) === 'service',
         roleName: roleNames[invitation.role],
         action: pathOf(token),
-        signInPath: signInPath(pathOf(token), false),
+        signInPath: signInPath(pathOf(token)),
         signedInAs: signedIn?.account.name ?? signedIn?.account.username,
         name,
       },
@@ -105,7 +105,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const { token, invitation } = context;
     const signedIn = await sessions.current(request, response);
     if (!signedIn || signedIn.isIdle) {
-      return response.redirect(303, signInPath(pathOf(token), signedIn !== undefined));
+      return response.redirect(303, signInPath(pathOf(token), { again: signedIn !== undefined }));
     }
     const { account } = signedIn;
     if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });

@@ -93,14 +93,14 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
   const show = (
     request: Request,
     response: Response,
-    view: string,
+    template: string,
     data: object,
     { breadcrumbs = [], notice, ...page }: PortalPage,
   ): Promise<void> =>
     site.show(
       request,
       response,
-      `/portal/views/${view}`,
+      `/portal/views/${template}`,
       { ...data, breadcrumbs, notice, portalAssets },
       { script: true, ...page },
     );
@@ -156,7 +156,7 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
       for (const name of fields)
         if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
       const query = input.size > 0 ? `?${input}` : '';
-      response.redirect(303, signInPath(`${returnTo(request)}${query}`, signedIn !== undefined));
+      response.redirect(303, signInPath(`${returnTo(request)}${query}`, { again: signedIn !== undefined }));
     };
 
   const form = (handler: SignedInHandler, restorable: RestorableForm): RequestHandler[] => [

@@ -59,7 +59,7 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
 
 /** Returns the path of the sign-in page on which the user chose the provider. */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
-  interactionUid === null ? signInPath(returnTo ?? '/account', false) : `/interaction/${interactionUid}/sign-in`;
+  interactionUid === null ? signInPath(returnTo ?? '/account') : `/interaction/${interactionUid}/sign-in`;
 
 const alternativeLink = (purpose: FlowPurpose) =>
   purpose.linkAccountId === null
