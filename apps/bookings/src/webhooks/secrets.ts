@@ -1,9 +1,12 @@
-// Creates, encrypts and decrypts the signing secrets of webhooks.
+// Creates the signing secrets of webhooks, and encrypts and decrypts texts that contain these secrets: the secrets
+// themselves, and the stored responses to repeated registrations of a webhook.
 //
-// The format of an encrypted secret is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new
-// random nonce for each encryption. `key` is a hash of the encryption key. It shows which secrets must be encrypted
-// again after the operator has replaced the key. The id of the webhook is additional authenticated data, which prevents
-// that an encrypted secret is copied to another webhook.
+// The format of an encrypted text is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new random
+// nonce for each encryption. `key` is the beginning of a hash of the encryption key. It shows which secrets must be
+// encrypted again after the operator has replaced the key.
+//
+// The id of the owner, such as a webhook, is additional authenticated data. If somebody with access to the database
+// copies an encrypted text to another owner, the text cannot be decrypted there.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
@@ -12,15 +15,15 @@ const tagBytes = 16;
 export class UnknownEncryptionKey extends Error {
   override readonly name = 'UnknownEncryptionKey';
   constructor() {
-    super('WEBHOOK_KEY does not contain the key that encrypted this secret');
+    super('no key of WEBHOOK_KEY can decrypt this text');
   }
 }
 
 export type SecretBox = ReturnType<typeof createSecretBox>;
 
 /**
- * The first key encrypts, and every key decrypts. Each key has 32 bytes. `owner` is the id of the object that the text
- * belongs to, such as a webhook.
+ * The first key encrypts, and every key decrypts. Each key has 32 bytes. `owner` is the id of the object to which the
+ * text belongs: a webhook or an idempotency key.
  */
 export function createSecretBox(keys: readonly Buffer[]) {
   const keyById = new Map(keys.map((key) => [keyId(key), key]));
@@ -40,7 +43,7 @@ export function createSecretBox(keys: readonly Buffer[]) {
     },
 
     /**
-     * @throws {UnknownEncryptionKey} if none of the keys has encrypted the text
+     * @throws {UnknownEncryptionKey} if none of the keys has encrypted the text, or the text has another format
      * @throws {Error} if the text was changed or belongs to another owner
      */
     decrypt: (text: string, owner: string): string => {
