@@ -4,7 +4,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
-import { createFailureCounters } from '../guard/failure-counter.ts';
+import { createFailureCounterFactory } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
 import { createSignInGuard } from '../guard/sign-in-guard.ts';
 import { createUsageLimit } from '../guard/usage-limit.ts';
@@ -28,7 +28,7 @@ export type AccountServices = ReturnType<typeof createAccountServices>;
 export function createAccountServices({ db, config, logger, audit }: AccountServicesOptions) {
   const accounts = createAccountStore({ db });
   const socialIdentities = createSocialIdentityStore({ db });
-  const createCounter = createFailureCounters(db);
+  const createCounter = createFailureCounterFactory(db);
   const guard = createSignInGuard(createCounter, config.signInLimits);
   const { signIn } = createSignIn({ accounts, guard, audit });
   const mailer = createOutboxMailer({

@@ -148,8 +148,8 @@ export function createAccountStore({ db }: { db: Database }) {
      *   not verified yet, all identities are removed.
      * - If an account has no e-mail address, its e-mails are sent to its user name, which may be an e-mail address. The
      *   user has then proved to own this address, so it becomes the e-mail address of the account.
-     * - If an import has changed the e-mail address since the link was checked, the user has proved nothing about the new
-     *   address. The columns about the verification then keep their values.
+     * - If an import has changed the e-mail address since the link was checked, the user has proved nothing about the
+     *   new address. The columns `email_verified` and `email_proven_at` then keep their values.
      * - If the address was already verified, `least` keeps the earlier time. If not, `provenAt` is `infinity`, and
      *   `least` returns the current time.
      *

@@ -1,5 +1,5 @@
 // Implements `npm run import -w apps/auth -- FILE`: imports facilities, accounts and clients from a JSON file. If FILE
-// is `-`, the command reads standard input (docs/behaviour.md, "Import files").
+// is `-`, the command reads standard input. docs/import.md describes the file.
 import {
   httpUrl,
   mandatory,
@@ -38,8 +38,11 @@ runCommand(async () => {
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = readImportDocument(await readInputFile(file, directory));
+  // In development, clients of the implicit flow may have redirect URIs on `http://localhost`. The server applies the
+  // same rule (config.ts).
   const development = isLoopback(issuer) && process.env.NODE_ENV !== 'production';
   await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
+    // Stops with an error if this release cannot use the schema of the database.
     await databaseCheck(db, migrationsDirectory)();
     const { facilities, accounts, clients } = await importDocument(document, {
       db,

@@ -1,12 +1,13 @@
 // Counts failures and other events, with a separate count for each key. The counts are stored in the table
-// `guard_count`, so all instances share them. The library rate-limiter-flexible reads and writes the table.
+// `guard_count`, so all instances share them. The library rate-limiter-flexible reads and writes the table, and ignores
+// expired counts. A cleanup job deletes the rows of expired counts (accounts/expired-rows-store.ts).
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
   readonly failures: number;
   readonly limit: number;
-  /** The number of seconds until the count is deleted, rounded up. It is 1 or more. */
+  /** The number of seconds until the count expires, rounded up. It is 1 or more. */
   readonly resetIn: number;
 }
 
@@ -24,14 +25,14 @@ export interface CounterOptions {
   readonly name: string;
   /** The limit that each `Count` contains. The counter also counts events above the limit. */
   readonly limit: number;
-  /** The seconds after the first event of a key at which the count of the key is deleted. */
+  /** The seconds after which a count expires, from the first event of the key on. The next event begins a new count. */
   readonly window: number;
 }
 
-export type CreateFailureCounter = (options: CounterOptions) => FailureCounter;
+export type FailureCounterFactory = (options: CounterOptions) => FailureCounter;
 
-export const createFailureCounters =
-  (db: Database): CreateFailureCounter =>
+export const createFailureCounterFactory =
+  (db: Database): FailureCounterFactory =>
   ({ name, limit, window }) => {
     const limiter = new RateLimiterPostgres({
       storeClient: asPgClient(db),

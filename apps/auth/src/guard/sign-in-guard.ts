@@ -9,7 +9,7 @@
 // use neither the count of the account nor the count of the address. Other people can therefore not lock the owner of
 // an account out of this browser (interaction/device-cookie.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Count, CreateFailureCounter } from './failure-counter.ts';
+import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 /** The rules of the lockout. `config.ts` reads them from the variables `LOCKOUT_*`. */
@@ -71,7 +71,7 @@ export interface SignInGuard {
   readonly resetFailures: (name: string) => Promise<void>;
 }
 
-export function createSignInGuard(createCounter: CreateFailureCounter, limits: SignInLimits): SignInGuard {
+export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits): SignInGuard {
   const window = limits.lockout;
   const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, window });
   const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, window });

@@ -1,6 +1,6 @@
 // Limits how often an action may happen, such as the registrations from one IP address or the e-mails to one recipient.
 // All instances share the counts.
-import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
+import type { CounterOptions, FailureCounterFactory } from './failure-counter.ts';
 
 export interface UsageLimit {
   /** Counts one action. Returns 0 if it is allowed, or else the seconds after which an action is allowed again. */
@@ -9,7 +9,7 @@ export interface UsageLimit {
 
 /** `toKey` converts the argument of `use` to the key under which the action is counted. */
 export function createUsageLimit(
-  createCounter: CreateFailureCounter,
+  createCounter: FailureCounterFactory,
   options: CounterOptions,
   toKey: (text: string) => string,
 ): UsageLimit {

@@ -3,7 +3,7 @@
 //
 // All instances share the counts. An attempt is counted before its code is looked up, and the count is undone if the
 // code was right. Parallel attempts therefore cannot try more codes than the limit allows.
-import type { Count, CreateFailureCounter } from './failure-counter.ts';
+import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 /** After `limit` wrong codes in `window` seconds, further attempts are rejected until the window ends. */
@@ -27,7 +27,7 @@ export interface RejectedAttempt {
 
 export type UserCodeGuard = ReturnType<typeof createUserCodeGuard>;
 
-export function createUserCodeGuard(createCounter: CreateFailureCounter) {
+export function createUserCodeGuard(createCounter: FailureCounterFactory) {
   const byAddress = createCounter({ name: 'user-code-address', ...limits });
   const bySession = createCounter({ name: 'user-code-session', ...limits });
 

@@ -1,5 +1,5 @@
-// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, embedding in frames,
-// and caching.
+// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, embedding in
+// frames, and caching.
 //
 // The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
 // security policy depends on the page.

@@ -8,7 +8,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import type { CreateFailureCounter } from '../guard/failure-counter.ts';
+import type { FailureCounterFactory } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
 import { createUsageLimit, type UsageLimit } from '../guard/usage-limit.ts';
 import { assetRoutes } from '../html/asset.ts';
@@ -45,7 +45,7 @@ export interface PortalOptions {
   readonly clients: ClientStore;
   readonly facilities: FacilityStore;
   readonly mailer: OutboxMailer;
-  readonly createCounter: CreateFailureCounter;
+  readonly createCounter: FailureCounterFactory;
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
