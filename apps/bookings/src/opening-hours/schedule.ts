@@ -44,8 +44,8 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
 
   /**
    * Used if the weekly hours have a gap. Only an exception can fill the gap of a week. A location has at most 400
-   * exceptions (`maxItems` in schema.ts), so the loop soon finds a week with a gap, even if the interval is thousands of
-   * years long.
+   * exceptions (`maxItems` in schema.ts), so the loop soon finds a week with a gap, even if the interval is thousands
+   * of years long.
    */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
@@ -100,10 +100,10 @@ function createOpeningsFinder(
 }
 
 /**
- * Whether the weekly hours cover the week without a gap. This is checked in UTC, where the clocks never change. In other
- * time zones, the changes to and from daylight saving time add no gap:
- * - If the clocks skip a time, opening and closing at this time both mean the instant after the skipped time.
- * - If a time occurs twice, the location opens at the first and closes at the second occurrence.
+ * Whether the weekly hours cover the week without a gap. This is checked in UTC, where the clocks never change. In
+ * other time zones, the changes to and from daylight saving time add no gap. If the clocks skip a time, opening and
+ * closing at this time both mean the instant after the skipped time. If a time occurs twice, the location opens at the
+ * first and closes at the second occurrence.
  */
 function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
