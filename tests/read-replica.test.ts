@@ -21,7 +21,7 @@ let firstInstance: Instance;
 let secondInstance: Instance;
 let token: string;
 let load: Load | undefined;
-/** The workers of the current test. */
+/** The loops that the current test runs in the background. Each promise settles when its loop has ended. */
 const workers: Promise<void>[] = [];
 let isStopping = false;
 

@@ -277,6 +277,7 @@ describe('an invalid file', () => {
       accounts: [{ id: 'acc-nowhere', username: 'nowhere', memberships: [{ facilityId: 'fac-none', role: 'staff' }] }],
       clients: [
         { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
+        // This client has no error, because the same file has its account.
         { client_id: 'd', client_secret: 's', accountId: 'acc-nowhere' },
         { client_id: 'e', client_secret: 's', redirect_uris: ['https://e.example/'], scope: 'magic' },
       ],
@@ -369,6 +370,7 @@ describe('an import inserts or updates by id', () => {
     expect(await rename('TWO@names.example', 'one@names.example')).toEqual(['TWO@names.example', 'one@names.example']);
     const taken = { accounts: [{ id: 'acc-first', username: 'one@names.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
+    // JavaScript and PostgreSQL convert İ to lower case in different ways. The import must use the rule of PostgreSQL.
     expect(await rename('İ@names.example', 'one@names.example')).toEqual(['İ@names.example', 'one@names.example']);
     const same = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
     expect(await errorsOf(same)).toEqual(['/accounts/0/username: belongs to another account']);

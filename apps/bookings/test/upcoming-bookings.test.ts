@@ -31,6 +31,7 @@ const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
 describe('a bay of the token’s facilities', () => {
   test('the list includes every booking in progress at query time, and none that has ended', async () => {
     const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
+    // This booking starts on the day before and is still in progress.
     const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
     const next = await book('bay-n1-01', '2030-06-16T12:00:00Z', '2030-06-16T13:00:00Z');
     await book('bay-n1-02', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
@@ -72,23 +73,25 @@ describe('a bay of the token’s facilities', () => {
 
 describe('the calendar day of a facility', () => {
   test.each([
-    // Copenhagen is UTC+2 in June, New York UTC-4.
+    // The bays bay-n1-… belong to a facility in Copenhagen (UTC+2 in June), the bays bay-s1-… to one in New York
+    // (UTC-4).
     ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
     ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
     // On these days the clocks change. The first day has 23 hours, and the second day has 25.
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
-    const dayBefore = new Date(Date.parse(midnight) - 20 * 3_600_000);
+    // A time in the early morning of the day that ends at `midnight`.
+    const earlyToday = new Date(Date.parse(midnight) - 20 * 3_600_000);
     const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
     const running = await book(
       bayId,
-      new Date(dayBefore.getTime() - 9 * 3_600_000).toISOString(),
-      new Date(dayBefore.getTime() + 60_000).toISOString(),
+      new Date(earlyToday.getTime() - 9 * 3_600_000).toISOString(),
+      new Date(earlyToday.getTime() + 60_000).toISOString(),
     );
     const today = await book(bayId, lastMinute, midnight);
     const tomorrow = await book(bayId, midnight, afterMidnight);
-    now = dayBefore;
+    now = earlyToday;
     expect(await upcoming(bayId, '?todayOnly=true')).toEqual([running, today]);
     expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
     now = new Date(midnight);

@@ -125,16 +125,18 @@ test('a booking that moves to another facility sends booking.deleted with its la
 });
 
 test('only events of the selected types and facilities are sent, and only those after the registration', async () => {
-  await book();
+  const early = await book({ bayId: 'bay-s1-05' });
   const { receiver } = await registerReceiver({ events: ['booking.created'], facilityIds: ['fac-south'] });
-  await book();
+  const north = await book();
   const south = await book({ bayId: 'bay-s1-02' });
   await system.call('DELETE', `/api/bookings/${(await book({ bayId: 'bay-s1-03' })).id}`);
   const last = await book({ bayId: 'bay-s1-04' });
   const seen = async () => receiver.events.map(({ event }) => event.data.booking?.id);
   const ids = await until(seen, (all) => all.includes(last.id) && all.includes(south.id));
-  for (const { event } of receiver.events) expect(event).toMatchObject({ type: 'booking.created' });
-  expect(ids.length).toBeLessThanOrEqual(3);
+  for (const { event } of receiver.events)
+    expect(event).toMatchObject({ type: 'booking.created', data: { facilityId: 'fac-south' } });
+  expect(ids).not.toContain(early.id);
+  expect(ids).not.toContain(north.id);
 });
 
 test('a failed delivery is repeated with the same id and body, after 5 s, 5 min and so on', async () => {
@@ -150,6 +152,7 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
     );
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: 500 });
     const planned = (Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt)) / 1_000;
+    // The delay varies by a tenth, and begins after the attempt, which takes up to 5 s.
     expect(planned).toBeGreaterThanOrEqual(delay * 0.9);
     expect(planned).toBeLessThanOrEqual(delay * 1.1 + 5);
     shift += Date.parse(delivery.nextAttemptAt) - now().getTime();
@@ -219,6 +222,7 @@ test('changes during a pause of the webhook are sent after the pause', async () 
   const { receiver, path, url } = await registerReceiver();
   await system.call('PUT', path, { body: { url, state: 'paused' } });
   const booking = await book();
+  // A ping is sent during the pause, but the change is not.
   await ping(path);
   expect((await receiver.received(1))[0]?.event.type).toBe('webhook.ping');
   await system.call('PUT', path, { body: { url, state: 'active' } });
@@ -241,6 +245,7 @@ test('a replay sends the changes after a number again, as booking.updated and bo
   ]);
   expect(errorCodes(await replay({ facilityId: 'fac-east', afterChangeNumber: 0 }))).toEqual(['ERR00002']);
   expect(errorCodes(await replay({}))).toEqual(['ERR00001', 'ERR00001']);
+  // As if the changes up to number 2 had been removed from the change feed.
   await query(system.db, "update facility set removed_change_number = 2 where id = 'fac-north'");
   const tooOld = await replay({ facilityId: 'fac-north', afterChangeNumber: 1 });
   await query(system.db, "update facility set removed_change_number = 0 where id = 'fac-north'");
@@ -293,13 +298,12 @@ test('a receiver that does not respond does not delay the deliveries of another 
 
 test('two instances together deliver each event once', async () => {
   const { receiver, path } = await registerReceiver();
-  const before = (await deliveriesOf(path)).length;
   const bookings = await Promise.all(Array.from({ length: 40 }, () => book({ bayId: 'bay-n1-08' })));
   const events = await receiver.received(bookings.length);
   expect(new Set(events.map(({ event }) => event.data.booking?.id))).toEqual(new Set(bookings.map(({ id }) => id)));
   await until(
     () => system.call('GET', `${path}/deliveries?state=delivered`),
-    ({ body }) => body.total === before + bookings.length,
+    ({ body }) => body.total === bookings.length,
   );
   expect(receiver.events).toHaveLength(bookings.length);
 });

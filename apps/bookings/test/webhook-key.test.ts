@@ -45,14 +45,14 @@ test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again s
   const [{ id, secret: firstSecret }] = webhooks as [(typeof webhooks)[0]];
   const { secret } = (await system.call('POST', `/api/webhooks/${id}/rotate`)).body;
 
-  // During a rolling restart, the other instances must decrypt secrets that the first instance has encrypted with the
-  // new key.
   const withBothKeys = await restartWith(newKey, oldKey);
   await expectSignedPing(withBothKeys, id, [firstSecret, secret]);
   const headers = { 'Idempotency-Key': 'key-1' };
   const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
   expect(repeated.body).toEqual(webhooks[1]);
   await withBothKeys.runWebhookJob(job);
+  // A rolling restart moves the new key to the first place. Instances that still have the old key first must decrypt
+  // secrets that a restarted instance has encrypted with the new key.
   const withOldKeyFirst = await restartWith(oldKey, newKey);
   await expectSignedPing(withOldKeyFirst, id, [firstSecret, secret]);
   await closeExtraSystems();

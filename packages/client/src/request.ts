@@ -46,7 +46,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
       try {
         return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
           const response = await authorizedFetch(url, { method, headers, body, signal });
-          // An earlier attempt probably deleted the resource, and its response was lost. The deletion has succeeded.
+          // An earlier attempt probably deleted the resource, and its response was lost.
           if (method === 'DELETE' && response.status === 404 && mayHaveSucceeded)
             return { status: 204, headers: response.headers, data: undefined };
           return await readResponse(response);

@@ -39,7 +39,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs launch.ts with these options of the server, and waits for its line. */
+/** Runs launch.ts with these server options, and waits until launch.ts prints its line of JSON. */
 async function launch(options: object = {}): Promise<Launcher> {
   const args = [join(import.meta.dirname, 'launch.ts'), JSON.stringify({ dataDir, ...options })];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -13,6 +13,7 @@ describe('isPublicAddress', () => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
+  // Among them are IPv4 addresses inside of IPv6 addresses: mapped, NAT64 (64:ff9b::) and 6to4 (2002::).
   test.each([
     ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254', '172.31.0.1'],
     ...['192.0.0.1', '192.168.1.1', '198.18.0.1', '203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255'],
@@ -44,7 +45,7 @@ describe('urlError', () => {
     },
   );
 
-  test('with allowed networks accepts http for their addresses and for names, but not for other addresses', () => {
+  test('accepts http for addresses in allowed networks and for names, but not for other addresses', () => {
     expect(withLoopback.urlError('http://127.0.0.1:1234/')).toBeUndefined();
     expect(withLoopback.urlError('http://[::1]:1234/')).toBeUndefined();
     expect(withLoopback.urlError('http://hooks.example/')).toBeUndefined();

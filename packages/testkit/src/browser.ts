@@ -71,9 +71,9 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 }
 
 /**
- * Returns the violations of a page that allows scripts. Unlike `findViolations`, this function does not copy the page,
- * which is faster when one page is examined at several sizes. The browser context must have the option `reducedMotion`,
- * because axe would otherwise measure colours in the middle of a transition.
+ * Returns the violations of a page in a browser context that has JavaScript enabled. Unlike `findViolations`, this
+ * function does not copy the page. This is faster when a test examines one page at several sizes. The browser context
+ * must have the option `reducedMotion`, because axe would otherwise measure colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not apply to scripts that Playwright evaluates.

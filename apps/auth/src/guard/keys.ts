@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the key of a user name or of another name. The key is a hash, because users sometimes type their password
- * into the field for the user name.
+ * Returns the key of a user name, or of the id of a session or of a device. The key is a hash, because users sometimes
+ * type their password into the field for the user name.
  */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');

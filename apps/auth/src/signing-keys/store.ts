@@ -90,9 +90,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 
 /**
- * Stores the longest `access_token_ttl` of all clients with each key, unless a longer lifetime is already stored. An
- * import calls this function before and after it changes clients. The first call is needed because a client may get a
- * shorter lifetime while its earlier tokens are still valid.
+ * Finds the longest `access_token_ttl` of all clients, and stores it in each signing key that is not retired. A key
+ * that already has a longer lifetime keeps it. An import calls this function before and after it changes clients. The
+ * first call is needed because a client may get a shorter lifetime while its earlier tokens are still valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
   await query(

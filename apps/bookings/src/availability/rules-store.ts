@@ -40,8 +40,8 @@ export const milliseconds = (column: string): string => `(extract(epoch from ${c
 
 export const ruleReads = {
   /**
-   * Reads the rules and their version in a single statement, so that they belong together. Closures that end before $3
-   * are left out.
+   * Reads the rules and their version in a single statement, so that they belong together. Closures that end at $3 or
+   * earlier are left out.
    */
   rules: `select bay.bookable, bay.rules_version as version, facility.time_zone as "timeZone",
   location.opening_hours as hours, (
@@ -80,7 +80,8 @@ export function createRulesStore(db: Queryable) {
   return {
     read,
 
-    /** Returns the cached rules of the bay, which can be out of date. Reads the rules if they are not cached. */
+    /** Returns the cached rules of the bay, which can be out of date. Reads the rules if no cached
+     * rules apply at the start of the interval. */
     find: async (bay: Bay, { start }: Interval): Promise<VersionedRules | undefined> => {
       const cached = cache.get(keyOf(bay));
       return cached && cached.since <= start ? cached : read(bay, start);

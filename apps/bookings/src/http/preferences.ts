@@ -8,7 +8,8 @@ const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
  * are ignored, as section 2 of the RFC says. If the header contains a preference twice, the first one counts.
  */
 export function findPreference(header: string | undefined, name: string): string | undefined {
-  for (const part of (header ?? '').split(',')) {
+  if (header === undefined) return undefined;
+  for (const part of header.split(',')) {
     // A single regular expression for a whole preference would take quadratic time, because of the optional spaces
     // between the name, the equals sign and the value.
     const [preference = ''] = part.split(';', 1);

@@ -1,10 +1,11 @@
-// Reads request bodies: JSON in UTF-8 of at most 100 kB (docs/behaviour.md, "Request bodies").
+// Reads request bodies of at most 100 kB: JSON in UTF-8, and forms where a body is optional (docs/behaviour.md,
+// "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
 const readRawBody = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Matches application/json, text/json, and types that end with +json, such as application/hal+json. */
+/** Matches application/json, text/json, and types of both that end with +json, such as application/hal+json. */
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 /** Finds the value of the parameter `charset` of a content type. */

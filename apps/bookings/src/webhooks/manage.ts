@@ -1,4 +1,4 @@
-// Finds, lists, updates, deletes, rotates and pings the webhooks of a client.
+// Finds, lists, updates, deletes and pings the webhooks of a client, and rotates their secrets.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';

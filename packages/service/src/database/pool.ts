@@ -36,6 +36,7 @@ interface Waiter<Connection> {
   readonly reject: (error: unknown) => void;
 }
 
+/** The pool emits failures of connections. The functions of database.ts emit failures of statements, and retries. */
 interface PoolEvents {
   /** Opening a connection, waiting for a connection, or running a statement has failed. */
   failure: [error: unknown];
@@ -90,8 +91,8 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 
   /**
-   * Waits for a connection. The promise rejects with a TimeoutError after the acquire timeout, or with the error that
-   * occurred while a connection was opened.
+   * Waits for a connection. knex expects an object with a promise, as tarn returns it. The promise rejects with a
+   * TimeoutError after the acquire timeout, or with the error that occurred while a connection was opened.
    */
   acquire(): { readonly promise: Promise<Connection> } {
     const connection = this.takeIdle();
@@ -212,6 +213,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
       const connection = this.#idle.shift();
       if (connection) this.#close(connection);
     }
+    // Tries again for callers that still wait after opening a connection has failed.
     this.#openMissing();
     if (this.#open.size + this.#openingCount === 0 && this.#waiters.length === 0) {
       clearInterval(this.#timer);

@@ -212,8 +212,8 @@ function discard(response: http.IncomingMessage): void {
     remaining -= chunk.length;
     if (remaining < 0) response.destroy();
   });
-  // The timeout of the request also aborts a body that never ends. The error is ignored, because the caller already has
-  // the response.
+  // The timeout of the request also aborts a body that never ends. The event `error` that this causes is ignored,
+  // because the caller already has the status and does not need the body.
   response.on('error', () => {});
 }
 

@@ -73,7 +73,7 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
-        // Requests that arrive after this function was called are replays.
+        // `end` ends the time of concurrent use. Requests that arrive after the call of `end` are replays.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };

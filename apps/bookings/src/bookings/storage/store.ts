@@ -16,8 +16,8 @@ import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
 /**
- * The booking or its bay does not exist, the bay cannot be booked, the rules of the bay have changed, or the booking
- * has another ETag.
+ * Nothing was written. The booking or its bay does not exist, the bay is not bookable or is held, its rules or the
+ * booking have changed, or another booking overlaps a new or moved booking. The caller finds the reason.
  */
 type Conflict = 'conflict';
 export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
@@ -40,9 +40,9 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether the transaction locks the bay and looks up its holds. Otherwise a live hold of the bay is a conflict, even
-   * if it does not overlap the booking, unless it was there when `hold` was found. Few bays are held, so the holds are
-   * looked up only after a first attempt failed.
+   * Whether the transaction locks the bay and looks up its holds. If not, any live hold of the bay is a conflict, even
+   * one at another time. Only holds that existed when `hold` was read are then ignored. Few bays are held, so the holds
+   * are looked up only after a first attempt failed.
    */
   readonly looksUpHolds: boolean;
   /** The hold that the booking uses, and that is deleted when the booking is created. */
@@ -66,7 +66,10 @@ export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVer
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
-/** The SQLSTATE of a booking that overlaps another one. */
+/**
+ * The SQLSTATE of a booking that overlaps another one. Only an update fails with it. An insert returns no row instead
+ * (`on conflict … do nothing`).
+ */
 const exclusionViolation = '23P01';
 
 export function createBookingStore(db: Database) {
@@ -90,7 +93,7 @@ export function createBookingStore(db: Database) {
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
       // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no
-      // look-up of other holds.
+      // look-up of other holds. `BayCheck` in statements.ts explains the three kinds of values.
       const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
@@ -235,6 +238,7 @@ function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefine
   return rows.at(-1)?.[0] as Booking | undefined;
 }
 
+/** Returns the statement that changes the row of an external booking id. Returns none if the booking has no such id. */
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
   return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
 }
