@@ -4,6 +4,7 @@
 // the bay. A new hold changes bay.held_until. The statement that writes a booking checks this column
 // (bookings/storage/statements.ts).
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { Caller } from '../auth/caller.ts';
@@ -174,8 +175,11 @@ export function createHoldStore(db: Database) {
     delete: async ({ facilityId, id }: Hold): Promise<boolean> =>
       (await query(db, holdWrites.delete, [facilityId, id])).length > 0,
 
-    /** Deletes expired holds in batches, and returns how many were deleted. An expired hold cannot be extended. */
-    deleteExpired: async (): Promise<number> => {
+    /**
+     * Deletes expired holds in batches, and returns how many were deleted. An expired hold cannot be extended. `pause`
+     * is the time between two batches in ms. It leaves most of the CPU time to requests.
+     */
+    deleteExpired: async (pause = 200): Promise<number> => {
       let deleted = 0;
       for (;;) {
         const expired = await query<{ facilityId: string; id: string }>(db, holdReads.findExpired, [deleteBatch]);
@@ -184,6 +188,7 @@ export function createHoldStore(db: Database) {
           deleted += (await query(db, holdWrites.deleteExpired, [facilityId, ids])).length;
         }
         if (expired.length < deleteBatch) return deleted;
+        await sleep(pause, undefined, { ref: false });
       }
     },
   };
