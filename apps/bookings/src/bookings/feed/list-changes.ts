@@ -80,8 +80,13 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
 }
 
 function itemOf({ bookingId, number, booking }: Change, link: MakeLink) {
-  const item = { state: booking ? 'updated' : 'deleted', kind: 'Booking', id: bookingId, modified: number };
-  return booking ? { ...item, data: bookingItem(booking, link) } : item;
+  return {
+    state: booking ? 'updated' : 'deleted',
+    kind: 'Booking',
+    id: bookingId,
+    modified: number,
+    data: booking && bookingItem(booking, link),
+  };
 }
 
 /**

@@ -12,7 +12,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../booking.ts';
 import { compactionWrites } from '../counts/compaction.ts';
-import { pick, publicFields, publicFieldsFromJson } from '../storage/columns.ts';
+import { publicFieldsFromJson } from '../storage/columns.ts';
 import { isoTimestamps } from '../storage/timestamps.ts';
 import { feedReads, feedWrites } from './statements.ts';
 
@@ -107,7 +107,9 @@ export function createFeedStore(db: Database) {
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
       const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
       const page = rows.find(isPage)?.page;
-      const bookings = new Map(rows.filter(isBooking).map((row) => [row.id, pick(publicFields, row)]));
+      const bookings = new Map<string, PublicBooking>();
+      // JSON leaves out fields that are undefined. Copying the other fields would take 4 % of the time of a page.
+      for (const row of rows) if (isBooking(row)) bookings.set(row.id, Object.assign(row, { page: undefined }));
       const [numbers, firstNumbers] = [listOf(page?.numbers), listOf(page?.firstNumbers)];
       const changes = listOf(page?.bookingIds).map((bookingId, index): Change => {
         const lastState = page?.deleted?.[bookingId];
