@@ -150,23 +150,22 @@ export const deleteValues = (key: BookingKey, etags: AllowedEtags): unknown[] =>
 const deleteBooking = `delete from booking
   where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${etag} = any($3))`;
 
+/** Inserts the booking and counts it. `furtherCte` is another CTE of the statement, with a comma before it. */
+const insertAndCount = (furtherCte = ''): string => `with inserted as (
+  ${insertBooking}
+)${furtherCte}
+${countInserted('inserted')}
+returning booking_id as id`;
+
 /** Statements that each write a booking and its counts. */
 export const singleStatementWrites = {
-  insert: `with inserted as (
-  ${insertBooking}
-)
-${countInserted('inserted')}
-returning booking_id as id`,
+  insert: insertAndCount(),
 
   /** Also deletes the hold that the booking uses. */
-  insertWithHold: `with inserted as (
-  ${insertBooking}
-), used as (
+  insertWithHold: insertAndCount(`, used as (
   delete from booking_hold where facility_id = ${insertParameter.facilityId} and id = $${fields.length + 3}::uuid
     and exists (select 1 from inserted)
-)
-${countInserted('inserted')}
-returning booking_id as id`,
+)`),
 
   update: `with ${updateBooking}, counted as (
   ${countUpdated('old', 'updated')}
