@@ -60,8 +60,8 @@ describe('docs/specification-map.md', () => {
           file = path;
           continue;
         }
-        // In a quoted title, `…` stands for words that are left out. `›` separates the title of a describe block from
-        // the title of a test in it.
+        // In a quoted title, `…` stands for words that are left out. `›` separates the title of a describe block
+        // from the title of a test in it.
         for (const part of (quoted.find(Boolean) ?? '').split(/[…›]/).map((text) => text.trim())) {
           if (file && withPlainQuotes(read(file)).includes(withPlainQuotes(part))) foundCount += 1;
           else missing.push(`${file}: ${part}`);

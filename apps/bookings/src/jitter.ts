@@ -1,5 +1,5 @@
-// Varies intervals at random, so that instances that start together, and requests that fail together, are not repeated
-// at the same moment.
+// Varies intervals at random, so that several instances do not run a job, or repeat a failed request, at the same
+// moment.
 
 /** Returns a random number that differs from `interval` by up to the given share of `interval`, such as 0.25. */
 export function withJitter(interval: number, share: number): number {

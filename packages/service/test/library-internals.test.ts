@@ -113,8 +113,8 @@ interface HandlerCall {
 }
 
 /**
- * Sends one statement as a query object, and returns the calls of its `handle…` methods until the response is complete.
- * The `valueMapper` appends the digit 0 to each value.
+ * Sends one statement as a query object, and returns the calls of its `handle…` methods until the response is
+ * complete. The `valueMapper` appends the digit 0 to each value.
  */
 async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise<readonly HandlerCall[]> {
   const calls: HandlerCall[] = [];

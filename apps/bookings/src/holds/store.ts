@@ -1,7 +1,7 @@
 // Reads and writes holds.
 //
 // Transactions that create a hold or a booking for the same bay run one after the other, because both lock the row of
-// the bay. A new hold changes bay.held_until. The statement that writes a booking checks this column
+// the bay. A new hold increases bay.held_until. The statement that writes a booking checks this column
 // (bookings/storage/statements.ts).
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -177,7 +177,7 @@ export function createHoldStore(db: Database) {
 
     /**
      * Deletes expired holds in batches, and returns how many were deleted. An expired hold cannot be extended. `pause`
-     * is the time between two batches in ms. It leaves most of the CPU time to requests.
+     * is the time between two batches in ms. During the pauses, requests get the CPU time.
      */
     deleteExpired: async (pause = 200): Promise<number> => {
       let deleted = 0;

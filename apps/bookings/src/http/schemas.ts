@@ -10,8 +10,8 @@ export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
 /**
- * Returns the schema of an object in a response. The object has all the properties and no others, but the properties
- * that `optional` names can be left out.
+ * Returns the schema of an object in a response. The object has no other properties. Only the properties in `optional`
+ * can be left out.
  */
 export function responseSchema<const Properties extends object>(
   properties: Properties,

@@ -1,8 +1,9 @@
 // Sends one or more statements to PostgreSQL in one message and collects their results.
 //
 // A batch is a query object for `client.query()` of pg, like the query objects of pg-cursor and pg-query-stream. When
-// the connection is free, pg calls `submit`, and then one `handle…` method for each message from the server. The manual
-// of PostgreSQL describes the messages in the chapter "Message Flow", sections "Extended Query" and "Pipelining".
+// the connection is free, pg calls `submit`, and then one `handle…` method for each message from the server. The
+// manual of PostgreSQL describes the messages in the chapter "Message Flow", sections "Extended Query" and
+// "Pipelining".
 //
 // A batch saves CPU time. A query takes 31 µs, and 38 µs with the query objects of pg, which request and process the
 // description of the columns every time. A batch does this only when a connection uses a statement for the first time.
