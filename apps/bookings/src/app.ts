@@ -93,7 +93,7 @@ export function createApp({
   });
   mountBasePath(app, baseUrl);
   mountUndecodablePaths(app);
-  const verifyToken = createAccessTokenVerifier({
+  const authorize = createAccessTokenVerifier({
     jwksCache,
     issuer: authIssuer,
     audience,
@@ -104,11 +104,8 @@ export function createApp({
     now,
   });
   mountEndpoints(app, endpoints, {
-    authorize: async (request) => {
-      const caller = await verifyToken(request);
-      webhooks?.noteRequest(caller);
-      return caller;
-    },
+    authorize,
+    onCaller: webhooks?.noteRequest,
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
   });

@@ -6,6 +6,7 @@ import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/data
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
+import { serialize } from 'pg-protocol';
 import type { PgConnection } from '../src/database/batch.ts';
 
 const require = createRequire(import.meta.url);
@@ -124,16 +125,18 @@ async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise
     if (method === 'handleReadyForQuery' || method === 'handleError') completed.resolve();
   };
   const query = {
-    submit(connection: PgConnection) {
-      connection.stream.cork();
-      connection.close({ type: 'S', name: 'unknown' });
-      connection.parse({ text: sql, name: 'statement' });
-      connection.bind({ statement: 'statement', values, valueMapper: (value: unknown) => `${value}0` });
-      connection.describe({ type: 'P' });
-      connection.execute({});
-      connection.close({ type: 'S', name: 'statement' });
-      connection.sync();
-      connection.stream.uncork();
+    submit({ stream }: PgConnection) {
+      stream.write(
+        Buffer.concat([
+          serialize.close({ type: 'S', name: 'unknown' }),
+          serialize.parse({ text: sql, name: 'statement' }),
+          serialize.bind({ statement: 'statement', values: [...values], valueMapper: (value) => `${value}0` }),
+          serialize.describe({ type: 'P' }),
+          serialize.execute(),
+          serialize.close({ type: 'S', name: 'statement' }),
+          serialize.sync(),
+        ]),
+      );
     },
   };
   const recordingQuery = new Proxy(query, {

@@ -28,6 +28,8 @@ export interface AccessTokenVerifierOptions extends DpopOptions {
 }
 
 interface VerifiedToken {
+  /** The header Authorization that contained the token. */
+  readonly authorization: string;
   readonly caller: Caller;
   readonly kid: string | undefined;
   /** In milliseconds since 1970. Includes the clock tolerance. */
@@ -46,20 +48,24 @@ const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
   const { jwksCache, resourceMetadataUrl, now } = options;
   const challenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
-  // The keys of this cache are whole Authorization headers. Finding a token in the cache takes 1 µs, and verifying a
-  // token that is signed with ES256 takes 100 µs.
+  // Finding a token in this cache takes 0.2 µs. Verifying a token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
     maxSize: 20_000_000,
-    sizeCalculation: (_token, authorization) => authorization.length,
+    sizeCalculation: ({ authorization }) => authorization.length,
   });
 
-  /** Verifies the token of the header Authorization, unless the cache has the result. */
-  const verifyHeader = async (authorization: string | undefined): Promise<VerifiedToken> => {
-    const cached = authorization === undefined ? undefined : verifiedTokens.get(authorization);
-    if (cached && cached.expiresAt > now().getTime() && jwksCache.has(cached.kid)) return cached;
-    const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization ?? '')?.[0].toLowerCase();
-    if (authorization === undefined || scheme === undefined) throw unauthorized(`${challenge}, DPoP ${dpopParameters}`);
+  const findVerified = (authorization: string): VerifiedToken | undefined => {
+    const token = verifiedTokens.get(cacheKey(authorization));
+    const isValid =
+      token?.authorization === authorization && token.expiresAt > now().getTime() && jwksCache.has(token.kid);
+    return isValid ? token : undefined;
+  };
+
+  /** Verifies the token of the header Authorization, and adds it to the cache. */
+  const verifyHeader = async (authorization: string): Promise<VerifiedToken> => {
+    const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization)?.[0].toLowerCase();
+    if (scheme === undefined) throw unauthorized(`${challenge}, DPoP ${dpopParameters}`);
     const isDpop = scheme === 'dpop';
     const invalidToken = (reason: string): ApiError =>
       isDpop ? dpopError('invalid_token', reason) : unauthorized(challenge, reason);
@@ -67,16 +73,28 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
     const challengeOfScheme = isDpop ? `DPoP ${dpopParameters}` : challenge;
-    const verified = await verifyToken(token, { ...options, isDpop, challenge: challengeOfScheme, invalidToken });
-    verifiedTokens.set(authorization, verified);
+    const verified = {
+      authorization,
+      ...(await verifyToken(token, { ...options, isDpop, challenge: challengeOfScheme, invalidToken })),
+    };
+    verifiedTokens.set(cacheKey(authorization), verified);
     return verified;
   };
 
   return async (request) => {
-    const { caller, binding } = await verifyHeader(request.headers.authorization);
+    const { authorization = '' } = request.headers;
+    const { caller, binding } = findVerified(authorization) ?? (await verifyHeader(authorization));
     if (binding) await checkProof(request, binding, options);
     return caller;
   };
+}
+
+/**
+ * Returns the end of an Authorization header, which belongs to the signature of the token. Finding a token by its whole
+ * header would take 1.3 µs, because V8 hashes all characters of a key.
+ */
+function cacheKey(authorization: string): string {
+  return authorization.slice(-64);
 }
 
 interface TokenVerification extends AccessTokenVerifierOptions {
@@ -88,7 +106,7 @@ interface TokenVerification extends AccessTokenVerifierOptions {
 }
 
 /** Verifies that the token is an access token for this service with a valid signature, and reads its claims. */
-async function verifyToken(token: string, options: TokenVerification): Promise<VerifiedToken> {
+async function verifyToken(token: string, options: TokenVerification): Promise<Omit<VerifiedToken, 'authorization'>> {
   const { scope, isDpop, challenge, invalidToken } = options;
   const { claims, kid } = await verifySignature(token, options);
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');

@@ -43,12 +43,11 @@ const noStore = { 'Cache-Control': 'no-store' } as const;
 export const errorHeaders: Headers = { ...headersOfEveryResponse, ...strictPolicy, ...noStore, ...jsonType };
 
 // Most responses share these headers, so they are converted once and not for each response.
-const flatHeadersOfEveryResponse = flatten(headersOfEveryResponse);
-const flatStrictPolicy = flatten(strictPolicy);
+const flatStrictHeaders = flatten({ ...headersOfEveryResponse, ...strictPolicy });
+const flatReadHeaders = [...flatStrictHeaders, 'Cache-Control', 'private, no-cache'];
+const flatWriteHeaders = [...flatStrictHeaders, ...flatten(noStore)];
+const flatErrorHeaders = flatten(errorHeaders);
 const flatJsonType = flatten(jsonType);
-const flatErrorHeaders = flatten({ ...strictPolicy, ...noStore, ...jsonType });
-const flatReadHeaders = flatten({ ...strictPolicy, 'Cache-Control': 'private, no-cache' });
-const flatWriteHeaders = flatten({ ...strictPolicy, ...noStore });
 
 /** Returns alternating names and values, the form of headers that Node writes fastest. */
 function flatten(headers: Headers): string[] {
@@ -59,7 +58,7 @@ function flatten(headers: Headers): string[] {
 export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const isCacheable = isRead && result.headers?.['Cache-Control'] === undefined;
-  const headers = [...(isCacheable ? flatReadHeaders : flatWriteHeaders)];
+  const headers = [...commonHeaders(response), ...(isCacheable ? flatReadHeaders : flatWriteHeaders)];
   for (const name in result.headers) if (name !== 'Cache-Control') headers.push(name, result.headers[name] as string);
   const etag = result.headers?.ETag;
   if (isRead && etag !== undefined && isNotModified(request.headers['if-none-match'], etag)) {
@@ -87,7 +86,8 @@ export function sendError(
   const envelope = errorEnvelope(
     problems.map((problem) => ({ ...problem, contextData: { ...defaultContext, ...problem.contextData } })),
   );
-  send(response, status, [...flatErrorHeaders, ...flatten(headers)], JSON.stringify(envelope));
+  const allHeaders = [...commonHeaders(response), ...flatErrorHeaders, ...flatten(headers)];
+  send(response, status, allHeaders, JSON.stringify(envelope));
 }
 
 /**
@@ -97,8 +97,12 @@ export async function sendDocument(request: Request, response: Response, documen
   const etag = `"${document.hash}"`;
   const headers = [
     ...commonHeaders(response),
-    ...flatHeadersOfEveryResponse,
-    ...flatten({ ...strictPolicy, 'Cache-Control': 'public, max-age=300', ...document.headers }),
+    ...flatten({
+      ...headersOfEveryResponse,
+      ...strictPolicy,
+      'Cache-Control': 'public, max-age=300',
+      ...document.headers,
+    }),
     // The entity tag is weak, because the compressed and the plain content share it.
     ...['ETag', `W/${etag}`, 'Vary', 'Accept-Encoding'],
   ];
@@ -114,18 +118,17 @@ export async function sendDocument(request: Request, response: Response, documen
 }
 
 export function sendWithoutBody(response: Response, status: number, headers: Headers): void {
-  send(response, status, [...flatStrictPolicy, ...flatten(headers)]);
+  send(response, status, [...commonHeaders(response), ...flatStrictHeaders, ...flatten(headers)]);
 }
 
-/** `headers` alternates names and values. */
-function send(response: Response, status: number, headers: readonly string[], text?: string): void {
-  const allHeaders = [...commonHeaders(response), ...flatHeadersOfEveryResponse, ...headers];
+/** Adds Content-Length to `headers`, which alternates names and values. */
+function send(response: Response, status: number, headers: string[], text?: string): void {
   if (text === undefined) {
-    response.writeHead(status, allHeaders).end();
+    response.writeHead(status, headers).end();
     return;
   }
   const bytes = Buffer.byteLength(text);
-  allHeaders.push('Content-Length', String(bytes));
+  headers.push('Content-Length', String(bytes));
   // Node writes latin1 faster than UTF-8. For ASCII text, whose characters have one byte each, both are equal.
-  response.writeHead(status, allHeaders).end(text, bytes === text.length ? 'latin1' : 'utf8');
+  response.writeHead(status, headers).end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -30,6 +30,8 @@ const noInput: Validated = { value: {}, validationErrors: [] };
 
 export interface RouterOptions {
   readonly authorize: Authorize;
+  /** Called for every request with a valid access token. */
+  readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   /** The string formats that the schemas of the endpoints use. */
   readonly formats: Formats;
@@ -84,24 +86,23 @@ export function mountMethodNotAllowed(app: Express, path: string, methods: reado
 function createHandler(
   endpoint: Endpoint<Caller>,
   compile: (schema: Schema) => Validate,
-  { authorize, rateLimit }: RouterOptions,
+  { authorize, onCaller, rateLimit }: RouterOptions,
 ) {
   const queryProperties = propertiesOf(endpoint.query);
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query && compile(endpoint.query);
   const validateBody = endpoint.body && compile(endpoint.body);
-  const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
-    if (!validateBody) return {};
-    if (endpoint.bodyUse === 'optional') return readOptionalBody(request, response, endpoint.stringBodyField);
-    return readJsonObject(request, response);
-  };
+  const readBody = (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> =>
+    endpoint.bodyUse === 'optional'
+      ? readOptionalBody(request, response, endpoint.stringBodyField)
+      : readJsonObject(request, response);
 
   /** Reads and validates the query and the body. With `strict`, unknown parameters and fields are errors. */
   const readInput = async (request: Request, response: Response, strict: boolean) => {
     const queryString = queryStringOf(request.url);
     const queryInput = validateQuery ? readQueryString(queryString, queryProperties) : {};
     const query = validateQuery ? validateQuery(queryInput) : noInput;
-    const bodyInput = await readBody(request, response);
+    const bodyInput = validateBody ? await readBody(request, response) : {};
     const body = validateBody
       ? validateBody(endpoint.bodyUse === 'optional' ? withoutFieldsOfQuery(bodyInput, queryInput) : bodyInput)
       : noInput;
@@ -117,6 +118,7 @@ function createHandler(
 
   return async (request: Request, response: Response): Promise<void> => {
     const caller = await authorize(request as AuthorizedRequest);
+    onCaller?.(caller);
     if (rateLimit) {
       const headers = await rateLimit(caller);
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -8,10 +8,12 @@
 // A batch saves CPU time. A query takes 31 µs, and 38 µs with the query objects of pg, which request and process the
 // description of the columns every time. A batch does this only when a connection uses a statement for the first time.
 // A transaction takes 58 µs, and 165 µs with knex, which waits for the response to each statement.
+import type { Socket } from 'node:net';
 import pg from 'pg';
+import { serialize } from 'pg-protocol';
 
 /** Converts a JavaScript value to text for PostgreSQL. @types/pg does not declare this function of pg. */
-const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): string | Buffer | null } }).utils;
 
 type Parser = (text: string) => unknown;
 
@@ -53,17 +55,9 @@ export interface Result {
 
 export type BatchCallback = (error: unknown, results: readonly Result[]) => void;
 
-/**
- * The methods of pg's `Connection` that a batch uses. @types/pg declares some of them differently from the code of pg.
- */
+/** The parts of pg's `Connection` that a batch uses. */
 export interface PgConnection {
-  readonly stream: { cork(): void; uncork(): void };
-  close(message: { type: 'S'; name: string }): void;
-  parse(message: { text: string; name?: string }): void;
-  bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void;
-  describe(message: { type: 'P' }): void;
-  execute(message: object): void;
-  sync(): void;
+  readonly stream: Pick<Socket, 'writable' | 'write'>;
   sendCopyFail(message: string): void;
 }
 
@@ -92,31 +86,32 @@ export class Batch {
     this.#prepared = prepared;
   }
 
-  submit(connection: PgConnection): void {
-    // cork() collects the messages. Without it, each message would be sent in a packet of its own.
-    connection.stream.cork();
+  /** Sends all messages in one write. With a write for each message, a GET of a booking takes 1 % more CPU time. */
+  submit({ stream }: PgConnection): void {
+    const messages: Buffer[] = [];
     try {
-      for (const statement of this.#statements) this.#send(statement, connection);
+      for (const statement of this.#statements) this.#addMessages(statement, messages);
     } catch (error) {
-      // A value cannot be converted to text. PostgreSQL still executes the statements that were already sent.
+      // A value cannot be converted to text. None of the statements is sent.
+      messages.length = 0;
       this.handleError(error);
     }
-    connection.sync();
-    connection.stream.uncork();
+    messages.push(serialize.sync());
+    if (stream.writable) stream.write(Buffer.concat(messages));
   }
 
-  #send({ sql, values, name, types }: BatchStatement, connection: PgConnection): void {
+  #addMessages({ sql, values, name, types }: BatchStatement, messages: Buffer[]): void {
     const prepared = name === undefined ? undefined : this.#prepared.get(name);
     const isPrepared = prepared !== undefined && prepared.types === types;
     if (!isPrepared) {
       // PostgreSQL may already have prepared a statement with this name, if its first use failed or had other types.
       // The name can be used again only after a Close message.
-      if (name !== undefined) connection.close({ type: 'S', name });
-      connection.parse({ text: sql, ...(name !== undefined && { name }) });
+      if (name !== undefined) messages.push(serialize.close({ type: 'S', name }));
+      messages.push(serialize.parse({ text: sql, ...(name !== undefined && { name }) }));
     }
-    connection.bind({ statement: name ?? '', values, valueMapper: prepareValue });
-    if (!isPrepared) connection.describe({ type: 'P' });
-    connection.execute({});
+    messages.push(serialize.bind({ statement: name ?? '', values: values as unknown[], valueMapper: prepareValue }));
+    if (!isPrepared) messages.push(serialize.describe({ type: 'P' }));
+    messages.push(serialize.execute());
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {

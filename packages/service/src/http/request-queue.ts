@@ -52,7 +52,7 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
       if (responses === undefined || socket.destroyed) return;
       if (responses.length > maxWaiting) return void socket.destroy();
       responses.push(response as ServerResponse<IncomingMessage>);
-      response.once('close', () => finish(socket, responses, response));
+      response.on('close', () => finish(socket, responses, response));
       if (responses.length === 1) serve(request, response as ServerResponse<IncomingMessage>);
       // The server reads nothing from the connection until only one response is unfinished. Otherwise, a client that
       // does not read its responses could keep its connection open by sending more requests.
