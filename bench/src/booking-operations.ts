@@ -81,7 +81,7 @@ export function create(
   return {
     name,
     load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(origin), prefix] }),
-    ran: (requests) => {
+    afterMeasurement: (requests) => {
       nextSlot += requests + 1000;
     },
   };

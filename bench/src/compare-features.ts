@@ -57,8 +57,8 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
           name,
           connections: Object.values(comparison)[0]?.connections ?? 16,
           load: (target, round) => (comparison[target.name] as Operation).load(target, round),
-          ran: (requests) => {
-            for (const { ran } of Object.values(comparison)) ran?.(requests);
+          afterMeasurement: (requests) => {
+            for (const { afterMeasurement } of Object.values(comparison)) afterMeasurement?.(requests);
           },
         };
         samples.push(...(await measure({ ...options, operation, targets })));

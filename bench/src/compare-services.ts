@@ -68,7 +68,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
         name: `${prefix} ${name}`,
         connections: firstOperation.connections ?? defaultConnections,
         load: (target, round) => operationOf(target).load(target, round),
-        ran: (requests) => firstOperation.ran?.(requests),
+        afterMeasurement: (requests) => firstOperation.afterMeasurement?.(requests),
       };
       samples.push(...(await measure({ ...options, operation, targets })));
     }

@@ -76,8 +76,8 @@ export interface Operation {
   readonly connections?: number;
   /** Returns the requests for this target and round. May prepare data first. */
   load(target: Target, round: number): Promise<Load> | Load;
-  /** Called after each measurement with the number of requests that were sent. */
-  ran?(requests: number): void;
+  /** `requests` is the number of requests that were sent. */
+  afterMeasurement?(requests: number): void;
 }
 
 export interface MeasureOptions extends Omit<RunOptions, 'folder'> {
@@ -121,7 +121,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const database = cpuOfFamily(postmaster) - before.database;
   const own = cpuOf(process.pid) + cpuOfEnded(process.pid) - before.own;
   const machine = busyOfMachine() - before.machine;
-  operation.ran?.(result.requests);
+  operation.afterMeasurement?.(result.requests);
   return {
     operation: operation.name,
     target: target.name,
