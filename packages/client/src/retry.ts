@@ -24,13 +24,13 @@ export async function retry<T>(
 ): Promise<T> {
   const end = Date.now() + maxTotalMs;
   let mayHaveSucceeded = false;
-  for (let number = 1; ; number++) {
+  for (let attemptNumber = 1; ; attemptNumber++) {
     try {
       return await attempt(mayHaveSucceeded);
     } catch (error) {
       const canRepeat = isRepeatable ? isTransient(error) : wasNotProcessed(error);
-      if (number >= maxAttempts || !canRepeat) throw error;
-      const delay = delayBefore(number, error);
+      if (attemptNumber >= maxAttempts || !canRepeat) throw error;
+      const delay = retryDelay(attemptNumber, error);
       if (Date.now() + delay > end) throw error;
       mayHaveSucceeded ||= !wasNotProcessed(error);
       await sleep(delay, signal);
@@ -38,7 +38,6 @@ export async function retry<T>(
   }
 }
 
-/** Whether the same request may succeed later. */
 export function isTransient(error: unknown): error is BookingsError {
   if (error instanceof BookingsConnectionError) return true;
   if (error instanceof BookingsTokenError)
@@ -47,19 +46,23 @@ export function isTransient(error: unknown): error is BookingsError {
   return error instanceof BookingsApiError && (transientStatuses.includes(error.status) || error.has('ERR00409'));
 }
 
-/** Whether the service has certainly not processed the request. Every request may then be repeated. */
+/**
+ * Whether the error is temporary and the service has certainly not processed the request. Every request may then be
+ * repeated.
+ */
 function wasNotProcessed(error: unknown): boolean {
+  // A request is not sent if the client cannot get an access token.
   if (error instanceof BookingsTokenError) return isTransient(error);
   return error instanceof BookingsApiError && error.status === 429;
 }
 
 /**
- * Returns the delay before the next attempt, in milliseconds. The delay grows exponentially, and half of it is random,
- * so that clients that have failed at the same time do not repeat their requests at the same time. If the response has
- * `Retry-After`, the random part is added to this time.
+ * Returns the delay before the next attempt, in milliseconds. The delay doubles with each failure. Half of the delay is
+ * random, so that clients that have failed at the same time do not repeat their requests at the same time. If the
+ * response has `Retry-After`, the random part is added to this time.
  */
-export function delayBefore(retryNumber: number, error: unknown): number {
-  const half = Math.min(maxDelayMs, firstDelayMs * 2 ** (retryNumber - 1)) / 2;
+export function retryDelay(failures: number, error: unknown): number {
+  const half = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1)) / 2;
   return (retryAfterOf(error) ?? half) + Math.random() * half;
 }
 

@@ -2,7 +2,7 @@
 import { BookingsApiError, type BookingsError } from '../errors.ts';
 import type { RequestOf, Send } from '../operations.ts';
 import { continuedAt } from '../paged-list.ts';
-import { delayBefore, isTransient } from '../retry.ts';
+import { isTransient, retryDelay } from '../retry.ts';
 import type { BookingChange } from '../schemas.ts';
 import { sleep } from '../timeout.ts';
 
@@ -17,7 +17,7 @@ export interface ReadChangesOptions {
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
-  /** The client calls this function when the service cannot be reached. It then tries again after a few seconds. */
+  /** Called when the service cannot be reached. The client then tries again after a few seconds. */
   readonly onError?: (error: BookingsError) => void;
 }
 
@@ -41,14 +41,15 @@ export interface Changes {
   read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
   /**
    * Reads the pages of the feed, and then waits for further changes until `signal` is aborted or the loop ends. While
-   * the service is unavailable, it tries again. It throws only errors that another attempt cannot correct, such as 403.
+   * the service is unavailable, `follow` tries again. `follow` throws only errors that another attempt cannot correct,
+   * such as 403.
    */
   follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
 }
 
 type FeedRequest = RequestOf<'listBookingChanges'>;
 
-/** A request waits at most this number of seconds for a change. */
+/** The maximum time for which a request waits for a change, in seconds. */
 const waitSeconds = 25;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + 15) * 1_000 };
 /** The number of failures after which the delay between attempts no longer grows. */
@@ -78,13 +79,13 @@ export const createChanges = (send: Send): Changes => ({
         onError?.(error);
         failures = Math.min(failures + 1, maxFailures);
         // If the signal is aborted during the delay, the loop ends.
-        await sleep(delayBefore(failures, error), signal).catch(() => {});
+        await sleep(retryDelay(failures, error), signal).catch(() => {});
       }
     }
   },
 });
 
-/** Reads one page after the other. If a request fails, the next request reads the same page again. */
+/** Reads one page after the other. After an error, the next call of `nextPage` reads the same page again. */
 function createFeed(send: Send, request: FeedRequest, from: string | undefined) {
   let position = from;
   return {
@@ -105,7 +106,7 @@ function createFeed(send: Send, request: FeedRequest, from: string | undefined) 
     return { items: data.items, next: data.next, startsOver: at === undefined };
   }
 
-  /** Returns the request of a page. `at` is a link from an earlier response, whose page size is replaced. */
+  /** Returns the request for the page at the link `at`. The option `limit` replaces the page size in the link. */
   function requestAt(at: string): FeedRequest {
     const address = new URL(at);
     if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));
