@@ -18,7 +18,6 @@ export interface ChangeOptions extends RequestOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** Returns the resource of a response together with the ETag of the response. */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }

@@ -1,4 +1,5 @@
-// Searches the free times of bays, and manages holds, which keep a time free, and closures.
+// Searches the free times of bays, and manages holds and closures. A hold keeps a time of a bay free for this client. A
+// closure makes bays unavailable for a time.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
