@@ -10,8 +10,8 @@ import { eventually } from './support/wait.ts';
 
 const system = useFixture(startTestSystem, 90_000);
 beforeAll(async () => {
-  // On a busy machine, the sessions of the test need time to take their locks, before PostgreSQL checks whether the
-  // service is in a deadlock and before a statement of the service times out.
+  // The sessions of the test need time to take their locks. In this time, PostgreSQL must neither check whether the
+  // service is in a deadlock nor cancel a statement of the service because it waits too long.
   for (const setting of ["deadlock_timeout = '2s'", 'lock_timeout = 0', 'statement_timeout = 0'])
     await system.database.query('postgres', `alter role bookings_service set ${setting}`);
 });
@@ -21,7 +21,7 @@ const deadlocks = /^database_errors_total.*"40P01"/;
 
 const lock = (client: pg.Client, bay: string) => client.query('select from bay where id = $1 for update', [bay]);
 
-/** Waits until this number of sessions wait for a lock. */
+/** Waits until `count` sessions of the bookings database wait for a lock. */
 const waitForBlockedSessions = (count: number) =>
   eventually(async () => {
     const sql = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = 'bookings'";
@@ -53,11 +53,13 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
     await waitForBlockedSessions(1);
     const locking = lock(secondSession, 'bay-n2-02').catch(() => {});
     await waitForBlockedSessions(2);
-    // After this rollback, the service locks its first bay and waits for the second bay, which completes the deadlock.
-    // Only the service has a short deadlock_timeout, so PostgreSQL cancels the transaction of the service.
+    // After this rollback, the service locks bay-n2-02 and waits for bay-n2-03. The second session has locked bay-n2-03
+    // and waits for bay-n2-02, which is a deadlock. Only the service has a short deadlock_timeout, so PostgreSQL
+    // cancels the transaction of the service.
     await firstSession.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
-    // If the second session got the bay first, the retry of the service would end in a second deadlock.
+    // If the retry of the service locked bay-n2-02 before the second session, a second deadlock would follow. The
+    // second session therefore stops waiting for this bay.
     await system.database.query('bookings', 'select pg_cancel_backend($1)', [pid]);
     await locking;
     await secondSession.query('rollback');

@@ -39,7 +39,7 @@ async function tokenOfUnknownKey(): Promise<string> {
     .sign(privateKey);
 }
 
-describe('instances of auth end', () => {
+describe('an instance of auth stops', () => {
   test('bookings continues with cached keys while auth is down, and a new instance waits for auth', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
@@ -52,6 +52,7 @@ describe('instances of auth end', () => {
       const response = await book(newInstance.base, token, nextBooking());
       expect(response).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
     }
+    // After more than eight failures in a row, the instance retries at its longest interval, which is 2 s.
     await eventually(async () => (await newInstance.metric(/^jwks_fetch_failures_total/)) > 8);
 
     auth = await system.startAuth();
@@ -141,7 +142,7 @@ describe('the JWKS endpoint', () => {
       expect(rejected.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.isReady()).toBe(true);
-      recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: rejected.milliseconds });
+      recordMeasurement(`JWKS ${mode}`, { unknownKeyRejectedAfter: rejected.milliseconds });
       await instance.stop('SIGTERM');
       jwks.close();
     },
@@ -176,6 +177,7 @@ test('alerts and dashboards contain only metrics that the running services have'
     'infra/grafana/dashboards/bookings.json',
   ];
   for (const file of files) {
+    // Metrics are recognised by the first and the last word of their names.
     const used =
       read(file).match(
         /\b(?:http|database|jwks|auth|signing_key|nodejs|process|log|replica)_[a-z0-9_]+_(?:bucket|count|sum|total|seconds|bytes|connections)\b/g,
