@@ -47,7 +47,6 @@ async function checkPage(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-/** Opens the portal and signs in. */
 async function signIn(page: Page, portal: string, username: string, secret: string): Promise<void> {
   await page.goto(portal);
   await page.getByLabel('E-mail address or user name').fill(username);
@@ -149,6 +148,7 @@ describeInChromium('the portal', () => {
     await partner.goBack();
     expect(await partner.content()).not.toContain(token.secret);
     await partner.goto(portal());
+    // The table has a header row and the row of the token.
     expect(await partner.getByRole('row').count()).toBe(2);
   }, 120_000);
 

@@ -85,10 +85,16 @@ async function bookAndFind(writer: Instance, reader: Instance) {
 }
 
 const readsFromReplica = (instance: Instance) => instance.metric(/^database_reads_total.*source="replica"/);
-/** Returns the number of lists that came from the primary, for this reason or for any reason. */
+/**
+ * Returns the number of lists that came from the primary, for this reason or for any reason:
+ * - `behind`: the replica has not replayed the latest changes
+ * - `away`: the replica is unavailable
+ * - `resting`: the replica failed a short time ago, so it is not tried
+ * - `conflict`: the replica cancelled the query
+ * - `foreign`: the replica does not follow the primary
+ */
 const readsFromPrimary = (instance: Instance, reason = '') =>
   instance.metric(new RegExp(`^database_reads_total.*source="primary".*reason="${reason}`));
-/** Waits until a list of the instance comes from the replica. */
 const waitForReplicaReads = (instance: Instance) =>
   eventually(async () => {
     const before = await readsFromReplica(instance);
@@ -113,7 +119,7 @@ test('every kind of list can come from an up-to-date replica, and contains the n
   expect(await secondInstance.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
 
-// The replica can cancel these statements, because it does not wait for queries when it replays changes.
+// The replica can cancel these statements when it replays changes. `eventually` then repeats them.
 const pauseReplay = () => eventually(() => replica.query('select pg_wal_replay_pause()'));
 const resumeReplay = () => eventually(() => replica.query('select pg_wal_replay_resume()'));
 
@@ -205,6 +211,7 @@ test('no request fails when the replica is killed under load, and lists use it a
 
 test('a replica that stops responding delays the lists that it is already processing by less than 3.5 s', async () => {
   await waitForReplicaReads(secondInstance);
+  /** The longest durations of lists that start before and after the service has noticed the failure. */
   const slowest = { before: 0, after: 0 };
   const failedStatuses: number[] = [];
   let isCircuitOpen = false;

@@ -32,7 +32,6 @@ export interface Services {
   readonly auth: Instance;
   readonly firstInstance: Instance;
   readonly secondInstance: Instance;
-  /** The access token of a partner. */
   readonly token: string;
 }
 
@@ -92,7 +91,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   return system;
 }
 
-/** Returns the variables that shift the clock of an instance by this time. */
+/** Returns the environment variables that shift the clock of an instance. */
 export const skewedClock = (milliseconds: number): Record<string, string> => ({
   NODE_OPTIONS: `--import ${join(import.meta.dirname, 'skewed-clock.js')}`,
   SKEW_MS: String(milliseconds),
@@ -116,7 +115,6 @@ export async function getToken(base: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-/** Creates a new booking, and returns the status of the response. */
 export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
@@ -127,6 +125,8 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
   for (const { status, codes, retryAfter } of load.responses) {
+    // Status 0 stands for a request without a response. If the service had created the booking, the repeated request
+    // returns BOOK00001.
     expect([0, 201, 400, 503]).toContain(status);
     if (status === 400) expect(codes).toContain('BOOK00001');
     if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
