@@ -71,7 +71,7 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   });
 });
 
-test('two secrets sign for 24 hours after a rotation, and after a second rotation the oldest no longer signs', async () => {
+test('after a rotation, the new and the previous secret sign each delivery, but older secrets do not', async () => {
   const { receiver, path, secret } = await registerReceiver();
   const rotate = async () => (await system.call('POST', `${path}/rotate`)).body.secret as string;
   const newer = await rotate();
@@ -86,7 +86,7 @@ test('two secrets sign for 24 hours after a rotation, and after a second rotatio
   expect(() => verifySignature(afterSecond as never, secret)).toThrow();
 });
 
-test('when a booking is created, updated or deleted, an event is sent with the booking as an item of a list', async () => {
+test('creating, updating and deleting a booking sends events with the booking as an item of a list', async () => {
   const { receiver, secret } = await registerReceiver();
   const body = bookingBody({ externalBookingId: 'hook-1' });
   const { body: booking } = await system.call('POST', '/api/bookings', { body });
@@ -112,7 +112,7 @@ test('when a booking is created, updated or deleted, an event is sent with the b
   expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
 });
 
-test('a booking that moves to another facility sends booking.deleted with its last state, and booking.created', async () => {
+test('a move to another facility sends booking.deleted with the last state, and booking.created', async () => {
   const { receiver } = await registerReceiver();
   const booking = await book();
   await receiver.received(1);
@@ -168,7 +168,7 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
   expect((await system.call('GET', path)).body.failingSince).not.toBeNull();
 });
 
-test('a redirect is not followed and counts as a failure, and Retry-After delays the next attempt by a day at most', async () => {
+test('a redirect counts as a failure, and Retry-After delays the next attempt by a day at most', async () => {
   const { receiver, path } = await registerReceiver();
   receiver.respondWith((_request, response) => {
     response.writeHead(302, { Location: `${receiver.url}/elsewhere`, 'Retry-After': '1000000' }).end();
@@ -232,20 +232,20 @@ test('changes during a pause of the webhook are sent after the pause', async () 
 test('a replay sends the changes after a number again, as booking.updated and booking.deleted', async () => {
   const { receiver, path } = await registerReceiver();
   const existing = await book();
-  const removed = await book();
+  const deleted = await book();
   const first = (await receiver.received(2)).map(({ event }) => event.data.modified as number);
-  await system.call('DELETE', `/api/bookings/${removed.id}`);
+  await system.call('DELETE', `/api/bookings/${deleted.id}`);
   await receiver.received(3);
   const replay = (body: object) => system.call('POST', `${path}/replay`, { body });
   expect((await replay({ facilityId: 'fac-north', afterChangeNumber: Math.min(...first) - 1 })).status).toBe(202);
   const again = (await receiver.received(5)).slice(3).map(({ event }) => [event.type, event.data.booking?.id]);
   expect(again.sort()).toEqual([
-    ['booking.deleted', removed.id],
+    ['booking.deleted', deleted.id],
     ['booking.updated', existing.id],
   ]);
   expect(errorCodes(await replay({ facilityId: 'fac-east', afterChangeNumber: 0 }))).toEqual(['ERR00002']);
   expect(errorCodes(await replay({}))).toEqual(['ERR00001', 'ERR00001']);
-  // As if the changes up to number 2 had been removed from the change feed.
+  // Simulates that the changes up to number 2 were removed from the change feed.
   await query(system.db, "update facility set removed_change_number = 2 where id = 'fac-north'");
   const tooOld = await replay({ facilityId: 'fac-north', afterChangeNumber: 1 });
   await query(system.db, "update facility set removed_change_number = 0 where id = 'fac-north'");
@@ -280,8 +280,8 @@ test('webhook_oldest_pending_seconds ignores deliveries of a client that has sen
   };
   shift += 8 * 86_400_000;
   expect(await secondsWaiting()).toBe(0);
-  // The request shows that the client still has access, so the delivery is due.
   receiver.respondWith((_request, response) => void response.writeHead(204).end());
+  // This request shows that the client still has access, so the service attempts the delivery again.
   await deliveriesOf(path);
   await receiver.received(2);
 });
@@ -292,7 +292,7 @@ test('a receiver that does not respond does not delay the deliveries of another 
   const healthy = await registerReceiver();
   for (let count = 0; count < 50; count++) await book({ bayId: 'bay-n1-09' });
   await healthy.receiver.received(50);
-  // Each of the two instances makes 20 attempts at most.
+  // Each of the two instances makes at most 20 attempts at a time.
   expect(hanging.receiver.events.length).toBeLessThanOrEqual(40);
 });
 
@@ -311,7 +311,7 @@ test('two instances together deliver each event once', async () => {
 test('a webhook that is changed and deleted while its events are delivered causes no deadlock', async () => {
   for (let round = 0; round < 6; round++) {
     const { receiver, path, url } = await registerReceiver();
-    // Results of both kinds change the health of the webhook.
+    // Successful and failed deliveries can update the row of the webhook.
     receiver.respondWith((_request, response) => void response.writeHead(Math.random() < 0.5 ? 200 : 500).end());
     const bookings = Array.from({ length: 30 }, () => book({ bayId: 'bay-n1-07' }));
     await receiver.received(3);
