@@ -92,7 +92,9 @@ export function createBookingCreator({
     const newlyStored = keyed && newResponse(keyed, response);
     return repeatUntilSettled(async (isFirstAttempt) => {
       const rulesVersion = await findRulesVersion(requested, rules);
+      // The first attempt does not look up holds, because few bays are held.
       const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
+      // The version is negative if the rules do not permit the interval.
       const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
       switch (outcome) {
         case 'created':
@@ -108,6 +110,7 @@ export function createBookingCreator({
           const isExternalIdUsed = outcome === 'external id used';
           const conflicts = await findAllConflicts(requested, context, { holdId: hold?.id, isExternalIdUsed });
           if (conflicts.length > 0) throw bookingError(requested, context, conflicts);
+          // The conflict has disappeared in the meantime, so the creation is tried again.
           return undefined;
         }
       }
@@ -134,8 +137,8 @@ export function createBookingCreator({
 }
 
 /**
- * Finds the validation errors of `holdId`. A hold that has expired or belongs to another client was not found earlier,
- * which is no error, because the bay may still be free.
+ * Finds the validation errors of `holdId`. This function is not called if no live hold of the client has this id, which
+ * is no error, because the bay may still be free.
  */
 function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<CreateField>): ValidationError[] {
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];

@@ -12,6 +12,7 @@ import { createFields, optionalFields, type PublicField, publicFields, updateFie
 const ajv = new Ajv2020({ formats: { 'date-time': isDateTime, uri: URL.canParse, uuid: true } });
 const link = linksBelow('https://bookings.example');
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+/** Texts of printable ASCII characters, which every JSON Schema of a text field allows. */
 const plainText = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40 });
 const date = fc
   .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
@@ -69,7 +70,7 @@ describe('the JSON of a booking', () => {
 
 describe('the column table and the schemas', () => {
   test('the column table and the schemas agree on the fields of requests', () => {
-    // A hold is used up by the request and is no field of the booking.
+    // `holdId` is a field of the request, but not of the booking.
     expect(Object.keys(createBookingSchema.properties).toSorted()).toEqual([...createFields, 'holdId'].toSorted());
     expect(Object.keys(updateBookingSchema.properties).toSorted()).toEqual(updateFields.toSorted());
   });

@@ -17,7 +17,7 @@ import { type BookingLimits, findLimitErrors } from './limits.ts';
 import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore, ExceptedIds } from './storage/store.ts';
 
-/** What the handlers need that create and update bookings. */
+/** The services that the handlers need to create and update bookings. */
 export interface WriteServices {
   readonly store: BookingStore;
   readonly catalogue: Catalogue;
@@ -30,7 +30,7 @@ export interface WriteServices {
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
-/** The `contextData` of an error. Errors of resources other than bookings have an empty one. */
+/** The `contextData` of an error, which is empty for resources other than bookings. */
 type ContextData = Readonly<Record<string, unknown>>;
 /** The `contextData` of the errors of a booking. The id is "" if the booking has no external id. */
 export type ErrorContext = { readonly externalBookingId: string };
@@ -115,7 +115,7 @@ export interface ConflictSources {
 }
 
 export interface ConflictOptions extends ExceptedIds {
-  /** An update that keeps the bay and the times is not checked against opening hours and closures again. */
+  /** True for an update that keeps the bay and the times. Opening hours and closures are then not checked again. */
   readonly ignoresHoursAndClosures?: boolean;
 }
 

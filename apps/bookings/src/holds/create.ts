@@ -78,11 +78,13 @@ export function createHoldCreator(services: CreateHoldServices) {
         const headers = { Location: link('GET', holdPath(hold)).href };
         const response = { status: 201, body: holdResource(hold, link), headers };
         const creation = { caller, rulesVersion, maxHolds, response: keyed && newResponse(keyed, response) };
+        // The version is negative if the rules do not permit the interval.
         const outcome = rulesVersion < 0 ? 'conflict' : await store.create(hold, creation);
         if (outcome === 'created') return response;
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;
         const conflicts = await findAllConflicts();
         if (conflicts.length > 0) throw bookingError(requested, {}, conflicts);
+        // The conflict has disappeared in the meantime, so the creation is tried again.
         return undefined;
       });
     });

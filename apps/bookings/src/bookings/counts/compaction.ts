@@ -1,7 +1,9 @@
-// Maintains the counts of bookings and the change feed, in the tables booking_count and booking_feed.
+// Maintains the counts of bookings (table booking_count) and the change feed (table booking_feed).
 //
-// Compaction moves rows from the log to the bins (see reader.ts), and gives the changes in these rows their numbers
-// (see ../feed/store.ts). A recount corrects the bins and the feed.
+// A request that writes bookings only appends rows to a log, the table booking_change. Compaction deletes these rows,
+// adds them to the counts, and gives the changes their numbers in the feed (see ../feed/store.ts). Each row of
+// booking_count is a bin: the number of bookings that start in a certain period (see reader.ts). A recount corrects the
+// bins and the feed.
 //
 // Compaction and recount lock the row of the facility, so that only one of them changes the bins and the feed of a
 // facility at a time. Requests that write bookings do not lock this row, so they do not wait.
@@ -13,10 +15,11 @@ import { binOf } from './statements.ts';
 
 /**
  * The kinds of bins: three lengths for facilities, and two lengths for locations. A booking is counted in one bin of
- * each kind. `span` is the length in hours.
+ * each kind. `span` is the length of the period in hours.
  */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
+/** The bins of a facility have an empty `location_id`. */
 const locationOfBin = "case when is_of_location then location_id else '' end";
 const addToBin = `on conflict (facility_id, location_id, span, begins) do update
 set n = booking_count.n + excluded.n`;
@@ -31,9 +34,9 @@ group by facility_id order by count(*) desc, facility_id limit $1`,
 
 export const compactionWrites = {
   /**
-   * The facility must be locked by an earlier statement of the transaction. The snapshot of this statement is then
-   * taken after the wait for the lock, so it includes the change numbers that the previous owner of the lock has
-   * assigned.
+   * Compacts the log of facility $1. An earlier statement of the transaction must lock the facility. PostgreSQL then
+   * takes the snapshot of this statement after the wait for the lock, so the snapshot includes the change numbers that
+   * the previous owner of the lock has assigned.
    */
   compact: `with removed as (
   delete from booking_change where facility_id = $1 returning booking_id, version, location_id, hour, n, last_state

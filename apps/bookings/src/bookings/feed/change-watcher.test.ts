@@ -1,4 +1,5 @@
-// Tests how many requests of a client can wait for changes of the feed at the same time.
+// Tests how many requests of a client can wait for changes of the feed at the same time. `waitForChange` returns false
+// if the request must not wait, and true after a wait.
 import { expect, test } from '@jest/globals';
 import { createChangeWatcher } from './change-watcher.ts';
 

@@ -21,6 +21,7 @@ export interface FeedServices {
 export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
+  /** The `removedNumber` of the feed when the client began to read the feed. The link `next` contains this number. */
   readonly removed?: number;
   readonly limit?: number;
 }
@@ -59,10 +60,10 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
     const head = await feed.number(facilityId);
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
-    // A client that starts from the beginning has seen none of the bookings whose deletion was removed from the feed.
-    // It therefore misses nothing.
-    const begins = afterChangeNumber === 0 && removed === undefined;
-    const knownRemoved = removed ?? (begins ? removedNumber : 0);
+    // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
+    // none of the deleted bookings, so it misses nothing.
+    const startsFromBeginning = afterChangeNumber === 0 && removed === undefined;
+    const knownRemoved = removed ?? (startsFromBeginning ? removedNumber : 0);
     if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
     return { changes, changeNumber: head.changeNumber, removed: knownRemoved };
   }
@@ -104,9 +105,9 @@ function feedRequest(
     });
   }
   const errors = [...validationErrors];
-  const isValid = !errors.some(({ field }) => field === 'facilityId');
+  const isFacilityIdValid = !errors.some(({ field }) => field === 'facilityId');
   const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);
-  if (isValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
+  if (isFacilityIdValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
   if (selected !== undefined && !facilities.includes(selected)) {
     errors.push({ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the token' });
   }

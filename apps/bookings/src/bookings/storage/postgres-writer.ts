@@ -1,4 +1,5 @@
-// Writes bookings on a single PostgreSQL. One statement writes a booking and its counts.
+// Writes bookings on a single PostgreSQL. One statement writes a booking and its counts, so the functions that write
+// only counts return no statements.
 import { deleteValues, insertValues, singleStatementWrites, updateValues } from './statements.ts';
 import { isoTimestamps } from './timestamps.ts';
 import type { BookingWriter } from './writer.ts';

@@ -4,6 +4,7 @@
 // of the time that creating and formatting a Date takes.
 import { types } from 'pg';
 
+/** The object id of the type timestamptz in PostgreSQL. */
 const timestamptz = 1184;
 const utcTimestamp = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,3})?\+00$/;
 const parseTimestamp = types.getTypeParser(timestamptz) as (text: string) => Date;
@@ -14,6 +15,7 @@ const parseTimestamp = types.getTypeParser(timestamptz) as (text: string) => Dat
  */
 export function toIso(text: string): string {
   if (!utcTimestamp.test(text)) return parseTimestamp(text).toISOString();
+  // A timestamp without a fraction has 22 characters.
   const fraction = text.length === 22 ? '.000' : text.slice(19, -3).padEnd(4, '0');
   return `${text.slice(0, 10)}T${text.slice(11, 19)}${fraction}Z`;
 }
