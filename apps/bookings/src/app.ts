@@ -39,7 +39,7 @@ export interface AppOptions {
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** The endpoints of webhooks and their listener. Undefined if webhooks are off. */
+  /** The endpoints of webhooks, and a function for the caller of each request. Undefined if webhooks are off. */
   readonly webhooks?: Pick<Webhooks, 'endpoints' | 'noteRequest'> | undefined;
   readonly now?: () => Date;
   /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */
@@ -68,6 +68,7 @@ export function createApp({
       baseUrl,
       now,
       stopping,
+      // 0 means that there is no limit.
       limits: { maxHours: config.maxBookingHours ?? 0, maxDaysAhead: config.maxDaysAhead ?? 0 },
       holdsPerClient: config.holdsPerClient,
     }),

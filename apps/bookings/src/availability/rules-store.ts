@@ -1,8 +1,8 @@
 // Reads and caches the rules of bays: opening hours and closures, with the version of the rules.
 //
-// Cached rules can be out of date. The statement that writes a booking locks the row of the bay and compares the
-// version of the rules with it, so outdated rules never permit a booking. Before a booking is rejected, its rules are
-// read again.
+// Cached rules can be out of date. The statement that writes a booking locks the row of the bay, and writes nothing if
+// the row has another version of the rules. Outdated rules therefore never permit a booking. Before a booking is
+// rejected because of the rules, they are read again.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
@@ -30,10 +30,8 @@ interface Row {
 }
 
 const day = 86_400_000;
-/** The maximum number of bays whose rules are cached. */
-const maxBays = 20_000;
-/** The maximum number of schedules that are cached. */
-const maxSchedules = 2_000;
+const maxCachedBays = 20_000;
+const maxCachedSchedules = 2_000;
 
 /** The SQL expression for the timestamp of a column, in milliseconds since 1970. */
 export const milliseconds = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
@@ -58,16 +56,16 @@ where bay.facility_id = $1 and bay.id = $2`,
 export type RulesStore = ReturnType<typeof createRulesStore>;
 
 export function createRulesStore(db: Queryable) {
-  const cache = new LRUCache<string, VersionedRules>({ max: maxBays });
+  const cache = new LRUCache<string, VersionedRules>({ max: maxCachedBays });
   const schedules = createScheduleCache();
   const keyOf = ({ facilityId, bayId }: Bay): string => JSON.stringify([facilityId, bayId]);
 
   /**
-   * Reads the current rules of the bay, and caches them. They apply to intervals that start at `start` or later, in
-   * milliseconds since 1970. Undefined if the bay does not exist.
+   * Reads the current rules of the bay, and caches them. The rules apply to intervals that start at `start` or later,
+   * in milliseconds since 1970. Returns undefined if the bay does not exist.
    */
   async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
-    // Requests for other intervals from yesterday on can use the same cached rules.
+    // Most requests are for intervals after yesterday, so they can use the same cached rules.
     const since = Math.min(start, Date.now() - day);
     const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
     if (!row) return undefined;
@@ -80,8 +78,10 @@ export function createRulesStore(db: Queryable) {
   return {
     read,
 
-    /** Returns the cached rules of the bay, which can be out of date. Reads the rules if no cached
-     * rules apply at the start of the interval. */
+    /**
+     * Returns the cached rules of the bay, which can be out of date. Reads the rules if no cached rules apply at the
+     * start of the interval.
+     */
     find: async (bay: Bay, { start }: Interval): Promise<VersionedRules | undefined> => {
       const cached = cache.get(keyOf(bay));
       return cached && cached.since <= start ? cached : read(bay, start);
@@ -98,7 +98,7 @@ export interface ScheduleCache {
  * same schedule.
  */
 export function createScheduleCache(): ScheduleCache {
-  const schedules = new LRUCache<string, Schedule>({ max: maxSchedules });
+  const schedules = new LRUCache<string, Schedule>({ max: maxCachedSchedules });
   return {
     get: (hours, timeZone) => {
       if (!hours) return alwaysOpen;

@@ -37,7 +37,7 @@ export function pageSuccess(items: string, schema: Schema, example: unknown): Su
   return { status: 200, description: `A page of ${items}.`, schema, example, headers: linkHeader };
 }
 
-/** What the endpoints that delete a resource with an ETag have in common. */
+/** The common parts of the endpoints that delete a resource with an ETag. */
 export const deletionParts = {
   headers: ifMatchHeader,
   success: { status: 204, description: 'Deleted.' },

@@ -1,4 +1,5 @@
 // Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
+// `errorContext` is the `contextData` of errors that have none, and depends on the path (see router.ts).
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';

@@ -33,7 +33,6 @@ export interface RouterOptions {
   /** Called for every request with a valid access token. */
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
-  /** The string formats that the schemas of the endpoints use. */
   readonly formats: Formats;
 }
 

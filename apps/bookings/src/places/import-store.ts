@@ -40,7 +40,7 @@ from jsonb_to_recordset($2::jsonb)
 on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
   description = excluded.description, kind = excluded.kind, bookable = excluded.bookable`,
 
-  /** Sets the location of the bookings of bay $2 to the bay's new location. */
+  /** Moves the bookings of bay $2 to location $3. */
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
@@ -75,6 +75,7 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
     await query(trx, importReads.lock);
     const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
     if (errors.length > 0) throw new ImportError(errors);
+    // Every transaction that locks bays of several facilities uses this order, which prevents deadlocks.
     for (const facility of facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1))) await importFacility(trx, facility);
   });
 }

@@ -10,7 +10,10 @@ import type { BookingEvent } from './webhook.ts';
  */
 const maxUnattempted = 1_000;
 
-/** An SQL condition for a row of webhook_cursor. The inner `limit` ends the count at the maximum. */
+/**
+ * An SQL condition for a row of webhook_cursor: fewer than `maxUnattempted` deliveries wait for their first attempt.
+ * The inner `limit` ends the count at this maximum.
+ */
 const isBelowMaximum = `(select count(*) from (
     select from webhook_delivery
     where webhook_delivery.webhook_id = webhook_cursor.webhook_id and state = 'pending' and attempts = 0
@@ -30,7 +33,7 @@ where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximu
    */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
-  /** Moves the replay from $3 to $4 under the same conditions. A replay that reaches its end is removed. */
+  /** Moves the replay from $3 to $4. Returns no row in the same cases as `advance`. Removes a replay that has ended. */
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
 where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
@@ -51,7 +54,6 @@ export interface Cursor {
   readonly events: readonly BookingEvent[];
 }
 
-/** A move of the cursor from one change number to another. */
 export interface CursorMove {
   readonly from: number;
   readonly to: number;

@@ -1,4 +1,4 @@
-// Tests the circuit breaker with a simulated clock.
+// Tests the circuit breaker with a simulated clock. `begin` returns undefined if a call is not allowed.
 import { expect, test } from '@jest/globals';
 import { type Attempt, createCircuitBreaker } from './circuit-breaker.ts';
 
@@ -23,6 +23,7 @@ test('after the pause one call probes the replica, and all calls are allowed onc
   expect(probe).toBeDefined();
   expect(breaker.begin()).toBeUndefined();
   breaker.succeed(probe);
+  // An attempt is the number of earlier failures, so further attempts equal the probe.
   expect([breaker.begin(), breaker.begin()]).toEqual([probe, probe]);
 });
 

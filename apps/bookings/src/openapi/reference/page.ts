@@ -44,7 +44,7 @@ export function contentSecurityPolicy({ baseUrl, tokenUrl }: Pick<PageOptions, '
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    // The style sheet of Swagger UI contains its icons.
+    // The style sheet of Swagger UI contains its icons as data URLs.
     'img-src data:',
     `connect-src 'self' ${new URL(baseUrl).origin} ${new URL(tokenUrl).origin}`,
     "base-uri 'none'",
