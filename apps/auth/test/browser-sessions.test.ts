@@ -71,7 +71,8 @@ test('the database never contains the value of a session cookie', async () => {
 });
 
 /**
- * Browsers accept a cookie with the prefix `__Host-` only from the host itself, not from another host of its domain.
+ * The cookies of a server with TLS. Browsers accept a cookie with the prefix `__Host-` only from the host itself, not
+ * from another host of its domain.
  */
 const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
 

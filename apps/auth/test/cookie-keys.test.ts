@@ -17,7 +17,6 @@ const steps = {
 type Step = keyof typeof steps;
 
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
-/** The address of the instance of each step. */
 let origins: Record<Step, string>;
 beforeAll(async () => {
   const startStep = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;

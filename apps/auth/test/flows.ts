@@ -1,4 +1,4 @@
-// Runs the flows that need a user. A test browser takes the role of the user, and shows what the client receives.
+// Runs the flows that need a user. A simulated browser takes the role of the user.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type AuthServer, scopes } from './auth-server.ts';
 

@@ -1,4 +1,5 @@
-// Tests that long authorization requests and sign-out requests are rejected before they are stored.
+// Tests that authorization requests, device requests and sign-out requests that are too long are rejected, and that
+// nothing is stored for them.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';
@@ -14,7 +15,7 @@ const storedInteractions = async (): Promise<number> => {
 test.each([
   ['GET', 414],
   ['POST', 413],
-] as const)('a %s authorization request of 8000 characters is rejected and not stored', async (method, status) => {
+] as const)('a %s authorization request that is too long is rejected and not stored', async (method, status) => {
   const form = new URLSearchParams({ ...request, state: 'x'.repeat(8_000) });
   const url = `${server.origin}/connect/authorize`;
   const response = await (method === 'GET'
@@ -25,7 +26,7 @@ test.each([
   expect(await storedInteractions()).toBe(0);
 });
 
-test('a sign-out request of 8000 characters is rejected', async () => {
+test('a sign-out request of more than 8000 characters is rejected', async () => {
   const response = await fetch(`${server.origin}/connect/endsession?state=${'x'.repeat(8_000)}`);
   expect(response.status).toBe(414);
 });
@@ -39,7 +40,7 @@ test('an authorization request of fewer than 8000 characters is stored', async (
 test.each([
   ['/connect/par', 'demo-spa', { ...request, redirect_uri: 'http://localhost:4010/spa' }],
   ['/connect/deviceauthorization', 'demo-screen', { scope: 'openid' }],
-])('a request of 17 000 characters to %s is rejected and not stored', async (path, clientId, form) => {
+])('a request of more than 16 kB to %s is rejected and not stored', async (path, clientId, form) => {
   const before = await server.db('oidc_artifact');
   const response = await server.post(path, { ...form, client_id: clientId, state: 'x'.repeat(17_000) });
   expect(response.status).toBe(413);

@@ -10,7 +10,7 @@ const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}`, ...params });
-/** Sends a request with the `Accept` header of a browser. Without it, some protocol endpoints would return JSON. */
+/** Opens a browser that asks for HTML. Without this `Accept` header, some protocol endpoints would return JSON. */
 const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
 const signedInBrowser = async () => {
   const browser = openHtmlBrowser();
@@ -43,7 +43,8 @@ test('the headers of a page allow nothing from other origins, no script and no f
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("script-src 'none'");
   expect(policy).toContain("frame-ancestors 'none'");
-  // Browsers also apply `form-action` to the redirects that the client sends after the form.
+  // The form of this page ends in a redirect to the client, and the client may redirect further. Browsers apply
+  // `form-action` to all these redirects, so the directive would block them.
   expect(policy).not.toContain('form-action');
   const direct = await openBrowser(server).open(`${server.origin}/sign-in`);
   expect(direct.headers.get('content-security-policy')).toContain("form-action 'self'");
