@@ -33,7 +33,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 
   return {
-    /** Creates a link and returns its token. Earlier links for the same purpose end. `lifetime` is in seconds. */
+    /** Creates a link and returns its token. Deletes earlier links for the same purpose. `lifetime` is in seconds. */
     async issue(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const seed = randomToken();
       const token = tokenOf(seed);
@@ -47,7 +47,10 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return token;
     },
 
-    /** Extends the lifetime of the account's link, and returns its token. If no link works, creates a link. */
+    /**
+     * Extends the lifetime of the account's link, and returns its token. Creates a link if no link works, or if the
+     * link has no seed. Links of early releases have no seed.
+     */
     async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const [existing] = await query<{ seed: string }>(
         db,

@@ -55,7 +55,7 @@ describe('validateNewPassword', () => {
     expect(timerCalls).toBeGreaterThanOrEqual(10);
   });
 
-  test('a password is rejected while a hundred estimates are waiting', async () => {
+  test('validateNewPassword throws an error while too many passwords wait for their estimates', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 150 }, () => validateNewPassword('correct horse battery', [])),
     );

@@ -19,7 +19,6 @@ export interface Account {
   readonly roles: readonly string[];
   /** Null if the account has no password, for example because its user signs in at a social provider. */
   readonly passwordHash: string | null;
-  /** Null if the account is not disabled. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
@@ -33,7 +32,6 @@ export type AccountStore = ReturnType<typeof createAccountStore>;
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;
 
-/** The roles of an account that a user creates for themselves. */
 export const rolesOfNewUser: readonly string[] = ['player'];
 
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
@@ -112,8 +110,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Finds the account for a sign-in. `name` is the user name in lower case and without surrounding spaces. It is
-     * returned even if there is no such account. Failed sign-ins must be counted under `name`. If they were counted
+     * Finds the account for a sign-in. `name` is the user name in lower case and without surrounding spaces. `name` is
+     * returned even if no account has this name. Failed sign-ins must be counted under `name`. If they were counted
      * separately for each spelling of an unknown name, the lockout would reveal whether an account exists.
      */
     async lookUpForSignIn(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {

@@ -11,9 +11,7 @@ export interface QueuedLogout {
 }
 
 export interface TakeOptions {
-  /** The maximum number of tokens to take. */
   readonly limit: number;
-  /** The maximum number of tokens to take for one client. */
   readonly maxPerClient: number;
   /** Clients whose tokens stay in the queue, because enough requests to them are in progress. */
   readonly except: readonly string[];

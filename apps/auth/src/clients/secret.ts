@@ -2,7 +2,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
 /**
- * Whether the secret has one of the hashes. All hashes are compared, so that the time does not reveal which matches.
+ * Whether the secret has one of the hashes. All hashes are compared, so that the time does not reveal which hash
+ * matches.
  */
 export function matchesSecret(presented: string, storedHashes: readonly string[]): boolean {
   const presentedHash = hash('sha256', presented, 'buffer');

@@ -6,6 +6,7 @@ import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
 
+/** `secretHashes` is empty, because the import does not read the stored secrets. */
 export interface ClientToStore extends StoredClient {
   readonly name: string | null;
   /** The secret in the import file. If the file contains none, a secret that is already stored remains valid. */
@@ -18,6 +19,7 @@ export interface ClientToStore extends StoredClient {
  */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
+  // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
     return {

@@ -53,11 +53,11 @@ export async function importDocument(
 
   await db.transaction(async (tx) => {
     await lockImports(tx);
-    const withSecret = await findClientsWithSecret(
+    const idsWithSecret = await findClientsWithSecret(
       tx,
       clients.map(({ client_id }) => client_id),
     );
-    const storedClients = clients.map((client) => toStoredClient(client, withSecret.has(client.client_id)));
+    const storedClients = clients.map((client) => toStoredClient(client, idsWithSecret.has(client.client_id)));
     for (const facility of facilities) await storeFacility(tx, facility);
     await releaseUsernames(tx, accounts);
     const clientErrors = await Promise.all(
@@ -73,6 +73,7 @@ export async function importDocument(
     for (const [index, account] of accounts.entries()) {
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
+    // The lifetimes are recorded before and after the change, because an import can make a lifetime shorter or longer.
     await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
       if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);

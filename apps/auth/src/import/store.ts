@@ -106,12 +106,12 @@ async function setDisabled(tx: Database, id: string, disabled: boolean): Promise
   );
 }
 
-/** Updates an account. Fields that the file leaves out keep their stored values. */
+/** Fields that the file leaves out keep their stored values. */
 async function updateAccount(tx: Database, account: ImportedAccount, storedHash: string | null): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
-  // SQL expressions. If the e-mail address changes, the new address is unverified unless the file says otherwise.
+  // These two constants are SQL. If the e-mail address changes, it is unverified unless the file says otherwise.
   const sameEmail = 'lower(coalesce($4, email)) is not distinct from lower(email)';
   const verified = `coalesce($5, email_verified and ${sameEmail})`;
   await query(
@@ -159,11 +159,12 @@ export async function findClientsWithSecret(tx: Database, ids: readonly string[]
 }
 
 /**
- * Inserts or updates a client. Returns false if the client needs a secret, and neither the file nor the database
- * contains one.
+ * Inserts or updates a client. The client is then enabled and does not expire. Returns false if the client needs a
+ * secret, and neither the file nor the database contains one.
  */
 export async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
+  // The system column xmax is 0 in a row that was inserted, and not 0 in a row that was updated.
   const [changed] = await query<{ inserted: boolean }>(
     tx,
     `insert into client as c (id, kind, pkce, metadata, scope, account_id, name)

@@ -13,7 +13,6 @@ export interface ConnectedClient {
 
 export interface ConsentStoreOptions {
   readonly db: Database;
-  /** Sends the queued logout tokens. */
   readonly sendLogoutTokens: () => void;
 }
 

@@ -16,11 +16,10 @@ export interface RequestState {
   afterResponse?: () => void;
   /** Whether the rate limit has counted this token request. */
   rateLimitCounted?: boolean;
-  /** The account that the library has found. */
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;
-  /** The session of the browser. Only the fields that the request changes are written (storage/sessions.ts). */
+  /** The session before the request, so that only the fields that change are written (storage/sessions.ts). */
   session?: FoundSession;
   /** The hash of the refresh token that this request uses (storage/refresh-tokens.ts). */
   usedRefreshToken?: string;

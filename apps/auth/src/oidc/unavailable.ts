@@ -4,7 +4,6 @@ import { isUnavailable } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
 import { temporarilyUnavailable } from '../http/unavailable.ts';
 
-/** Creates the error that makes oidc-provider return the 503. */
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {
     cause,

@@ -31,6 +31,5 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
 const describeOverlap = (seconds: number): string =>
   seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
 
-/** An unknown kind of event is described by its kind. */
 export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
   descriptions[kind]?.(detail) ?? kind;

@@ -28,7 +28,7 @@ export interface FacilityPagesOptions {
   readonly invitations: Invitations;
 }
 
-/** What the form to invite members contains when the page is shown, and the errors of the form. */
+/** The values and errors with which the page shows the form to invite members, and the HTTP status of the page. */
 interface InviteForm {
   readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;

@@ -38,7 +38,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
       links: [{ href: facility.path, text: `Go to ${facility.name}` }],
     });
 
-  /** Runs the handler if the invitation is undecided, and if the role of the user allows changing it. */
+  /** Runs the handler if the invitation was neither accepted nor withdrawn, and if the role of the user allows this. */
   const withInvitation =
     (handler: InvitationHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -55,7 +55,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  /** A user who must sign in first returns to the page of the facility. */
+  /** A user who must sign in before a form is accepted returns to the page of the facility. */
   const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(

@@ -78,7 +78,7 @@ export interface RestorableForm {
   readonly requireFresh?: boolean;
 }
 
-/** The maximum length of a restored value. Addresses have a limited length. */
+/** The maximum length of a restored value, which becomes a part of a URL. */
 const maxRestoredLength = 300;
 
 export interface PortalPagesOptions {

@@ -27,11 +27,10 @@ export type SecretPage = ReturnType<typeof createSecretPage>;
 /** Quotes an argument for a POSIX shell, if it needs quotes. */
 const shellQuote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** Whether URL encoding does not change the text. The shorter option `-d` of `curl` can then send the text. */
+/** Whether a form can contain the text without URL encoding. The option `-d` of `curl` does not encode the text. */
 const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 
-/** Returns the `curl` option that sends a form field. */
-const dataOption = ([field, value]: [string, string]): string =>
+const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
 export function createSecretPage(options: SecretPageOptions) {
@@ -44,7 +43,7 @@ export function createSecretPage(options: SecretPageOptions) {
       client_secret: clientSecret,
       scope: bookingsScope,
     };
-    return [`curl -s ${shellQuote(`${issuer}/connect/token`)}`, ...Object.entries(form).map(dataOption)].join(' \\\n');
+    return [`curl -s ${shellQuote(`${issuer}/connect/token`)}`, ...Object.entries(form).map(curlOption)].join(' \\\n');
   };
   const apiUrl = shellQuote(`${bookingsApi}/api/booking-bays`);
   const apiCommand = `curl -s ${apiUrl} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;

@@ -102,6 +102,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
       responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
     }),
   );
+  // The library has the same limit for the bodies of its endpoints.
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);

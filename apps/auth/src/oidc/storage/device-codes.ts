@@ -21,7 +21,10 @@ import type { ConcurrentUse } from './concurrent-use.ts';
 export const pollInterval = 5;
 /** The seconds by which a poll may be early, because timers are not exact. */
 const tolerance = 0.1;
-/** The seconds for which an expired code is still stored, so that the device gets `expired_token`. */
+/**
+ * The seconds for which an expired code is still stored, so that the device gets `expired_token`. The column expires_at
+ * is later than the expiry of the code by this time.
+ */
 const retention = 600;
 
 /** The SQL condition that the code has not expired, and that the user has neither allowed nor denied the request. */
@@ -65,7 +68,6 @@ export interface PendingCode {
   /** The hash of the device code, which identifies the record. The device code itself is not known here. */
   readonly reference: string;
   readonly clientId: string;
-  /** The parameters of the device authorization request. */
   readonly params: Record<string, unknown>;
 }
 
@@ -118,7 +120,9 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     if (!row) return undefined;
     const { isValid, isOwn, usedAt, isEarly } = row;
     if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
+    // If the payload has `consumed`, the library revokes the grant. A concurrent use is rejected by `consume` instead.
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
+    // The library would report a used code as expired before it checks `consumed`.
     const payload = withExpiry({ ...row.payload, jti: id }, isValid || usedAt !== null);
     return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
   };
