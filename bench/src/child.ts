@@ -20,6 +20,7 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** The CPU core on which the child runs. Undefined stands for any core. */
   readonly core: number | undefined;
   readonly port: number;
   /** A path that returns 200 when the target can serve requests. */

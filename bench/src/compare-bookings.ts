@@ -67,6 +67,7 @@ async function compareResponses(targets: readonly Target[], token: string, opera
   const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
     const { script, args } = await load(targets[0] as Target, 0);
+    // The responses to requests that write cannot be equal. The second argument is the file of the paths to request.
     if (script !== 'get.lua') continue;
     const path = readFileSync(args[1] ?? '', 'utf8').split('\n', 1)[0] ?? '';
     const [first = { status: 0, body: '' }, ...others] = await Promise.all(
@@ -78,6 +79,7 @@ async function compareResponses(targets: readonly Target[], token: string, opera
     }
     responses[name] = first;
   }
+  // The response to `get` contains a booking, so it also serves as the response to `create` and `update`.
   const booking = responses.get ?? { status: 200, body: '{}' };
   return { ...responses, create: { ...booking, status: 201 }, update: booking };
 }

@@ -1,5 +1,5 @@
-// Compares this release with an older one, which runs from a git worktree. Measures the Bookings API and the token
-// endpoint.
+// Compares the Bookings API and the token endpoint of this release with those of an older release, which runs from a
+// git worktree.
 import { startAuth } from './auth-service.ts';
 import type { Child } from './child.ts';
 import { compareServices } from './compare-services.ts';

@@ -1,6 +1,6 @@
 // Measures 64 clients that book the same bay. Each booking locks the row of the bay, so the bookings run one after the
-// other. The result is compared with pgbench, which sends the same SQL statement directly to PostgreSQL. Without
-// pgbench, a loop over pg replaces it.
+// other. The result is compared with pgbench, which sends a similar SQL statement directly to PostgreSQL. If pgbench is
+// not installed, a loop with the driver `pg` replaces pgbench.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,6 +41,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
     return await onDatabase(databaseUrl, async (client) => {
       const deadlocksBefore = await countDeadlocks(client);
       const samples: Sample[] = [];
+      // The first measurement only warms up the service.
       await measureService();
       for (let round = 0; round < rounds; round++) {
         await removeCreated(client);
@@ -62,8 +63,8 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
 
 /** Returns a function that measures bookings through the service. */
 function serviceMeasurement({ pid, url }: Child, token: string, seconds: number): () => Promise<Measured> {
-  // No slot is used twice. When wrk ends, the service may still process the last requests of wrk, and their slots are
-  // then taken.
+  // A slot is a half hour, which one request books. No slot is used twice. The load generator wrk does not count the
+  // requests that are in progress when it ends, so the next measurement leaves out some slots.
   let nextSlot = 0;
   return async () => {
     const cpuBefore = cpuOf(pid);
@@ -76,7 +77,7 @@ function serviceMeasurement({ pid, url }: Child, token: string, seconds: number)
   };
 }
 
-/** Returns the statement that books the bay. It locks the row of the bay, as the statement of the service does. */
+/** Returns a statement that locks the row of the bay, as the service does, and books the bay. */
 const insertBooking = (
   start: string,
   end: string,
@@ -86,7 +87,7 @@ const insertBooking = (
  from (select facility_id, location_id, id from bay where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
  on conflict on constraint booking_no_overlap do nothing returning id`;
 
-/** The number of half hours in half a year. Each client has a range of this many slots for itself. */
+/** Each client of PostgreSQL books its own range of slots, which are the half hours of half a year. */
 const slotsPerClient = 8760;
 
 async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
@@ -98,6 +99,7 @@ async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): 
   const pgbench = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
   const { stdout } = await run('taskset', ['-c', String(serviceCore), ...pgbench], { timeout: (seconds + 30) * 1000 });
   const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
+  // pgbench reports no median, so the average takes its place.
   return { rate: numberIn(/tps = ([\d.]+)/), p50: numberIn(/latency average = ([\d.]+)/) };
 }
 

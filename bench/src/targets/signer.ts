@@ -1,4 +1,5 @@
-// The floor `signer`: a token endpoint with node:http only. It reads the form and signs a token, but checks no client.
+// Serves a token endpoint with node:http only, which reads the form and signs a token, but checks no client. Auth is
+// compared with this target, `signer`, because no token endpoint can do less work.
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { endWithParent } from './start.ts';

@@ -48,6 +48,7 @@ export function launch(
   options: { env?: Record<string, string>; usesNpm?: boolean } = {},
 ): Launcher {
   const [command, argument] = options.usesNpm ? ['npm', 'start'] : [process.execPath, 'packages/local/start.js'];
+  // The launcher must not inherit the variables that npm and Jest have set for the test.
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
   const child = spawn(command, [argument], {
     cwd: root,
@@ -88,7 +89,7 @@ export function launch(
 
 /** Returns the process ids of the launcher, of auth, of bookings and of PostgreSQL, which the pid files contain. */
 export function processesOf({ dataDir }: Installation): number[] {
-  const firstNumbers = (file: string) => {
+  const firstNumbersOfLines = (file: string) => {
     try {
       return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);
     } catch {
@@ -97,8 +98,9 @@ export function processesOf({ dataDir }: Installation): number[] {
   };
   const postmaster = readPostmaster(join(dataDir, 'postgres'));
   return [
-    ...firstNumbers('launcher.pid').slice(0, 1),
-    ...firstNumbers('services.pid'),
+    // Only the first line of this file is a process id.
+    ...firstNumbersOfLines('launcher.pid').slice(0, 1),
+    ...firstNumbersOfLines('services.pid'),
     ...(postmaster ? [postmaster.pid] : []),
   ];
 }

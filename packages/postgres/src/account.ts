@@ -1,6 +1,6 @@
-// Chooses the operating system account that runs the PostgreSQL server. For an ordinary user, this is the account of
-// the user. PostgreSQL refuses to run as root. For root, the account is the owner of the existing data. If there are no
-// data, it is `postgres`, or `nobody` if `postgres` does not exist. No account is created.
+// Chooses the operating system account that runs the PostgreSQL server: the account of the current user. PostgreSQL
+// refuses to run as root. If the current user is root, the owner of the existing data runs the server. If there are no
+// data, the server runs as `postgres`, or as `nobody` if `postgres` does not exist. No account is created.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';

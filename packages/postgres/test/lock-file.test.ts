@@ -1,4 +1,5 @@
-// Tests the lock file: exactly one of several processes gets the lock, and the lock of an ended process is free.
+// Tests the lock file: exactly one of several processes gets the lock, and the lock of an ended process is free. The
+// file contains the process id and the start time of its owner. No process has the id 999999999.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -48,7 +48,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
 
 export interface ReadOnlyTransaction {
   readonly run: Run;
-  /** A database for other functions, whose statements then run in this transaction. */
+  /** Functions that get this database run their statements in this transaction. */
   readonly db: Queryable;
   /** Ends the transaction in the background. */
   readonly close: () => void;
