@@ -171,7 +171,7 @@ describe('the exchange', () => {
 
   test('openid and custom scopes give an id_token with the granted claims and a JWT access token', async () => {
     const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
-    const { code } = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
+    const { code } = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { user: owner });
     const tokens = await redeem({ code: String(code) });
     expect(tokens.scope).toBe(all);
     const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
@@ -347,8 +347,8 @@ describe('refresh', () => {
     const headers = basic('shrinking', 'shrinking-secret');
     const own = { client_id: 'shrinking', redirect_uri: 'https://shrinking.example/cb' };
     await server.load({ clients: [{ ...client, scope: all }] });
-    const { code: firstCode } = await authorize(server, request({ ...own, scope: all }), { who: owner });
-    const { code: secondCode } = await authorize(server, request({ ...own, scope: all }), { who: owner });
+    const { code: firstCode } = await authorize(server, request({ ...own, scope: all }), { user: owner });
+    const { code: secondCode } = await authorize(server, request({ ...own, scope: all }), { user: owner });
     const before = await redeem({ ...own, code: String(firstCode) }, headers);
     expect(before.scope).toBe(all);
 
@@ -466,7 +466,7 @@ describe('OpenID Connect', () => {
   test('a sign-in of another user than the user in id_token_hint gives login_required', async () => {
     const tokens = await redeem({ code: await obtainCode({ scope: 'openid' }) });
     const hinted = request({ scope: 'openid', prompt: 'login', id_token_hint: String(tokens.id_token) });
-    expect(await authorize(server, hinted, { who: owner })).toMatchObject({ error: 'login_required' });
+    expect(await authorize(server, hinted, { user: owner })).toMatchObject({ error: 'login_required' });
     expect(await authorize(server, hinted)).toMatchObject({ code: expect.any(String) });
   });
 

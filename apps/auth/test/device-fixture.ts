@@ -47,10 +47,10 @@ export function createDevice(server: AuthServer) {
     /** Enters the code, allows the sign-in for the device, signs in and consents. Returns the last page. */
     async connect(
       { user_code }: Pick<DeviceAuthorization, 'user_code'>,
-      { browser = openBrowser(server), who = player } = {},
+      { browser = openBrowser(server), user = player } = {},
     ): Promise<Page> {
       const entered = await browser.send(await browser.open(`${server.origin}/device`), { user_code });
-      return signInAndConsent(browser, await browser.send(entered, {}, allow), who);
+      return signInAndConsent(browser, await browser.send(entered, {}, allow), user);
     },
 
     /** Changes the times of all device codes in the database as if this number of seconds had passed. */

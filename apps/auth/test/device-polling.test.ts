@@ -188,7 +188,7 @@ describe('after the user has allowed the access', () => {
 
   test('the access token has the lifetime access_token_ttl and the claim facilities', async () => {
     const codes = await device.start({ ...standardClient, scope: scopes.bookings });
-    await device.connect(codes, { who: owner });
+    await device.connect(codes, { user: owner });
     const tokens = await device.poll(codes, { form: standardClient });
     expect(tokens.expires_in).toBe(120);
     expect(decodeJwt(String(tokens.access_token))).toMatchObject({ facilities: ['fac-north'] });
@@ -196,7 +196,7 @@ describe('after the user has allowed the access', () => {
 
   test('a facility where the user has no role gives invalid_request, and the code stays usable', async () => {
     const codes = await device.start({ ...standardClient, scope: scopes.bookings });
-    await device.connect(codes, { who: owner });
+    await device.connect(codes, { user: owner });
     const rejected = await device.poll(codes, { form: { ...standardClient, facility: 'fac-south' } });
     expect(rejected).toMatchObject({ status: 400, error: 'invalid_request' });
     await device.passTime(5);

@@ -207,9 +207,9 @@ describe('tokens that are requested with a proof', () => {
 });
 
 /** Runs the code flow of the public client demo-native up to the code. */
-async function authorizeNative(scope: string, who = player): Promise<string> {
+async function authorizeNative(scope: string, user = player): Promise<string> {
   const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
-  return String((await authorize(server, { ...request, ...pkce.challenge }, { who })).code);
+  return String((await authorize(server, { ...request, ...pkce.challenge }, { user })).code);
 }
 
 const nativeCallback = 'http://localhost:4010/native';
@@ -222,8 +222,8 @@ const codeForm = (code: string) => ({
 });
 
 /** Runs the code flow of demo-native with a proof, and returns the token response. */
-async function redeemCode(key: KeyClient, scope: string, who = player): Promise<Record<string, unknown>> {
-  const code = await authorizeNative(scope, who);
+async function redeemCode(key: KeyClient, scope: string, user = player): Promise<Record<string, unknown>> {
+  const code = await authorizeNative(scope, user);
   return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));
 }
 const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);

@@ -27,9 +27,9 @@ export const authorizeUrl = (server: AuthServer, params: Record<string, string>)
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
 /** Signs in if the page is the sign-in page, and allows all scopes if a consent page follows. Returns the last page. */
-export async function signInAndConsent(browser: FormBrowser, page: Page, who = player): Promise<Page> {
+export async function signInAndConsent(browser: FormBrowser, page: Page, user = player): Promise<Page> {
   let current = page;
-  if (current.title.startsWith('Sign in')) current = await browser.send(current, who);
+  if (current.title.startsWith('Sign in')) current = await browser.send(current, user);
   if (current.title.startsWith('Allow')) current = await browser.send(current, {}, allow);
   return current;
 }
@@ -45,9 +45,9 @@ export function redirectParameters({ url }: Page): Record<string, string> {
 export async function authorize(
   server: AuthServer,
   params: Record<string, string>,
-  { browser = openBrowser(server), who = player } = {},
+  { browser = openBrowser(server), user = player } = {},
 ): Promise<Record<string, string>> {
-  return redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), who));
+  return redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), user));
 }
 
 /** Obtains an access token for userinfo with the implicit flow of demo-spa. */

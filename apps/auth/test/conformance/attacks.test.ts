@@ -268,9 +268,9 @@ describe('forged tokens are rejected (RFC 8725)', () => {
   test('id_token_hint must be an id_token, and the hint of another user gives login_required', async () => {
     const { jwt, idToken } = await obtainToken();
     const browser = openBrowser(server);
-    await authorize(server, web, { browser, who: owner });
+    await authorize(server, web, { browser, user: owner });
     const authorizeWithHint = (hint: string) =>
-      authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser, who: owner });
+      authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser, user: owner });
     expect(await authorizeWithHint(idToken)).toMatchObject({ error: 'login_required' });
     expect(await authorizeWithHint(jwt)).toMatchObject({ error: 'invalid_request' });
     expect(await authorizeWithHint('made.up.hint')).toMatchObject({ error: 'invalid_request' });
