@@ -112,6 +112,7 @@ test('every kind of list can come from an up-to-date replica, and contains the n
   // The queries of a list run in a transaction, so `commit` is the last statement of a session that has read a list.
   const sessionsAfterList = "select from pg_stat_activity where usename = 'bookings_service' and query = 'commit'";
   await eventually(async () => (await replica.query(sessionsAfterList)).rowCount, 5_000);
+  // Each of the 30 bookings was searched in a list, and two other lists were requested.
   expect(
     (await readsFromReplica(secondInstance)) - replicaReads + (await readsFromPrimary(secondInstance)) - primaryReads,
   ).toBe(32);

@@ -54,7 +54,7 @@ async function findNames(
   const response = await search(query, options);
   expect(response.status).toBe(200);
   const names = response.body.items.map(({ externalBookingId }: { externalBookingId: string }) =>
-    externalBookingId.slice(4),
+    externalBookingId.replace('ext-', ''),
   );
   expect(response.body.total).toBe(names.length);
   return names;

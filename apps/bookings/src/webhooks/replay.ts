@@ -12,6 +12,7 @@ export interface ReplayServices {
   readonly feed: Pick<FeedStore, 'number'>;
 }
 
+/** Both fields are present, because the router has validated the request. */
 export interface ReplayRequest {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;

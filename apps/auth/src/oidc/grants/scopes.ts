@@ -4,9 +4,9 @@ import { checkRequestedScopes } from '../requested-scope.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 
 /**
- * Returns the scopes that the token gets. If the grant type issues no refresh tokens, `offline_access` is removed, even
- * if the client may not request it. If `offline_access` is the only scope, it is not removed, so that the scope rules
- * reject the request.
+ * Returns the scopes that the token gets. If the grant type issues no refresh tokens, `offline_access` is removed
+ * without an error, even if the client may not request this scope. If `offline_access` is the only scope, it is not
+ * removed, so that the scope rules reject the request.
  * @throws {errors.InvalidScope} if the scopes break a scope rule (../scopes.ts)
  */
 export function resolveTokenScopes(
