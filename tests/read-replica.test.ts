@@ -86,7 +86,7 @@ async function bookAndFind(writer: Instance, reader: Instance) {
 
 const readsFromReplica = (instance: Instance) => instance.metric(/^database_reads_total.*source="replica"/);
 /**
- * Returns the number of lists that came from the primary, for this reason or for any reason:
+ * Returns the number of lists that came from the primary, for all reasons or for one reason:
  * - `behind`: the replica has not replayed the latest changes
  * - `away`: the replica is unavailable
  * - `resting`: the replica failed a short time ago, so it is not tried

@@ -22,8 +22,8 @@ export interface HttpProxy {
   /** The requests since the last call of `setActions`. */
   readonly requests: readonly ProxiedRequest[];
   /**
-   * Sets the actions for the next requests, one action for each request, and empties `requests`. Requests after these
-   * are forwarded.
+   * Sets the actions for the next requests, one action for each request, and empties `requests`. Further requests are
+   * forwarded.
    */
   readonly setActions: (...actions: readonly ProxyAction[]) => void;
   readonly close: () => Promise<void>;

@@ -8,7 +8,7 @@ import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 
-/** The advisory lock of imports. It is an arbitrary number that no other lock uses. */
+/** The key of the advisory lock of imports: an arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
 
 /** Waits until no other import is running. Other imports then wait until this transaction ends. */

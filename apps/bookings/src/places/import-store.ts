@@ -8,8 +8,8 @@ import type { ImportedFacility } from './import-document.ts';
 
 export const importReads = {
   /**
-   * Allows one import at a time. The ids of locations and bays are unique over the whole service. The primary keys
-   * cannot ensure this, because they start with facility_id.
+   * Allows one import at a time, so that an import can check that the ids of locations and bays are unique over the
+   * whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
    */
   lock: 'select id from import_lock where id = 1 for update',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
