@@ -186,9 +186,9 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Removes the password and all social identities of an account that somebody else has created with the address
-     * `email`. The owner of the address requests this with the link of a verification mail. The owner of the address
-     * can then set a password through a mailed link. Returns false if the account has another address now, or if its
-     * address has been verified.
+     * `email`. The owner of the address requests the removal with the link of a verification mail, and can then set a
+     * password through a mailed link. Returns false if the account has another address now, or if its address has been
+     * verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(

@@ -111,7 +111,8 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
-  // These two constants are SQL. If the e-mail address changes, it is unverified unless the file says otherwise.
+  // These two constants are SQL. If the e-mail address changes, it is unverified unless the file says otherwise. The
+  // column email_proven_at contains the time at which the current address became verified.
   const sameEmail = 'lower(coalesce($4, email)) is not distinct from lower(email)';
   const verified = `coalesce($5, email_verified and ${sameEmail})`;
   await query(

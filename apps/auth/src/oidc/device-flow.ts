@@ -52,7 +52,7 @@ function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
   if (session?.new && session.accountId === undefined) session.touched = false;
 }
 
-/** Adds `interval` to the response to the device (RFC 8628 section 3.2). The library leaves it out. */
+/** Adds `interval` to the response to the device (RFC 8628 section 3.2), because the library leaves it out. */
 export function addPollInterval(provider: Provider): void {
   provider.on('device_authorization.success', (_ctx, body) => {
     (body as Record<string, unknown>).interval = pollInterval;

@@ -148,8 +148,8 @@ function withStrictHandling(result: EndpointResponse): EndpointResponse {
 }
 
 /**
- * Removes the fields from the body that are also in the query, which takes precedence. For example, a search may have
- * `endDate` in both.
+ * Removes the fields that the query contains too, because the query takes precedence. For example, a search can have
+ * `endDate` in the query and in the body.
  */
 function withoutFieldsOfQuery(
   body: Readonly<Record<string, unknown>>,
