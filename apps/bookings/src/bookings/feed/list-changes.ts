@@ -21,7 +21,7 @@ export interface FeedServices {
 export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
-  /** The `removedNumber` of the feed when the client began to read the feed. The link `next` contains this number. */
+  /** The `removedNumber` when the client began to read the feed from its beginning. The link `next` contains it. */
   readonly removed?: number;
   readonly limit?: number;
 }
