@@ -95,7 +95,7 @@ describe('searches', () => {
     expect(await findNames('?ids=nonsense')).toEqual([]);
   });
 
-  test('a search by external ids, correlation ids, bays or userAlias finds bookings with one of the values', async () => {
+  test('a search by external ids, correlation ids, bays or userAlias finds bookings with such a value', async () => {
     expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
     expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
       ['past', 'ending', 'instant', 'later'].sort(),
