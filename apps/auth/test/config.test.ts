@@ -130,6 +130,7 @@ describe('the configuration', () => {
 
 test('README.md and .env.example of auth contain every variable', () => {
   const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
+  // config.ts reads each variable with mandatory('NAME', …) or optional('NAME', …).
   const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
     ([, name]) => name,
   );

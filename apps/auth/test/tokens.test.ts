@@ -11,6 +11,8 @@ import { authorize, authorizeUrl, openBrowser, signInAndConsent, webCallback } f
 const server = useFixture(() => startAuthServer());
 
 const web = basic('demo-web', 'demo-web-secret');
+/** A client of kind `driving-range` may introspect and revoke only its own tokens. */
+const drivingRange = basic('demo-range', 'demo-range-secret');
 const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(server)) => {
   const { code } = await authorize(
     server,
@@ -38,7 +40,7 @@ describe('userinfo', () => {
     ['a JWT', `openid profile email roles ${scopes.play}`],
     ['an opaque token', 'openid profile email roles'],
   ])(
-    'returns the claims for %s with openid, with GET, with POST and with the token in the body',
+    'userinfo returns the claims for %s with openid after a GET, a POST, and a POST with the token in the body',
     async (_title, scope) => {
       const { access_token: token } = await tokensFor(scope);
       const claims = {
@@ -166,18 +168,18 @@ describe('introspection', () => {
     expect(await introspect(jwt)).toMatchObject({ active: true });
   });
 
-  test("introspection of a revoked, made-up or another client's token returns nothing but inactive", async () => {
+  test('introspection returns only that a revoked or made-up token or one of another client is inactive', async () => {
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
-    const range = basic('demo-range', 'demo-range-secret');
-    expect(await introspect(jwt, range)).toEqual({ status: 200, active: false });
-    expect(await introspect(refresh, range)).toEqual({ status: 200, active: false });
+    expect(await introspect(jwt, drivingRange)).toEqual({ status: 200, active: false });
+    expect(await introspect(refresh, drivingRange)).toEqual({ status: 200, active: false });
     await server.post('/connect/revocation', { token: refresh }, web);
     for (const token of [jwt, refresh, 'made-up', 'a.b.c']) {
       expect(await introspect(token)).toEqual({ status: 200, active: false });
     }
   });
 
-  test('a standard client can introspect any access token, but only its own refresh tokens', async () => {
+  test('a client of kind standard can introspect any access token, but only its own refresh tokens', async () => {
+    // `standard` is the default kind.
     const backEnd = { client_id: 'back-end', client_secret: 'back-end-secret', grant_types: [] };
     await server.load({ clients: [backEnd] });
     const byBackEnd = basic('back-end', 'back-end-secret');
@@ -232,12 +234,11 @@ describe('revocation', () => {
     expect((await userinfo(bearer(tokens.access_token))).status).toBe(401);
   });
 
-  test("the revocation of an unknown token returns 200, and of another client's token changes nothing", async () => {
+  test('revoking an unknown token returns 200, and revoking a token of another client changes nothing', async () => {
     expect((await revoke('made-up')).status).toBe(200);
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
-    const range = basic('demo-range', 'demo-range-secret');
-    await revoke(tokens.refresh_token, range);
-    await revoke(tokens.access_token, range);
+    await revoke(tokens.refresh_token, drivingRange);
+    await revoke(tokens.access_token, drivingRange);
     expect((await userinfo(bearer(tokens.access_token))).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });

@@ -19,7 +19,7 @@ test('all pages of a list together contain exactly the items of the list, in ord
   );
 });
 
-test('the links next lead through all pages from the first to the last, and prev leads to the page before', () => {
+test('the link next of each page but the last leads to the next page, and prev to the page before', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 50 }), (total, pageSize) => {
       const visited: string[] = [];
@@ -45,11 +45,12 @@ test('the link prev of a page after the end of the list leads to the last page',
   expect(links).not.toHaveProperty('next');
 });
 
-test('reconcileTotal makes a total consistent with its page if items were created or deleted in between', () => {
-  expect(reconcileTotal(5, 10, 12)).toBe(15);
-  expect(reconcileTotal(5, 10, 99)).toBe(99);
-  expect(reconcileTotal(0, 10, 12)).toBe(10);
-  expect(reconcileTotal(0, 10, 7)).toBe(7);
+test('reconcileTotal corrects a total that contradicts the number of items on the page', () => {
+  const offset = 10;
+  expect(reconcileTotal(5, offset, 12)).toBe(15);
+  expect(reconcileTotal(5, offset, 99)).toBe(99);
+  expect(reconcileTotal(0, offset, 12)).toBe(10);
+  expect(reconcileTotal(0, offset, 7)).toBe(7);
 });
 
 test('an empty list has pageCount 0, and its link last leads to page 1', () => {

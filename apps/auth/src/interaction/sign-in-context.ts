@@ -1,5 +1,5 @@
 // Defines the sign-in context. The same pages serve the sign-in for an authorization request and the direct sign-in on
-// this site. The context contains everything in which the two differ.
+// this site. The context contains everything in which these two kinds of sign-in differ.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
@@ -11,6 +11,7 @@ export interface ProviderLink {
 }
 
 export interface SignInContext {
+  /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
   readonly csrfContext: string;
   readonly providers: readonly ProviderLink[];
   /** The path of the sign-in page, and of its form. */

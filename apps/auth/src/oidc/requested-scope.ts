@@ -17,9 +17,9 @@ export function checkRequestedScopes(
 }
 
 /**
- * Makes the method `responseTypeAllowed` of a client also check the scopes of an authorization request. The library
- * calls this method early. After this method, the library rejects some requests without the scope openid with
- * `invalid_request`. The client must get our error `invalid_scope` instead.
+ * Makes the library's method `responseTypeAllowed` of a client also check the scopes of an authorization request. The
+ * library calls the method before its own check of the scopes. Without our check, the client would get the library's
+ * error `invalid_request` for some wrong scopes instead of `invalid_scope`.
  */
 export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
   const client = provider.Client.prototype as RegisteredClient;
@@ -30,9 +30,10 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
     if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
     // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. The library would return invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
+    const isCodeFlow = type === 'code';
     checkRequestedScopes(scopes, this, {
-      requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, type === 'code'),
-      issuesIdToken: type === 'code' || (type.includes('id_token') && !isImplicitToken(type)),
+      requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, isCodeFlow),
+      issuesIdToken: isCodeFlow || (type.includes('id_token') && !isImplicitToken(type)),
     });
     return true;
   };
@@ -55,10 +56,11 @@ function requestedScope(ctx: KoaContextWithOIDC): unknown {
 }
 
 /**
- * Sets the parameter `scope` of an authorization request to the effective scopes, which all later steps use.
+ * Sets the parameter `scope` of an authorization request to the effective scopes: the requested scopes, without
+ * offline_access if the client cannot get a refresh token.
  *
- * The library has removed offline_access unless the request has `prompt=consent`. This function restores offline_access
- * for flows in which the client can get a refresh token: with an authorization code or a device code.
+ * The library has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
+ * in which the client can get a refresh token: with an authorization code or a device code.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;

@@ -20,12 +20,13 @@ export interface ResponseMiddlewareOptions {
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
 }
 
-/** The seconds for which HTTP caches may store the public keys. The value must be less than KEY_PUBLISH_DELAY. */
+/**
+ * The seconds for which HTTP caches may store the public keys. The value must be less than KEY_PUBLISH_DELAY, so that
+ * caches have a new key before it signs.
+ */
 const jwksMaxAge = 15;
 
-/**
- * Must be called before other middleware is registered, so that this middleware also handles the errors of the other.
- */
+/** Must be called before any other middleware is registered. Middleware does not see errors of earlier middleware. */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {

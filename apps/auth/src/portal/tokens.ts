@@ -1,5 +1,5 @@
-// Creates, rotates and revokes personal access tokens. Each form creates at most one secret. Each change is recorded in
-// the history of every facility where the service account has a role.
+// Creates, rotates and revokes the personal access tokens of service accounts. Each form creates at most one secret.
+// Each change is recorded in the history of every facility where the service account has a role.
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
@@ -27,7 +27,6 @@ export interface TokensOptions {
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens({ clients, facilities, submittedForms, audit }: TokensOptions) {
-  /** Records a change of a token in the history of every facility where the account has a role. */
   const recordChange = async (
     change: 'created' | 'rotated' | 'revoked',
     actor: Actor,
@@ -53,7 +52,7 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
       if ('error' in result) await submittedForms.release(accountId, formId);
       return result;
     } catch (error) {
-      // The caller must get the first error, also if the form cannot be released.
+      // The caller must get the error of `createSecret`, even if the release fails too.
       await submittedForms.release(accountId, formId).catch(() => {});
       throw error;
     }

@@ -38,11 +38,11 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
       response: Response,
       { name, purpose, failure }: { name: string; purpose: FlowPurpose; failure: Failure },
     ): Promise<void> {
-      const provider = titleOfProvider(providers, name);
+      const title = titleOfProvider(providers, name);
       return site.showMessage(request, response, {
-        ...messages[failure](provider),
+        ...messages[failure](title),
         tone: 'bad',
-        links: [...retryLinks(name, provider, purpose), alternativeLink(purpose)],
+        links: [...retryLinks(name, title, purpose), alternativeLink(purpose)],
       });
     },
 
@@ -67,14 +67,14 @@ const alternativeLink = (purpose: FlowPurpose) =>
     : { href: '/account', text: 'Back to your account' };
 
 /**
- * Returns the link with which the user can try again. A user who wanted to link the provider to an account gets no
- * link, because linking begins with a form.
+ * Returns the link with which the user can try again, as an array. The array is empty if the user wanted to link the
+ * provider to an account, because this begins with a form and not with a link.
  */
-function retryLinks(name: string, provider: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
+function retryLinks(name: string, title: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];
   const href =
     interactionUid === null
       ? `/social/${name}?return=${encodeURIComponent(returnTo ?? '/account')}`
       : `/interaction/${interactionUid}/social/${name}`;
-  return [{ href, text: `Try ${provider} again` }];
+  return [{ href, text: `Try ${title} again` }];
 }

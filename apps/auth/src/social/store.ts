@@ -45,9 +45,9 @@ export function createSocialStore({ db }: { db: Database }) {
     },
 
     /**
-     * Returns the flow of a callback and deletes it, so each callback works only once. The browser that began the flow
-     * has `browserSecret` in a cookie, so the callback works only in this browser. Returns undefined if there is no
-     * such flow, or if it has expired.
+     * Returns the flow that began with this `state`, and deletes it, so that nobody can finish the flow twice. Only the
+     * browser that began the flow has `browserSecret`, in a cookie. Returns undefined if there is no such flow, or if
+     * it has expired.
      */
     async consume(state: string, browserSecret: string, provider: string): Promise<PendingFlow | undefined> {
       const [flow] = await query<PendingFlow>(

@@ -16,7 +16,7 @@ beforeAll(() => {
   server = fixture.server;
 });
 
-/** Creates state, nonce and PKCE verifier: the parameters of a request, and the checks of its response. */
+/** Returns parameters of an authorization request, and the values with which the library checks its response. */
 async function createChecks() {
   const checks = {
     expectedState: openid.randomState(),
@@ -59,7 +59,7 @@ test('the client reads the code from a form_post response', async () => {
   expect(tokens.claims()).toMatchObject({ sub: 'acc-player', aud: codeClient.id });
 });
 
-test('the response type id_token gives an id_token with the claims of its scopes', async () => {
+test('the response type id_token gives an id_token with the claims of the requested scopes', async () => {
   const config = await configureOpenidClient(server, 'rp-implicit', openid.None());
   openid.useIdTokenResponseType(config);
   const [expectedState, expectedNonce] = [openid.randomState(), openid.randomNonce()];
@@ -70,7 +70,7 @@ test('the response type id_token gives an id_token with the claims of its scopes
 });
 
 test.each(['google', 'facebook'])(
-  'a public client gets tokens for a user of %s with acr_values, without openid',
+  'a public client that names %s in acr_values and does not request openid gets tokens',
   async (name) => {
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
     const browser = openFormBrowser([server.origin, fixture.social.origin]);
@@ -102,7 +102,7 @@ test('a device gets codes, polls for its tokens, refreshes them and reads userin
   const browser = openBrowser(server);
   const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
   await signInAndConsent(browser, await browser.send(entered, {}, { name: 'decision', value: 'allow' }));
-  // The library waits for the interval even before its first poll.
+  // The library waits for the interval even before its first poll, so the test shortens it to 0.01 s.
   const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 });
   const sub = String(tokens.claims()?.sub);
   expect(tokens).toMatchObject({ scope, refresh_token: expect.any(String) });

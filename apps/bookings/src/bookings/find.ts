@@ -16,6 +16,8 @@ export type FindBooking = (id: string, caller: Caller) => Promise<Booking>;
 export function createBookingFinder({ store, findLikelyFacilities }: FinderServices): FindBooking {
   return async (id, { facilities }) => {
     if (isUuid(id)) {
+      // A booking id contains a tag of the facility where the booking was created. The search begins at the facilities
+      // with this tag.
       const likely = findLikelyFacilities(facilities, id);
       const found = likely.length > 0 ? await store.find(likely, id) : undefined;
       if (found) return found;
@@ -24,6 +26,7 @@ export function createBookingFinder({ store, findLikelyFacilities }: FinderServi
       const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
       if (moved) return moved;
     }
+    // Errors of requests for bookings contain the context `externalBookingId`, which is not known here.
     throw apiError('ERR00404', { context: { externalBookingId: '' } });
   };
 }

@@ -19,7 +19,7 @@ type Zone = keyof typeof changes;
 const zones = Object.keys(changes) as Zone[];
 
 const minuteOfDay = fc.integer({ min: 0, max: 24 * 60 - 1 });
-const text = (minute: number) =>
+const formatTime = (minute: number) =>
   [Math.floor(minute / 60), minute % 60].map((number) => String(number).padStart(2, '0')).join(':');
 
 function wallClock(instant: number, timeZone: string): number {
@@ -36,14 +36,15 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
       fc.constantFrom(...changes[zone]),
       fc.integer({ min: -72 * 60, max: 72 * 60 }),
       (opens, closes, change, offset) => {
-        const hours = [{ opens: text(opens), closes: text(closes) }];
+        const hours = [{ opens: formatTime(opens), closes: formatTime(closes) }];
         const weekly = Object.fromEntries(weekdays.map((day) => [day, hours]));
         const schedule = createSchedule({ weekly, exceptions: [] }, zone);
         const instant = Date.parse(change) + offset * 60_000;
         const isOpen = schedule.isOpenThroughout({ start: instant, end: instant });
         const now = wallClock(instant, zone);
         const isWithin = opens < closes ? opens <= now && now < closes : opens <= now || now < closes;
-        // If the hours begin or end at a time that occurs twice, the location is open longer than the wall clock says.
+        // Hours that begin or end at a time that occurs twice last longer than the wall clock says. Near such a time,
+        // the test only checks that the location is open within its hours.
         const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hour;
         if (isWithin || !isRepeatedTime) expect(isOpen).toBe(isWithin);
       },
@@ -52,8 +53,9 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
   );
 });
 
-/** Returns the openings of a location that opens only on one day of the week, around that day. Times are in UTC. */
+/** Returns the openings on `day` of a location that opens only on this day of the week, as date-times in UTC. */
 const openings = (zone: Zone, opens: string, closes: string, day: string) => {
+  // The week of getUTCDay begins on Sunday. The week of `weekdays` begins on Monday.
   const weekday = weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? 'monday';
   const schedule = createSchedule({ weekly: { [weekday]: [{ opens, closes }] }, exceptions: [] }, zone);
   const noon = Date.parse(`${day}T12:00:00Z`);
@@ -67,7 +69,7 @@ test('a location does not open for hours that lie entirely within the time that 
   expect(openings('Australia/Lord_Howe', '02:05', '02:25', '2026-10-04')).toEqual([]);
 });
 
-test('a time that the clocks skip means the instant after the skipped time', () => {
+test('hours that begin or end at a time that the clocks skip begin or end at the instant of the change', () => {
   expect(openings('Europe/Copenhagen', '02:30', '04:00', '2026-03-29')).toEqual([
     ['2026-03-29T01:00', '2026-03-29T02:00'],
   ]);
@@ -82,7 +84,7 @@ test('if a time occurs twice, the location opens at the first occurrence and clo
   ]);
 });
 
-test('isOpenThroughout checks an interval of thousands of years', () => {
+test('isOpenThroughout finds a single closed day in an interval of thousands of years', () => {
   const hours = [{ opens: '00:00', closes: '00:00' }];
   const weekly = Object.fromEntries(weekdays.map((day) => [day, hours]));
   const years = { start: Date.parse('0001-01-01T00:00:00Z'), end: Date.parse('9999-12-31T00:00:00Z') };
