@@ -4,7 +4,9 @@
 import type pg from 'pg';
 import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 
+/** The values from which shapes choose. `bays` and `locations` are numbers, from which their ids are computed. */
 export interface Sources {
+  /** The ids of bookings. */
   readonly ids: readonly string[];
   readonly externalIds: readonly string[];
   readonly correlationIds: readonly string[];
@@ -12,6 +14,7 @@ export interface Sources {
   readonly facilities: readonly string[];
   readonly bays: number;
   readonly locations: number;
+  /** YYYY-MM-DD */
   readonly today: string;
 }
 
@@ -22,12 +25,11 @@ export interface Shape {
   readonly page?: (pageCount: number) => number;
 }
 
-const random = (below: number): number => Math.floor(Math.random() * below);
-/** Returns `count` random elements of the list. */
-const some = (list: readonly string[], count: number): string[] =>
-  Array.from({ length: count }, () => list[random(list.length)] ?? '');
-const oneBay = ({ bays }: Sources): string => bayId(1 + random(bays));
-const oneLocation = ({ locations }: Sources): string => locationId(1 + random(locations));
+const randomBelow = (limit: number): number => Math.floor(Math.random() * limit);
+const randomElements = (list: readonly string[], count: number): string[] =>
+  Array.from({ length: count }, () => list[randomBelow(list.length)] ?? '');
+const randomBay = ({ bays }: Sources): string => bayId(1 + randomBelow(bays));
+const randomLocation = ({ locations }: Sources): string => locationId(1 + randomBelow(locations));
 const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
 const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
 /** Returns the number of a page near the end of the list. */
@@ -35,37 +37,37 @@ const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount
 const search = '/api/bookings?pageSize=50';
 
 export const shapes: readonly Shape[] = [
-  { name: 'booking by id', path: ({ ids }) => `/api/bookings/${some(ids, 1)}` },
-  { name: 'location and day', path: (s) => `${search}&locationIds=${oneLocation(s)}&${fullDay(s)}` },
+  { name: 'booking by id', path: ({ ids }) => `/api/bookings/${randomElements(ids, 1)}` },
+  { name: 'location and day', path: (s) => `${search}&locationIds=${randomLocation(s)}&${fullDay(s)}` },
   {
     name: 'location and day, last page',
-    path: (s) => `${search}&locationIds=${oneLocation(s)}&${fullDay(s)}`,
+    path: (s) => `${search}&locationIds=${randomLocation(s)}&${fullDay(s)}`,
     page: (count) => count,
   },
-  { name: 'location', path: (s) => `${search}&locationIds=${oneLocation(s)}` },
-  { name: 'location, deep page', path: (s) => `${search}&locationIds=${oneLocation(s)}`, page: deepPage },
-  { name: 'location, active', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=true` },
-  { name: 'location, inactive', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=false` },
-  { name: '5 bays', path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => oneBay(s)).join(',')}` },
+  { name: 'location', path: (s) => `${search}&locationIds=${randomLocation(s)}` },
+  { name: 'location, deep page', path: (s) => `${search}&locationIds=${randomLocation(s)}`, page: deepPage },
+  { name: 'location, active', path: (s) => `${search}&locationIds=${randomLocation(s)}&isActive=true` },
+  { name: 'location, inactive', path: (s) => `${search}&locationIds=${randomLocation(s)}&isActive=false` },
+  { name: '5 bays', path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => randomBay(s)).join(',')}` },
   {
     name: '5 bays, overlapping an hour',
-    path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => oneBay(s)).join(',')}&${oneHour(s)}`,
+    path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => randomBay(s)).join(',')}&${oneHour(s)}`,
   },
-  { name: '200 ids', path: ({ ids }) => `${search}&ids=${some(ids, 200).join(',')}` },
+  { name: '200 ids', path: ({ ids }) => `${search}&ids=${randomElements(ids, 200).join(',')}` },
   {
     name: '200 external ids',
-    path: ({ externalIds }) => `${search}&externalBookingIds=${some(externalIds, 200).join(',')}`,
+    path: ({ externalIds }) => `${search}&externalBookingIds=${randomElements(externalIds, 200).join(',')}`,
   },
   {
     name: '500 external ids',
-    path: ({ externalIds }) => `${search}&externalBookingIds=${some(externalIds, 500).join(',')}`,
+    path: ({ externalIds }) => `${search}&externalBookingIds=${randomElements(externalIds, 500).join(',')}`,
   },
   {
     name: '50 correlation ids',
-    path: ({ correlationIds }) => `${search}&correlationIds=${some(correlationIds, 50).join(',')}`,
+    path: ({ correlationIds }) => `${search}&correlationIds=${randomElements(correlationIds, 50).join(',')}`,
   },
-  { name: 'alias', path: ({ aliases }) => `${search}&userAlias=${some(aliases, 1)}` },
-  { name: 'alias, active', path: ({ aliases }) => `${search}&userAlias=${some(aliases, 1)}&isActive=true` },
+  { name: 'alias', path: ({ aliases }) => `${search}&userAlias=${randomElements(aliases, 1)}` },
+  { name: 'alias, active', path: ({ aliases }) => `${search}&userAlias=${randomElements(aliases, 1)}&isActive=true` },
   { name: 'all, overlapping an hour', path: (s) => `${search}&${oneHour(s)}` },
   { name: 'all, from now on', path: (s) => `${search}&startDate=${s.today}T12:00:00.000Z` },
   { name: 'all, until now', path: (s) => `${search}&endDate=${s.today}T12:00:00.000Z` },
@@ -75,24 +77,26 @@ export const shapes: readonly Shape[] = [
   { name: 'all, second page', path: () => search, page: (count) => Math.min(2, count) },
   { name: 'all, deep page', path: () => search, page: deepPage },
   { name: 'all, last page', path: () => search, page: (count) => count },
-  { name: 'upcoming of a bay', path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10` },
+  { name: 'upcoming of a bay', path: (s) => `/api/bays/${randomBay(s)}/upcoming-bookings?pageSize=10` },
   {
     name: 'upcoming of a bay today',
-    path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10&todayOnly=true`,
+    path: (s) => `/api/bays/${randomBay(s)}/upcoming-bookings?pageSize=10&todayOnly=true`,
   },
   {
     name: 'upcoming of a bay, last page',
-    path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10`,
+    path: (s) => `/api/bays/${randomBay(s)}/upcoming-bookings?pageSize=10`,
     page: (count) => count,
   },
   { name: 'locations', path: () => '/api/booking-locations?pageSize=500' },
-  { name: 'location by id', path: (s) => `/api/booking-locations/${oneLocation(s)}` },
-  { name: 'bays of a location', path: (s) => `/api/booking-bays?locationId=${oneLocation(s)}` },
+  { name: 'location by id', path: (s) => `/api/booking-locations/${randomLocation(s)}` },
+  { name: 'bays of a location', path: (s) => `/api/booking-bays?locationId=${randomLocation(s)}` },
   { name: 'bays', path: () => '/api/booking-bays?pageSize=50' },
 ];
 
+/** Reads about 2000 values of each column, equally many of each of the first `facilityCount` facilities. */
 export async function findSources(client: pg.Client, dataset: Dataset, facilityCount: number): Promise<Sources> {
   const facilities = facilityIds(facilityCount);
+  // The order by a hash selects bookings of all days, and the same bookings in each run.
   const column = async (name: string): Promise<string[]> => {
     const { rows } = await client.query<{ value: string }>(
       `select b.${name}::text as value from facility f cross join lateral (

@@ -31,7 +31,7 @@ export interface CitusCluster {
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
   /** Makes the nodes a cluster in the database of this name, which must exist on every node. */
   readonly join: (database: string) => Promise<void>;
-  /** Stores the password of a role on every node, so that the nodes can connect to each other as this role. */
+  /** Gives the password of a role to all nodes, so that the nodes can connect to each other as this role. */
   readonly allowRole: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
 }
@@ -40,6 +40,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
   await chmod(folder, 0o711);
   const ports = await freePorts(3);
+  // The nodes read this file (PGPASSFILE). Its lines have the form host:port:database:role:password.
   const passwordFile = pathOf(folder, 'passwords');
   const passwordLines: string[] = [];
   const allowRole = (role: string, password: string): void => {

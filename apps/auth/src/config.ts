@@ -134,16 +134,17 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
 }
 
 /**
- * Returns the errors of a service that is used by the public. Development needs neither a mail server nor own secrets.
+ * Returns the errors that matter only for a service that strangers can reach. In development, the mail server may be
+ * missing, http is allowed, and the published secrets of docker-compose.yml may be used.
  */
 function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
   if (!isPublicService(environment, environment.ISSUER)) return [];
   const { NODE_ENV, SMTP_URL, MAIL } = environment;
-  const hasMail = Boolean(SMTP_URL?.trim()) || MAIL?.trim() === 'off';
+  const isMailDecided = Boolean(SMTP_URL?.trim()) || MAIL?.trim() === 'off';
   const reason = NODE_ENV ? 'NODE_ENV=production' : 'a public ISSUER';
   return [
     ...(NODE_ENV ? unencryptedIssuerErrors(environment, 'ISSUER') : []),
     ...developmentSecretErrors(environment, ['DATABASE_URL', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY']),
-    ...(hasMail ? [] : [`SMTP_URL is missing (${reason} needs a mail server; MAIL=off switches mail off)`]),
+    ...(isMailDecided ? [] : [`SMTP_URL is missing (${reason} needs a mail server; MAIL=off switches mail off)`]),
   ];
 }

@@ -17,10 +17,7 @@ export interface BookingsClientOptions {
   readonly allowInsecureHttp?: boolean;
 }
 
-/**
- * The client requests its own tokens with these credentials: a personal access token, or a client with a registered
- * key.
- */
+/** The id of a registered client or of a personal access token, and the secret or private key that belongs to the id. */
 export interface ClientCredentials {
   readonly clientId: string;
   /** The secret of the client. Needed unless `privateKey` is given. Never use a secret in a browser or an app. */
@@ -44,8 +41,8 @@ export interface ClientCredentials {
 
 /**
  * Returns an access token, for example of a user who signed in through openid-client. The client calls this function
- * before every attempt. After a 401, the client calls the function once more with `renew: true`. The service has then
- * rejected the returned token, so the function must return a new token.
+ * before every attempt. If the service rejects the token with a 401, the client calls the function once more with
+ * `renew: true`. The function must then return a new token.
  */
 export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
 

@@ -106,6 +106,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       hasStoppedOrphan,
       ended,
       stop: async () => {
+        // `spawnServer` has called unref. This process must now wait until the server has ended.
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;
@@ -119,7 +120,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-// Creates a folder that the account of the server can enter.
+/** Creates a folder that other users can enter, because root runs the server as another user. */
 function makeTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
   chmodSync(folder, 0o711);
@@ -148,6 +149,7 @@ const defaultSettings = (fsync: boolean): Record<string, string | number> => ({
 interface ServerProgram {
   data: string;
   binaries: Binaries;
+  /** The operating system account that runs the server. Undefined: the account of this process. */
   account: Account | undefined;
   /** The path of the log file. */
   log: string;
@@ -161,14 +163,14 @@ const dataInUse = /still in use|postmaster\.pid/;
 const portInUse = /Address already in use|could not bind/;
 
 /**
- * Starts the server on the requested port or on any free port. Repeats the start while the data are in use. With a free
- * port, also repeats the start if another program has taken the port before the server listened on it.
+ * Starts the server on the requested port or on any free port. Repeats the start for up to 15 s while the data are in
+ * use. With a free port, also repeats the start if another program took the port before the server listened on it.
  */
 async function startOnPort(
   program: ServerProgram,
   requestedPort: number | undefined,
 ): Promise<{ child: ChildProcess; port: number }> {
-  const deadline = Date.now() + START_LIMIT_MS / 4;
+  const deadline = Date.now() + 15_000;
   for (;;) {
     const port = requestedPort ?? (await freePort());
     if (requestedPort && !(await isPortFree(port, HOST))) throw new Error(`port ${port} (PostgreSQL) is taken`);

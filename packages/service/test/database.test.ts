@@ -1,4 +1,5 @@
-// Tests queries on a database server that responds too late or never, and which errors count as unavailable.
+// Tests queries on a database server that responds too late or never, and which errors count as "unavailable": errors
+// with a cause that disappears after a moment.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
@@ -20,7 +21,7 @@ afterAll(async () => {
 const errorOf = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
 
 describe('a statement that runs for longer than the query timeout', () => {
-  test('fails with a transient error, and the next statement gets another connection', async () => {
+  test('fails as unavailable, and the next statement gets another connection', async () => {
     // Each connection to PostgreSQL has its own server process, so its process id identifies the connection.
     const [before] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
     expect(isUnavailable(await errorOf(query(db, 'select pg_sleep($1)', [20])))).toBe(true);
@@ -28,7 +29,7 @@ describe('a statement that runs for longer than the query timeout', () => {
     expect(after?.pid).not.toBe(before?.pid);
   });
 
-  test('inside a transaction fails and ends the transaction', async () => {
+  test('fails as unavailable inside a transaction, and ends the transaction', async () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await errorOf(work))).toBe(true);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -36,7 +37,7 @@ describe('a statement that runs for longer than the query timeout', () => {
 });
 
 describe('a server that accepts connections and never responds', () => {
-  test('causes a transient error of a statement and of a transaction', async () => {
+  test('makes a statement and a transaction fail as unavailable', async () => {
     const sockets = new Set<Socket>();
     const silentServer = createServer((socket) => void sockets.add(socket.on('error', () => {})));
     await once(silentServer.listen(0, '127.0.0.1'), 'listening');
@@ -58,14 +59,28 @@ describe('isUnavailable', () => {
   /** Makes PostgreSQL raise an error with this SQLSTATE. */
   const raise = (code: string) => errorOf(query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`));
 
-  test.each(['08006', '28P01', '40001', '40P01', '53300', '55P03', '57014', '57P01', '58030', 'XX000'])(
-    'is true for SQLSTATE %s',
-    async (code) => {
-      expect(isUnavailable(await raise(code))).toBe(true);
-    },
-  );
+  test.each([
+    ['08006', 'connection_failure'],
+    ['28P01', 'invalid_password'],
+    ['40001', 'serialization_failure'],
+    ['40P01', 'deadlock_detected'],
+    ['53300', 'too_many_connections'],
+    ['55P03', 'lock_not_available'],
+    ['57014', 'query_canceled'],
+    ['57P01', 'admin_shutdown'],
+    ['58030', 'io_error'],
+    ['XX000', 'internal_error'],
+  ])('is true for SQLSTATE %s (%s)', async (code) => {
+    expect(isUnavailable(await raise(code))).toBe(true);
+  });
 
-  test.each(['22P02', '23505', '42P01', '42501', 'P0001'])('is false for SQLSTATE %s', async (code) => {
+  test.each([
+    ['22P02', 'invalid_text_representation'],
+    ['23505', 'unique_violation'],
+    ['42P01', 'undefined_table'],
+    ['42501', 'insufficient_privilege'],
+    ['P0001', 'raise_exception'],
+  ])('is false for SQLSTATE %s (%s)', async (code) => {
     expect(isUnavailable(await raise(code))).toBe(false);
   });
 });

@@ -35,10 +35,7 @@ export interface TokenOptions {
   jti?: unknown;
   typ?: string | undefined;
   kid?: string | undefined;
-  /**
-   * Default: ES256 with the published key. Any other algorithm signs with a key that is not published. `none` does not
-   * sign.
-   */
+  /** Default: ES256, with the current key. Any other algorithm uses another key. `none` does not sign. */
   alg?: string;
   [claim: string]: unknown;
 }
@@ -54,9 +51,9 @@ export interface TestIssuer {
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
   /** Publishes the keys that `rotate` did not publish. */
   publish(): void;
-  /** Simulates a failure until the next call. With undefined, the server works again. */
+  /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;
-  /** How often each of the two documents was requested. */
+  /** The number of requests for each of the two documents. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
 }
@@ -174,11 +171,14 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   };
 }
 
-// Returns the key that signs a token. For an HMAC algorithm, the key is the text of the public key. A service that
-// accepts a token with this signature is open to the known "algorithm confusion" attack.
+/**
+ * Returns the key that signs a token. For an HMAC algorithm, the secret is the JSON of the public key, which everybody
+ * can read. A service that accepts such a token is open to the attack "algorithm confusion". For other algorithms, the
+ * key is new.
+ */
 async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
   if (alg === 'ES256') return privateKey;
-  if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk).padEnd(64));
+  if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk));
   return (await generateKeyPair(alg)).privateKey;
 }
 

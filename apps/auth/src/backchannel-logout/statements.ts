@@ -5,11 +5,12 @@
 
 /**
  * Queues a logout token for each client of the ended sessions. The statement must define the common table expression
- * `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`.
+ * `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`. The member `authorizations`
+ * of a payload maps the id of each client to its grant and its `sid`. It can be missing or null.
  *
- * A client without a grant gets no token, because it has never got tokens of the user: the user has only seen the
- * sign-in page or the consent page. If a client does not require the id of the session in its tokens, it gets one token
- * for all ended sessions of the account.
+ * A client without a grant gets no logout token, because it has never got other tokens of the user: the user has only
+ * seen the sign-in page or the consent page. If a client does not require a `sid` in its logout tokens, `distinct`
+ * leaves one logout token for all ended sessions of the account.
  */
 export const queueLogoutTokens = `
   insert into backchannel_logout (client_id, account_id, sid)

@@ -29,11 +29,11 @@ export function createTokenLifetimes({
     refreshToken: refreshTokenTtl,
     /** The time that a user has for sign-in and consent. */
     interaction: 3600,
-    /** The lifetime of a grant. Refreshing does not extend it. */
+    /** The lifetime of a grant: at least that of a refresh token. Refreshing a token does not extend the grant. */
     grant: Math.max(year, refreshTokenTtl),
     /**
      * The longest lifetime of signed tokens of clients without `access_token_ttl`. A public key must be published until
-     * all tokens that were signed with it have expired (signing-keys/store.ts).
+     * all tokens that were signed with it have expired. signing-keys/store.ts adds the lifetimes of the other clients.
      */
     longestSigned: Math.max(accessTokenTtl, idToken),
   };

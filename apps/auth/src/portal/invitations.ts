@@ -41,7 +41,6 @@ export function createInvitations(options: InvitationsOptions) {
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 
-  /** Returns false if the e-mail could not be queued. */
   const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
     try {
       await mailer.enqueue(invitationEmail(invitation, issuer));

@@ -47,9 +47,9 @@ export function createBookingUpdater(services: UpdateServices) {
     const requested = await validateBooking(updateFields, body, validationErrors, options);
     const { bay, fields } = requested;
 
-    // A booking id contains a tag that suggests the facility of the booking. In the common case, the new bay belongs to
-    // this facility, and one statement is enough. If the statement updates nothing, the steps below repeat the update
-    // or find the reason.
+    // A booking id contains a tag that suggests the facility of the booking. In the common case, the requested bay
+    // belongs to this facility, and one statement is enough. If the statement updates nothing, the steps below repeat
+    // the update or find the reason.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
@@ -80,11 +80,13 @@ export function createBookingUpdater(services: UpdateServices) {
       const isMissing = outcome === 'overlap' && !conflicts.some(({ code }) => code === 'BOOK00002');
       const overlap: Conflict[] = isMissing ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
       if (overlap.length + conflicts.length > 0) throw bookingError(requested, context, [...overlap, ...conflicts]);
+      // The reason has disappeared, so the update is repeated.
       return undefined;
     });
   };
 }
 
+/** An update that changes only the alias is not checked against opening hours and closures again. */
 function keepsBayAndTimes(
   { bayId, startDate, endDate }: Booking,
   { bay, interval }: Pick<RequestedBooking<UpdateField>, 'bay' | 'interval'>,

@@ -23,8 +23,8 @@ function recordSchema<const Properties extends object>(properties: Properties) {
 }
 
 const baySchema = recordSchema({
-  // Unlike other texts, the description may be empty and may contain line breaks. PostgreSQL cannot store NUL or lone
-  // surrogates.
+  // Unlike other texts, the description may be empty and contain line breaks. `patternWithout` excludes NUL and lone
+  // surrogates, which PostgreSQL cannot store.
   description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
   kind: textSchema,
   bookable: { type: 'boolean' },
@@ -59,6 +59,7 @@ interface ImportedRecord {
 
 /** A bay of the file. If the database already has the bay, it keeps the values of fields that the file leaves out. */
 export interface ImportedBay extends ImportedRecord {
+  /** Named like the column, because import-store.ts sends the bay to the database as JSON. */
   readonly location_id: string;
   readonly description?: string;
   readonly kind?: string;
