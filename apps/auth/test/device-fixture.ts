@@ -30,7 +30,7 @@ export function createDevice(server: AuthServer) {
   return {
     start,
 
-    /** Requests tokens with the device code, at the address `at` of an instance. */
+    /** Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. */
     async poll(
       { device_code }: Pick<DeviceAuthorization, 'device_code'>,
       { at = server.origin, form = screen as Record<string, string>, headers = {} } = {},

@@ -17,7 +17,7 @@ export interface BookingsClientOptions {
   readonly allowInsecureHttp?: boolean;
 }
 
-/** The id of a registered client or of a personal access token, and the secret or private key that belongs to the id. */
+/** The id of a registered client or of a personal access token, and its secret or private key. */
 export interface ClientCredentials {
   readonly clientId: string;
   /** The secret of the client. Needed unless `privateKey` is given. Never use a secret in a browser or an app. */

@@ -1,5 +1,5 @@
 // Tests that a release is ready only if it can use the schema of the database (docs/behaviour.md, "Health, metrics and
-// logs").
+// logs"). Migrations with the name expand_… only add to the schema, so that the previous release can still use it.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -41,8 +41,8 @@ export function providerMetadata(
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
-  // Response types with a token need the grant type `implicit`. The library would add this grant type only after it has
-  // checked the redirect URIs, but the rules for redirect URIs depend on the grant type.
+  // Response types that contain `token` or `id_token` need the grant type `implicit`. The library would add this grant
+  // type only after it has checked the redirect URIs, but the rules for redirect URIs depend on the grant type.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
   const own: OwnMetadata = {
@@ -60,8 +60,8 @@ export function providerMetadata(
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
-    // The library requires a value here, but never uses it. To authenticate a client, client-policy.ts compares the
-    // hashes of secrets. And no symmetric algorithm, for which the secret would be the key, is enabled.
+    // The library requires a secret, but never uses it: client-policy.ts authenticates clients by the hashes of their
+    // secrets, and no algorithm that signs with the secret is enabled.
     ...(usesSecret(metadata) && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };

@@ -1,5 +1,5 @@
-// Sends the pages that oidc-provider requests from us: errors that cannot be sent to the client, signing out, and the
-// end of the sign-in for a device. interaction/provider-pages.ts renders these pages.
+// Sends the pages that oidc-provider lets us design: errors that cannot be sent to the client, signing out, and the end
+// of the sign-in for a device. interaction/provider-pages.ts renders these pages.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
@@ -19,7 +19,10 @@ export interface ErrorPage {
   readonly redirectUri?: string | undefined;
 }
 
-/** Returns the client of a request and its redirect URI. A parameter that was sent more than once is ignored. */
+/**
+ * Returns the client of a request and its redirect URI. Parameters are shortened to 500 characters. A parameter that
+ * was sent more than once is ignored.
+ */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
   // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.
   const { client, params = {} } = ctx.oidc ?? {};
@@ -46,7 +49,7 @@ export interface ProviderPages {
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
 }
 
-/** Sends a page. `allowExternalFormTargets` is an option of html/response-headers.ts. */
+/** `allowExternalFormTargets`: whether a form of the page may redirect to another origin. */
 export function showPage(
   ctx: KoaContextWithOIDC,
   html: string,

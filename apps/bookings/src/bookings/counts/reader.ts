@@ -7,12 +7,12 @@
 // ## Tables
 //
 // `booking_change` is a log. Every transaction that writes a booking also appends to the log: `1` for the location and
-// the hour in which the booking now starts, and `-1` for the location and the hour in which the booking started before.
+// the hour in which the booking starts, and `-1` for the location and the hour in which it started before the change.
 // Appending takes no lock, so the counts never make two requests wait for each other.
 //
 // `booking_count` contains bins. A bin is the number of bookings that start within 768, 24 or 1 hours. It begins at a
 // multiple of its length since 1970 in UTC, so it does not depend on a calendar or a time zone. Each facility has bins
-// of all three lengths, and each location has bins of the two longer ones.
+// of all three lengths, in rows with an empty location id. Each location has bins of the two longer lengths.
 //
 // Compaction (compaction.ts) regularly deletes rows of the log and adds them to the bins, in one statement. Bins plus
 // log are therefore exact in every snapshot of the database, no matter which rows have been compacted.
@@ -23,9 +23,9 @@
 // instant is the sum of
 //
 // 1. the longest bins that end before the instant,
-// 2. the shorter bins from there to the beginning of the hour of the instant (for locations: of its day),
-// 3. the rows of the log up to the beginning of this hour,
-// 4. the bookings between the beginning of this hour and the instant, which an index counts.
+// 2. the shorter bins that follow, up to the beginning of the hour that contains the instant (for locations: the day),
+// 3. the rows of the log up to the beginning of this hour or day,
+// 4. the bookings between the beginning of this hour or day and the instant, which an index finds.
 //
 // The number of bookings that start after an instant is calculated the same way. Bookings in progress are counted
 // directly, because each bay has at most one. The number of active bookings is the number that start after now plus the
@@ -55,12 +55,14 @@ import {
   startedStatement,
 } from './statements.ts';
 
+// The first and the last instant that a Date can represent
 const minDate = new Date(-8.64e15);
 const maxDate = new Date(8.64e15);
 const emptySegment: Segment = { from: maxDate, to: undefined, offset: 0 };
 
 interface Bin {
   readonly begins: Date;
+  /** The number of bookings that start in the bin. */
   readonly n: number;
 }
 

@@ -55,11 +55,11 @@ export function countStatement(criteria: Criteria, kind: ListKind): CountStateme
       case 'until':
         return sumOf(startsBeforeOrFrom('before', time?.end ?? now, scope, bind));
       case 'from': {
-        const inProgress = inProgressRows(instant, isActive !== undefined, 1, scope, bind);
+        const inProgress = selectInProgress(instant, isActive !== undefined, 1, scope, bind);
         return sumOf([...startsBeforeOrFrom('from', justAfter(instant), scope, bind), ...inProgress]);
       }
       case 'ended': {
-        const inProgress = inProgressRows(instant, true, -1, scope, bind);
+        const inProgress = selectInProgress(instant, true, -1, scope, bind);
         return sumOf([...startsBeforeOrFrom('before', justAfter(instant), scope, bind), ...inProgress]);
       }
     }
@@ -76,12 +76,12 @@ export function inProgressStatement(criteria: Criteria, instant: Date, before: D
   return build((bind) => {
     const scope = scopeOf(criteria, bind);
     const bound = before ? ` and start_date < ${bindInstant(before, bind)}` : '';
-    const rows = inProgressRows(instant, criteria.isActive !== undefined, 1, scope, bind);
-    return sumOf(rows.map((row) => `${row}${bound}`));
+    const selects = selectInProgress(instant, criteria.isActive !== undefined, 1, scope, bind);
+    return sumOf(selects.map((select) => `${select}${bound}`));
   });
 }
 
-/** Reads the bins of one length between two instants, in order. Each has the number of bookings that start in it. */
+/** Reads the bins of one length between two instants, in order. `n` is the number of bookings that start in a bin. */
 export function binsStatement(criteria: Criteria, span: number, from: Date, to: Date): CountStatement {
   return build((bind) => {
     const { bins, bookings } = scopeOf(criteria, bind);
@@ -95,7 +95,10 @@ where ${bookings} and hour >= ${first} and hour < ${end}
   });
 }
 
-/** The conditions that limit bins and bookings to the facilities or locations of a search. */
+/**
+ * The conditions that limit bins and bookings to the facilities or locations of a search. The bins of a whole facility
+ * have an empty location id.
+ */
 interface Scope {
   readonly spans: readonly number[];
   readonly bins: string;
@@ -111,36 +114,36 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
 }
 
 /**
- * Returns statements whose rows add up to the number of bookings that start before an instant (`before`), or at the
- * instant and later (`from`). Long bins cover most of the time. Shorter bins cover the time up to the shortest bin that
- * contains the instant. In this last bin, the bookings themselves are counted.
+ * Returns `select` statements whose rows add up to the number of bookings that start before an instant (`before`), or
+ * at the instant and later (`from`). Long bins cover most of the time. Shorter bins cover the time up to the shortest
+ * bin that contains the instant. In this last bin, the bookings themselves are counted.
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
+  /** The operators that compare a time with a boundary: `inside` selects the times to count. */
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
-  /**
-   * For `before`, the last boundary between bins up to the instant. For `from`, the first boundary after the instant.
-   */
+  /** For `before`, the last boundary between bins up to the instant. For `from`, the first one after the instant. */
   const boundaryOf = (span: number): string => {
     const length = spanLength(span);
     const bin = Math.floor(instant.getTime() / length) + (side === 'before' ? 0 : 1);
     return bindInstant(new Date(bin * length), bind);
   };
-  const rows: string[] = [];
+  const selects: string[] = [];
   let boundary: string | undefined;
   for (const span of scope.spans) {
     const next = boundaryOf(span);
     const notInLongerBin = boundary ? ` and begins ${outside} ${boundary}` : '';
-    rows.push(`select facility_id, n from booking_count
+    selects.push(`select facility_id, n from booking_count
 where ${scope.bins} and span = ${span} and begins ${inside} ${next}${notInLongerBin}`);
     boundary = next;
   }
-  rows.push(`select facility_id, n from booking_change where ${scope.bookings} and hour ${inside} ${boundary}`);
-  rows.push(`select facility_id, 1 from booking where ${scope.bookings}
+  selects.push(`select facility_id, n from booking_change where ${scope.bookings} and hour ${inside} ${boundary}`);
+  selects.push(`select facility_id, 1 from booking where ${scope.bookings}
 and start_date ${outside} ${boundary} and start_date ${inside} ${bindInstant(instant, bind)}`);
-  return rows;
+  return selects;
 }
 
-function inProgressRows(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
+/** Returns `select` statements with one row, whose count is `n`, for each booking in progress. */
+function selectInProgress(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
   return inProgressAt(instant, isActive, bind).map(
     (conditions) => `select facility_id, ${n} as n from booking where ${[bookings, ...conditions].join(' and ')}`,
   );
@@ -151,9 +154,10 @@ function justAfter(instant: Date): Date {
   return new Date(instant.getTime() + 1);
 }
 
-function sumOf(rows: readonly string[]): string {
+/** The first of the `select` statements must name the column `n`. */
+function sumOf(selects: readonly string[]): string {
   return `select coalesce(sum(n), 0)::int as total from (
-${rows.join('\nunion all ')}
+${selects.join('\nunion all ')}
 ) counted`;
 }
 
