@@ -1,5 +1,5 @@
 // Writes the report: a Markdown table and an SVG plot for each operation. A table shows the median and the spread of
-// the rounds, and the ratio to the floor, the server with which the others are compared.
+// the rounds of each target, and the ratio to the floor. The floor is the target with which the others are compared.
 import type { Sample } from './measure.ts';
 import { digits, median, type Spread, spreadOf, withSpread } from './statistics.ts';
 
@@ -28,7 +28,7 @@ export class Results {
     return median(this.of(operation, target).map((sample) => sample[field]));
   }
 
-  /** Computes the ratio of two targets within each round, so that a slow round affects both values. */
+  /** Computes the ratio of `target` to `to` within each round, so that a slow round affects both values. */
   ratio(operation: string, target: string, to: string, field: NumericField): Spread {
     const others = this.of(operation, to);
     const ratios = this.of(operation, target).flatMap((sample) => {
@@ -41,7 +41,7 @@ export class Results {
 
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
-/** The servers with which the targets of an operation are compared. For other operations, this is `bare`. */
+/** The floors of operations that are compared neither with the release `before` nor with the server `bare`. */
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
   refresh: 'oidc-provider-postgres',
@@ -96,8 +96,10 @@ export function plotOf(results: Results, operation: string): string {
   const bars = results
     .targets(operation)
     .map((target) => ({ target, ...spreadOf(results.of(operation, target).map(({ rate }) => rate)) }))
+    // This target always sends the same response, and is so much faster that its bar would make the others very short.
     .filter(({ target }) => target !== 'constant');
-  const scale = 420 / Math.max(1, ...bars.map(({ max }) => max));
+  const maxBarWidth = 420;
+  const scale = maxBarWidth / Math.max(1, ...bars.map(({ max }) => max));
   const height = 40 + bars.length * 28;
   const drawn = bars.map(({ target, median: middle, min, max }, index) => {
     const y = 34 + index * 28;

@@ -43,7 +43,7 @@ test.each(findFiles('examples/*/*.ts'))('%s has fewer than 150 lines', (file) =>
   expect(read(file).split('\n').length).toBeLessThan(150);
 });
 
-test('examples/partner holds and books a bay, receives the webhook, and rejects a forged webhook', async () => {
+test('examples/partner lists free times, books a bay, receives the webhook, and rejects a forged webhook', async () => {
   const [port] = (await freePorts(1)) as [number];
   const shop = `http://localhost:${port}`;
   const partner = startExample('partner', { PORT: String(port) });
@@ -52,6 +52,7 @@ test('examples/partner holds and books a bay, receives the webhook, and rejects 
   const { stdout } = await run('sh', ['-e', '-c', commands.replace('http://localhost:4020', shop)], {
     timeout: 30_000,
   });
+  // The list of free times contains all bays. The booked bay is bay-n2-03.
   expect(stdout).toContain('"bayId":"bay-n2-05"');
   // The commands send one order twice, and both responses contain the id of the same booking.
   const [id, repeatedId, ...otherIds] = [...stdout.matchAll(/"bookingId":"([^"]+)"/g)].map(([, text]) => text);

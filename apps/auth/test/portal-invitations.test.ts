@@ -66,7 +66,7 @@ describe('a facility owner or authorized staff invites a service account with th
     const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
     expect(home.url.pathname).toBe('/portal');
     expect(home.html).toContain('North Range');
-    // Only the form that creates a personal access token has this field.
+    // The home page has the form that creates a personal access token. Only this form has the field.
     expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
     expect(await rolesOf(email)).toEqual(['fac-north bookings-manager service']);
     const { rows } = await portal.server.db.raw('select email_verified, roles from account where username = ?', [
@@ -250,6 +250,7 @@ describe('the form of an invitation', () => {
   });
 
   test('an invitation that is sent again too often returns 429 with Retry-After', async () => {
+    // An address gets at most ten invitations per hour.
     const { browser, page } = await portal.signIn('owner', north);
     let response = await browser.send(filled(page, '/invitations', { email: 'flooded@range.example' }), {});
     for (let attempts = 0; attempts < 12 && response.status !== 429; attempts++) {
@@ -336,7 +337,7 @@ test('of several parallel acceptances, one creates the account and the others ge
   expect(await rolesOf('raced@range.example')).toEqual(['fac-north bookings-manager service']);
 });
 
-test('open invitations end with the role of the member who made them', async () => {
+test('when a member loses the role at a facility, the open invitations of the member are withdrawn', async () => {
   await portal.addAccounts(accountOf('leaver', { 'fac-north': 'staff' }));
   const { link } = await openInvitation('backdoor@range.example', { by: 'leaver' });
   const { browser, page } = await portal.signIn('owner', `${north}/people/acc-leaver/revoke`);

@@ -1,4 +1,4 @@
-// Sends stored responses of the service with node:http, without a database. This is the floor `constant`.
+// Sends stored responses of the service with node:http, without a database. This is the target `constant`.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 

@@ -1,5 +1,5 @@
-// Reads the settings of a target: a server with which the service is compared. The benchmark passes the settings as one
-// argument in JSON. Also ends the target together with the benchmark.
+// Reads the settings of a peer: a server with which the service is compared. The benchmark passes the settings as one
+// argument in JSON. Also ends the peer together with the benchmark.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {

@@ -18,7 +18,8 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     ),
   );
   login?.checks.add(
-    // Without this check, a user who is already signed in would not get to the requested social provider.
+    // `acr_values=idp:NAME` requests a sign-in at a social provider. Without this check, a user who is already signed
+    // in would not get to the provider.
     new Check('idp_requested', 'a sign-in at a social provider was requested', 'login_required', ({ oidc }) => {
       const idp = oidc.params?.[idpParameter];
       return Boolean(idp && !oidc.result?.login && oidc.session?.acr !== `idp:${idp}`);

@@ -1,6 +1,8 @@
 // Implements the modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final" that test the token endpoint,
 // client assertions and DPoP, under the names of the suite and by its public descriptions. The protected resource is
 // userinfo; apps/bookings/test/dpop.test.ts tests the same proofs at the Bookings API.
+//
+// Each module runs as the registered client `own`. `second` is another registered client.
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type { ProofOptions } from '../key-client.ts';
@@ -72,10 +74,12 @@ export const tokenModules = {
     const { accessToken } = await client.accept(await client.redeem(code));
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '1 s'`);
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
+    // Userinfo rejects every token without the scope openid with 403.
     expect(await client.userinfo(accessToken)).toBe(client.isOpenid ? 401 : 403);
   },
   'ensure-token-endpoint-fails-with-expired-auth-code': async (client) => {
     const { code } = await client.authorize();
+    // A code is valid for 60 s.
     await client.server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '61 s' where model = 'AuthorizationCode'`,
     );

@@ -1,5 +1,5 @@
-// Searches bookings: reads one page, and counts all bookings of the search. The last page needs no count, because it
-// shows the total.
+// Searches bookings: reads one page, and counts all bookings of the search. The last page needs no count, because the
+// total is the number of bookings up to the end of this page.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { PublicBooking } from '../booking.ts';
@@ -17,7 +17,7 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   readonly counts?: CountReader;
-  /** If more index entries than this come before the end of a page, the page is found with the counts. */
+  /** If the database would read more index entries than this up to the end of a page, the counts find the page. */
   readonly maxSkippedRows?: number;
 }
 
