@@ -70,10 +70,11 @@ test('openid-client signs in, reads userinfo, refreshes and books bays with boun
     (await openid.fetchProtectedResource(config, token, url, 'POST', bookingOn(day), json, { DPoP })).status;
   expect(await book(tokens.access_token, '2198-01-01')).toBe(201);
   expect(await book(refreshed.access_token, '2198-01-02')).toBe(201);
+  // `callApi` sends the token as Bearer, without a proof.
   expect((await callApi(system.bookings, tokens.access_token, 'POST', '/api/bookings', {})).status).toBe(401);
 });
 
-test('oauth4webapi signs in and books a bay, even if its clock is an hour slow', async () => {
+test('oauth4webapi signs in although its clock is an hour slow, and books a bay', async () => {
   const issuer = new URL(system.auth);
   const insecure = { [oauth.allowInsecureRequests]: true };
   const metadata = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
@@ -117,6 +118,7 @@ test('oauth4webapi signs in and books a bay, even if its clock is an hour slow',
   expect(tokens).toMatchObject({ token_type: 'dpop', scope });
 
   const url = new URL(`${system.bookings}/api/bookings`);
+  // The Bookings API sends no nonces, so the clock must be right here.
   const options = { ...insecure, DPoP: oauth.DPoP(client, keys) };
   const body = bookingOn('2198-02-01');
   const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, json, body, options);

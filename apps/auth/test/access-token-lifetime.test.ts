@@ -54,7 +54,7 @@ describe('the lifetime of access tokens', () => {
     expectLifetime(await requestToken({ grant_type: 'client_credentials', scope: scopes.play }), 120);
     const { client_id, client_secret } = personalAccessToken;
     const form = { grant_type: 'client_credentials', client_id, client_secret };
-    // A scope with a space is not a plain token request, which takes another path through the server.
+    // The server handles a request with a space in the scope differently: it passes this request to oidc-provider.
     for (const scope of [scopes.bookings, ` ${scopes.bookings}`])
       expectLifetime(await statusAndBody(await server.post('/connect/token', { ...form, scope })), 60);
   });

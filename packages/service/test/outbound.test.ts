@@ -28,6 +28,7 @@ describe('urlError', () => {
   const publicOnly = createOutboundClient({ allowNetworks: [] });
   const withLoopback = createOutboundClient({ allowNetworks: ['127.0.0.0/8', '::1/128'] });
 
+  // Among them are other notations of 127.0.0.1, such as 2130706433 and 0177.0.0.1.
   test.each([
     ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://8.8.8.8/#part'],
     ...['https://user:secret@example.com/', 'https://user@example.com/'],

@@ -53,7 +53,7 @@ export function createSignInPages(options: SignInPagesOptions) {
         context,
         notice: cancelNotice(request, context),
         username: username ?? reauthenticate?.username ?? loginHint,
-        again: reauthenticate !== undefined,
+        isReauthentication: reauthenticate !== undefined,
         onlyProviders: reauthenticate !== undefined && !reauthenticate.passwordHash,
       },
       { title: reauthenticate ? 'Confirm that it is you' : 'Sign in', csrfContext, allowExternalFormTargets, ...state },
@@ -105,6 +105,7 @@ export function createSignInPages(options: SignInPagesOptions) {
       username,
       password,
       address: request.ip ?? '',
+      // Failed sign-ins are counted separately for a browser in which the account has signed in before.
       deviceOf: (account) => sessions.deviceOf(request, response, account),
     });
     if ('account' in outcome) return completeWithPassword(request, response, context, outcome.account);

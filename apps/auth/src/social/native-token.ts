@@ -32,8 +32,8 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
   /** Lets one provider check the token. */
   const verifyAt = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
     const { name } = provider;
-    // No request is sent to such a provider. Otherwise an invalid token would get a 503 while the provider is
-    // unavailable.
+    // A provider that does not accept native tokens gets no request. Otherwise the response to an invalid token would
+    // be a 503 while this provider is unavailable.
     if (!provider.acceptsNativeTokens) throw new NativeTokenError(`${name} does not accept native tokens`);
     try {
       return await provider.verifyNativeToken(token);
@@ -49,7 +49,8 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
 
   return {
     async verifyNativeToken({ token, provider: name }) {
-      if (token.length > maxTokenLength || /[^\x21-\x7e]/.test(token)) {
+      const isVisibleAscii = /^[\x21-\x7e]*$/.test(token);
+      if (token.length > maxTokenLength || !isVisibleAscii) {
         throw new NativeTokenError('the token is malformed');
       }
       if (name !== undefined) {
