@@ -4,12 +4,12 @@ import { read } from '@bay-booking/testkit/repository';
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
 export type Document = any;
 
-/** Libraries read these variables, so they do not appear in the sources of the apps. */
-const readElsewhere = ['NODE_ENV'];
-
-/** Returns the names of the environment variables that an app reads. */
+/**
+ * Returns the names of the environment variables that an app reads. In config.ts, the names are string literals in
+ * upper case, except NODE_ENV.
+ */
 export const variablesOf = (app: string): ReadonlySet<string> =>
   new Set([
-    ...readElsewhere,
+    'NODE_ENV',
     ...[...read(`apps/${app}/src/config.ts`).matchAll(/'([A-Z][A-Z_]{3,})'/g)].map((match) => match[1] as string),
   ]);

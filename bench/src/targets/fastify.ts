@@ -30,6 +30,7 @@ declare module 'fastify' {
     facilities: string[];
   }
 }
+const singleBooking = (row: BookingRow): object => bookingResource(row, baseUrl, true);
 type Row = BookingRow & { total?: number };
 type Found = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
@@ -52,7 +53,7 @@ app.register(async (api) => {
   const booking = { response: { 200: bookingSchema, 201: bookingSchema } };
   api.get<{ Params: { id: string } }>('/api/bookings/:id', { schema: booking }, async (request, reply) => {
     const [row] = await run('get', [request.facilities, request.params.id]);
-    return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
+    return row ? singleBooking(row) : reply.code(404).send({ errors: [] });
   });
   api.post<{ Body: Record<string, string> }>(
     '/api/bookings',
@@ -62,7 +63,7 @@ app.register(async (api) => {
       if (!facility || !request.facilities.includes(facility)) return reply.code(400).send({ errors: [] });
       const { values, row } = newBooking(randomUUID(), facility, request.body);
       const [created] = await run('create', values);
-      return created ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
+      return created ? reply.code(201).send(singleBooking(row)) : reply.code(400).send({ errors: [] });
     },
   );
   api.put<{ Params: { id: string }; Body: Record<string, string> }>(
@@ -73,7 +74,7 @@ app.register(async (api) => {
       const now = new Date().toISOString();
       const values = [facilityOf.get(bayId), request.params.id, bayId, userAlias, startDate, endDate, now];
       const [row] = await run('update', values);
-      return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
+      return row ? singleBooking(row) : reply.code(404).send({ errors: [] });
     },
   );
   const list = { response: { 200: listSchema } };

@@ -85,6 +85,7 @@ describe('start and stop', () => {
     const booking = await runPrintedCommand(launcher);
     expect(booking.bayId).toBe('bay-n1-10');
     expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
+    // The processes are the launcher, auth, bookings and PostgreSQL.
     const pids = processesOf(installation);
     expect(pids).toHaveLength(4);
     launcher.signal('SIGTERM');
@@ -117,6 +118,7 @@ describe('start and stop', () => {
     const headers = { Authorization: `Bearer ${await fetchToken()}` };
     while (!(await isReady(installation.bookings))) await pause(5);
     const bays = await fetch(`${installation.bookings}/api/booking-bays`, { headers });
+    // The demo has 16 bays at the facility of the token, and 5 at another facility.
     expect(((await bays.json()) as { total: number }).total).toBe(16);
   });
 

@@ -39,7 +39,9 @@ export const contextOptions = ({ width, scheme }: Viewport, javaScriptEnabled: b
   ({ viewport: { width, height: 900 }, colorScheme: scheme, javaScriptEnabled, locale: 'en-GB' }) as const;
 
 export interface Violation {
+  /** The name of the violated rule of axe. */
   readonly id: string;
+  /** For each element, its HTML and what is wrong with it. */
   readonly nodes: readonly string[];
 }
 

@@ -71,8 +71,8 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
   c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
 
-/** The milliseconds between two updates of the last use of a token. */
-const recordUseEvery = 60_000;
+/** The minimum time between two updates of the last use of a token, in milliseconds. */
+const minUpdateInterval = 60_000;
 /** The maximum size of the map `useRecordedAt`, which limits the memory. */
 const maxRecordedUses = 10_000;
 
@@ -152,7 +152,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
 
     /**
      * Creates a new secret for a token. The old secrets work for another `overlap` seconds, in which their users can
-     * replace them. Returns undefined if the account has no such token.
+     * replace them. Returns undefined if the account has no such token, or if the token is revoked.
      */
     async rotatePersonalAccessToken(
       accountId: string,
@@ -183,7 +183,10 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return { clientId, clientSecret };
     },
 
-    /** Revokes a token, so that its next token request is rejected. Returns false if the account has no such token. */
+    /**
+     * Revokes a token, so that its next token request is rejected. Returns false if the account has no such token, or
+     * if the token is already revoked.
+     */
     async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
       const rows = await query(
         db,
@@ -197,12 +200,12 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
 
     /**
-     * Stores the time and address of the last use, which the portal shows. A use that follows the stored use within a
-     * minute is not stored. The function does not wait for the database.
+     * Stores the time and address of the last use, which the portal shows, at most once per minute. The function does
+     * not wait for the database.
      */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();
-      if (now - (useRecordedAt.get(clientId) ?? 0) < recordUseEvery) return;
+      if (now - (useRecordedAt.get(clientId) ?? 0) < minUpdateInterval) return;
       if (useRecordedAt.size >= maxRecordedUses) useRecordedAt.clear();
       useRecordedAt.set(clientId, now);
       query(db, 'update client set last_used_at = now(), last_used_from = $1 where id = $2', [address, clientId]).catch(

@@ -55,7 +55,8 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
 
   /**
    * Revokes the grants of a session, as the library does when a client requests the sign-out. `authorizations` is a
-   * field of the session, which contains one entry for each client.
+   * field of the session, which contains one entry for each client. The library sets `persistsLogout` if the tokens of
+   * the client stay valid after the sign-out (`expiresWithSession` in provider.ts).
    */
   const revokeSessionGrants = async (authorizations: object | undefined): Promise<void> => {
     const entries = Object.values(authorizations ?? {}) as { grantId?: string; persistsLogout?: boolean }[];

@@ -39,13 +39,14 @@ describe('oidcc-config-certification-test-plan', () => {
     for (const [name, value] of Object.entries(metadata)) {
       if (/_endpoint$|_uri$/.test(name)) expect(value).toMatch(/^https:\/\/id\.bay-booking\.example\//);
     }
+    // The characters that a scope may contain (RFC 6749 section 3.3)
     for (const scope of metadata.scopes_supported as string[]) expect(scope).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
     const path = new URL(String(metadata.jwks_uri)).pathname;
     const { keys } = (await (await fetch(httpsServer.origin + path)).json()) as { keys: Record<string, string>[] };
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);
     for (const key of keys) {
       expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
-      for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(secret);
+      for (const privateMember of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(privateMember);
     }
     await httpsServer.close();
   });

@@ -185,6 +185,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     expect(protectedHeader.kid).toEqual(expect.any(String));
     expect(payload.nonce).toBe(nonce);
     expect(String(payload.sub).length).toBeLessThanOrEqual(255);
+    // `at_hash` is the first half of the SHA-256 of the access token. It is mandatory in the implicit flow.
     if (payload.at_hash !== undefined || (accessToken && !isCode)) {
       const halfOfHash = createHash('sha256').update(String(accessToken)).digest().subarray(0, 16);
       expect(payload.at_hash).toBe(halfOfHash.toString('base64url'));
@@ -223,7 +224,10 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     };
   };
 
-  /** Checks an error response at the redirect URI (RFC 6749 section 4.1.2.1). It has no code and no token. */
+  /**
+   * Checks an error response at the redirect URI (RFC 6749 section 4.1.2.1, which also says which characters the
+   * description may contain). The response has no code and no token.
+   */
   const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
     checkOrigin(response);
     expect(response.params.get('error')).toMatch(code);

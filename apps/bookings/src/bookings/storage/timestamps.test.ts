@@ -18,6 +18,7 @@ describe('toIso', () => {
     fc.assert(
       fc.property(fc.date(range), (date) => {
         const iso = date.toISOString();
+        // PostgreSQL leaves out the zeros at the end of a fraction.
         const fraction = iso.slice(19, 23).replace(/\.?0+$/, '');
         expect(toIso(`${iso.slice(0, 10)} ${iso.slice(11, 19)}${fraction}+00`)).toBe(iso);
       }),
