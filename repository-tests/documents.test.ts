@@ -1,4 +1,5 @@
-// Checks that the files, tests, links and sections that the documents name exist.
+// Checks that the files, tests, links and sections that the documents name exist. Most tests also check how many names
+// they have found, because a pattern that finds nothing would let a test pass.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testkit/repository';
@@ -29,7 +30,7 @@ describe('docs/security.md', () => {
 
 describe('docs/specification-map.md', () => {
   const map = read('docs/specification-map.md');
-  /** The last column of each row, which names the tests. The rows with headings have no such column. */
+  /** The last column of each row, which names the tests. Rows with headings are left out. */
   const testColumns = map
     .split('\n')
     .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
@@ -74,6 +75,7 @@ describe('docs/specification-map.md', () => {
 });
 
 test.each(pages)('every relative link of %s leads to an existing file and section', (page) => {
+  // A link has the form: [TEXT](PATH#ANCHOR). The path or the anchor can be missing.
   const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
   const broken = links.filter(([, path, anchor]) => {
     const target = path ? join(dirname(page), path) : page;

@@ -45,11 +45,11 @@ export function cpuOfFamily(pid: number | undefined): number {
   if (!pid) return 0;
   const own = statOf(pid);
   let sum = own ? own.cpu + own.cpuOfEnded : 0;
-  for (const child of processesBelow(pid)) sum += cpuOf(child);
+  for (const child of childrenOf(pid)) sum += cpuOf(child);
   return sum;
 }
 
-function processesBelow(pid: number): number[] {
+function childrenOf(pid: number): number[] {
   const numbers = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return numbers.map(Number).filter((candidate) => statOf(candidate)?.parent === pid);
 }
@@ -69,7 +69,7 @@ export function memoryOf(pid: number): number {
 
 /** Binds a running process, its threads and its children to one CPU core. Later children inherit the binding. */
 export function pin(pid: number, core: number): void {
-  for (const id of [pid, ...processesBelow(pid)])
+  for (const id of [pid, ...childrenOf(pid)])
     execFileSync('taskset', ['-a', '-c', '-p', String(core), String(id)], { stdio: 'ignore' });
 }
 

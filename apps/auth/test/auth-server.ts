@@ -79,10 +79,10 @@ export interface AuthServer {
   readonly close: () => Promise<void>;
 }
 
-/** The servers that no test has closed yet. After a failed test, jest could not end without closing them. */
-const open = new Set<() => Promise<void>>();
+/** The `close` functions of the servers that no test has closed yet. Jest cannot end while a server runs. */
+const closeFunctions = new Set<() => Promise<void>>();
 afterAll(async () => {
-  for (const close of open) await close();
+  for (const close of closeFunctions) await close();
 });
 
 export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
@@ -137,14 +137,14 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const first = await startInstance();
   const others: { close: () => Promise<void> }[] = [];
   const closeAll = async (): Promise<void> => {
-    if (!open.delete(closeAll)) return;
+    if (!closeFunctions.delete(closeAll)) return;
     for (const other of others) await other.close().catch(() => {});
     await first.close();
     await proxy.disconnect();
     await db.destroy();
     await database.drop();
   };
-  open.add(closeAll);
+  closeFunctions.add(closeAll);
   return {
     ...first,
     db,

@@ -58,9 +58,11 @@ export const namedSchemas = {
 
 export interface EndpointOptions {
   readonly db: Database;
+  /** Reads lists from the replica. If it is left out, lists are read from `db`. */
   readonly readRouter?: ReadRouter | undefined;
   readonly baseUrl: string;
   readonly now: () => Date;
+  /** Is aborted when the service stops. Requests that wait for changes then end. */
   readonly stopping?: AbortSignal | undefined;
   readonly limits?: BookingLimits | undefined;
   /** How many holds a client can have at the same time. If it is 0, the endpoints for holds do not exist. */
@@ -115,8 +117,8 @@ function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...args) => {
-        // The flag is read before the position that the replica must reach. If the flag says that the counts are
-        // complete, they are therefore complete on a replica that has reached the position.
+        // `isComplete` queries the primary, before `run` reads the position that the replica must reach. If the counts
+        // are complete on the primary, they are therefore also complete on a replica that has reached the position.
         const complete = await isComplete();
         return readRouter.run((db) => {
           const counts = createCountReader(db, async () => complete);

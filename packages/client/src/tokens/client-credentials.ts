@@ -78,6 +78,7 @@ export function createTokenRequest(
       if (oauth.isDPoPNonceError(error)) return requestOnce();
       throw error;
     });
+    // A token response may leave out `expires_in` (RFC 6749 section 5.1).
     const lifetimeMs = (token.expires_in ?? 300) * 1_000;
     return { value: token.access_token, lifetimeMs, expiresAt: Date.now() + lifetimeMs };
   }
