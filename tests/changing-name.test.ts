@@ -17,7 +17,6 @@ const forbidden = '127.0.0.1';
 
 const system = useFixture(startTestSystem, 90_000);
 const servers: Server[] = [];
-/** The number of connections to each address so far. */
 const connections = { [allowed]: 0, [forbidden]: 0 };
 afterAll(() => {
   for (const server of servers) server.close().closeAllConnections();

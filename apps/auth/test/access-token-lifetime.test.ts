@@ -40,7 +40,6 @@ beforeAll(async () => {
   });
 });
 
-/** Requests a token with the credentials of the client. */
 const requestToken = async (form: Record<string, string>) =>
   statusAndBody(await server.post('/connect/token', form, basic(client.client_id, client.client_secret)));
 const expectLifetime = (body: Record<string, unknown>, seconds: number) => {

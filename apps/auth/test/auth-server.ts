@@ -173,7 +173,6 @@ async function listenOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns the header that authenticates a client with the scheme Basic. */
 export const basic = (id: string, secret: string): Record<string, string> => ({
   Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
 });

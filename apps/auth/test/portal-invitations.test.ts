@@ -24,14 +24,12 @@ const invite = async (email: string, { by = 'owner', role }: { by?: string; role
   const sent = await browser.send(filled(page, '/invitations', { email, ...(role && { role }) }), {});
   return { browser, page: sent };
 };
-/** Invites the address, and opens the mailed link in a new browser. */
 const openInvitation = async (email: string, options: { by?: string; role?: string } = {}) => {
   await invite(email, options);
   const browser = portal.openBrowser();
   const link = await portal.invitationLink(email);
   return { browser, link, page: await browser.open(link) };
 };
-/** Returns an empty text if there is no invitation for the address. */
 const invitationId = async (email: string): Promise<string> => {
   const { rows } = await portal.server.db.raw<{ rows: { id: string }[] }>('select id from invitation where email = ?', [
     email,

@@ -91,7 +91,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       data,
       binaries,
       account,
-      log: `${data}.log`,
+      logFile: `${data}.log`,
       settings: { ...defaultSettings(fsync), ...options.settings },
       environment: options.environment ?? {},
     };
@@ -151,8 +151,7 @@ interface ServerProgram {
   binaries: Binaries;
   /** The operating system account that runs the server. Undefined: the account of this process. */
   account: Account | undefined;
-  /** The path of the log file. */
-  log: string;
+  logFile: string;
   settings: Record<string, string | number>;
   environment: Record<string, string>;
 }
@@ -186,7 +185,6 @@ async function startOnPort(
   }
 }
 
-/** Starts the server and waits until it accepts connections. */
 async function startOnce(program: ServerProgram, port: number): Promise<ChildProcess> {
   const { child, logStart } = spawnServer(program, port);
   let spawnError: Error | undefined;
@@ -198,11 +196,12 @@ async function startOnce(program: ServerProgram, port: number): Promise<ChildPro
     const postmaster = readPostmaster(program.data);
     if (postmaster?.isReady && postmaster.pid === child.pid) return child;
     if (spawnError || child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`PostgreSQL did not start: ${spawnError?.message ?? logTail(program.log, logStart)}`);
+      throw new Error(`PostgreSQL did not start: ${spawnError?.message ?? logTail(program.logFile, logStart)}`);
     }
     if (Date.now() > deadline) {
       await stopPostmaster(child.pid as number);
-      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(program.log, logStart)}`);
+      const seconds = START_LIMIT_MS / 1000;
+      throw new Error(`PostgreSQL did not start within ${seconds} s:\n${logTail(program.logFile, logStart)}`);
     }
     await pause(20);
   }
@@ -211,7 +210,7 @@ async function startOnce(program: ServerProgram, port: number): Promise<ChildPro
 /** Starts the process of the server. `logStart` is the position in the log file at which its output begins. */
 function spawnServer(program: ServerProgram, port: number): { child: ChildProcess; logStart: number } {
   const { data, binaries, account, settings, environment } = program;
-  const log = openSync(program.log, 'a', 0o600);
+  const log = openSync(program.logFile, 'a', 0o600);
   if (account) fchownSync(log, account.uid, account.gid);
   if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
   const logStart = fstatSync(log).size;

@@ -14,7 +14,6 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Connects `db` to a database and returns the registry with its metrics. */
 function connectWithMetrics(url: string) {
   db = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
   const metrics = createMetrics('test');

@@ -17,7 +17,6 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Returns the error with which the promise rejects. */
 const errorOf = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
 
 describe('a statement that runs for longer than the query timeout', () => {
@@ -56,7 +55,6 @@ describe('a server that accepts connections and never responds', () => {
 });
 
 describe('isUnavailable', () => {
-  /** Makes PostgreSQL raise an error with this SQLSTATE. */
   const raise = (code: string) => errorOf(query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`));
 
   test.each([

@@ -57,18 +57,17 @@ describe('urlError', () => {
 
 describe('a request', () => {
   let server: http.Server;
-  /** The number of connections that the server has accepted. */
-  let connections: number;
+  let acceptedConnections: number;
   /** The handler of the server, which a test can replace. */
   let respond: http.RequestListener;
   let client: OutboundClient;
   let port: number;
   beforeEach(async () => {
-    connections = 0;
+    acceptedConnections = 0;
     respond = (_request, response) => response.writeHead(204).end();
     server = http.createServer((request, response) => respond(request, response));
     server.on('connection', () => {
-      connections += 1;
+      acceptedConnections += 1;
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     port = (server.address() as AddressInfo).port;
@@ -83,7 +82,7 @@ describe('a request', () => {
   test('reaches an allowed network by address and by name, and reuses the connection to an address', async () => {
     expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
     expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
-    expect(connections).toBe(1);
+    expect(acceptedConnections).toBe(1);
     expect(await client.request(`http://localhost:${port}/`, post)).toMatchObject({ status: 204 });
   });
 
@@ -93,7 +92,7 @@ describe('a request', () => {
       await expect(clientForOtherNetwork.request(`${protocol}://localhost:${port}/`, post)).rejects.toThrow(
         'localhost has no address that is allowed',
       );
-    expect(connections).toBe(0);
+    expect(acceptedConnections).toBe(0);
     clientForOtherNetwork.close();
   });
 

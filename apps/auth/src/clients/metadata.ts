@@ -5,7 +5,6 @@ export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
 /** Whether the client must use PKCE (RFC 7636). */
 export type PkcePolicy = 'required' | 'optional';
 
-/** Whether a client with this metadata authenticates with a secret. */
 export const usesSecret = ({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): boolean =>
   method !== 'none' && method !== 'private_key_jwt';
 

@@ -34,7 +34,6 @@ export interface NewSecret {
   readonly clientSecret: string;
 }
 
-/** The account already has the maximum number of active personal access tokens. */
 export class TooManyTokensError extends Error {
   override readonly name = 'TooManyTokensError';
 }

@@ -32,7 +32,6 @@ const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
       : 'You are not signed in to Bay Booking in this browser.'),
 });
 
-/** Whether the request is for the endpoint at which a client requests a sign-out. */
 const isSignOut = (request: IncomingMessage): boolean =>
   URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
 

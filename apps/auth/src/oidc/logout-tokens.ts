@@ -29,7 +29,6 @@ export function disableAutomaticLogoutTokens(provider: Provider): void {
   client.backchannelLogout = async () => {};
 }
 
-/** Returns a function that sends one logout token with the library's own method. */
 export const createSendLogoutToken =
   (provider: () => Provider): SendLogoutToken =>
   async ({ clientId, accountId, sid }) => {

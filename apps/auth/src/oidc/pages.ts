@@ -33,7 +33,6 @@ export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' |
   };
 }
 
-/** Renders a page as HTML. */
 type RenderPage<Page> = (page: Page, request: IncomingMessage, response: ServerResponse) => Promise<string>;
 
 export interface ProviderPages {

@@ -29,7 +29,6 @@ const maxTokenLength = 8_192;
 export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): NativeTokenVerifier {
   const { providers, logger } = options;
 
-  /** Lets one provider check the token. */
   const verifyAt = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
     const { name } = provider;
     // A provider that does not accept native tokens gets no request. Otherwise the response to an invalid token would

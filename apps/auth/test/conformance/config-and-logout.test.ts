@@ -10,7 +10,6 @@ import { createRelyingParty, postLogoutRedirectUri, redirectUri, startForRelying
 
 const server = useFixture(() => startForRelyingParty());
 
-/** Returns the discovery document of a server. */
 const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> => {
   const response = await fetch(`${from.origin}/.well-known/openid-configuration`);
   expect(response.status).toBe(200);

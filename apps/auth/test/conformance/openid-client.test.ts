@@ -31,7 +31,6 @@ async function createChecks() {
   };
   return { checks, params };
 }
-/** Sends an authorization request, signs in and consents. Returns the last page. */
 const signInWith = async (config: openid.Configuration, params: Record<string, string>) => {
   const browser = openBrowser(server);
   return signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));

@@ -21,7 +21,6 @@ export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-012345
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
 const implicitClient = { id: 'rp-implicit' };
 
-/** Starts a server with the clients of the relying party. */
 export async function startForRelyingParty(environment: Record<string, string> = {}): Promise<AuthServer> {
   const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ...environment });
   const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };

@@ -31,7 +31,7 @@ export type FindLikelyFacilities = (facilities: readonly string[], bookingId: st
 
 /**
  * Returns the function that finds the facilities with the same tag as the booking id. The function caches the tags of
- * each array of facilities, because a cached token always returns the same array.
+ * each array of facilities, because all requests with the same token have the same array.
  */
 export function createFacilityLookup(): FindLikelyFacilities {
   const tagged = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
