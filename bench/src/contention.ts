@@ -12,7 +12,7 @@ import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import type { Child } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { bayId, createdFrom, facilityId } from './dataset.ts';
-import { cpuOf, findProgram, memoryOf } from './machine.ts';
+import { cpuOf, hasProgram, memoryOf } from './machine.ts';
 import { otherCore, type RunOptions, type Sample, serviceCore, unknownCosts } from './measure.ts';
 import { onDatabase } from './server.ts';
 import { runWrk } from './wrk.ts';
@@ -33,7 +33,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
   try {
     const token = await issuer.token({ facilities: [facilityId(1)], scope, exp: inOneDay() });
     const measureService = serviceMeasurement(service, token, seconds);
-    const measurePostgres = () => (findProgram('pgbench') ? runPgbench(options) : runDriverLoop(options));
+    const measurePostgres = () => (hasProgram('pgbench') ? runPgbench(options) : runDriverLoop(options));
     const targets = [
       { target: 'service', measure: measureService },
       { target: 'pgbench', measure: measurePostgres },

@@ -78,12 +78,12 @@ export function findMissingRequirement(): string | undefined {
   if (!existsSync('/proc/self/stat')) return 'The benchmark reads CPU times from /proc, so it needs Linux.';
   if (availableParallelism() < 2)
     return 'The benchmark needs two cores: one for the service, one for PostgreSQL and the load.';
-  const missing = ['wrk', 'taskset'].filter((program) => !findProgram(program));
+  const missing = ['wrk', 'taskset'].filter((program) => !hasProgram(program));
   if (missing.length === 0) return undefined;
   return `Not found: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install wrk util-linux`;
 }
 
-export function findProgram(program: string): boolean {
+export function hasProgram(program: string): boolean {
   try {
     execFileSync('which', [program], { stdio: 'ignore' });
     return true;

@@ -8,9 +8,9 @@ import { availabilityReads, baysStatement } from '../src/availability/store.ts';
 import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
 import {
   binsStatement,
+  completeFlagQuery,
   countStatement,
   inProgressStatement,
-  isCountComplete,
   kindOf,
   startedStatement,
 } from '../src/bookings/counts/statements.ts';
@@ -96,7 +96,7 @@ const allStatements = [
   ...Object.values({ ...ruleReads, ...closureReads, ...hoursStatements, ...holdReads, ...availabilityReads }),
   ...[['f'], ['f', 'g']].map((facilities) => baysStatement(facilities, {}, { limit: 1, offset: 0 }).sql),
   ...Object.values({ ...placeReads, ...compactionReads, ...compactionWrites, ...feedReads }),
-  isCountComplete,
+  completeFlagQuery,
   importReads.facilitiesOfLocationIds,
   importReads.facilitiesOfBayIds,
 ];

@@ -45,10 +45,10 @@ import type { Segment } from '../search/statements.ts';
 import type { Criteria } from '../search/where.ts';
 import {
   binsStatement,
+  completeFlagQuery,
   type CountStatement,
   countStatement,
   inProgressStatement,
-  isCountComplete,
   kindOf,
   spanLength,
   spansOf,
@@ -78,7 +78,7 @@ export type CountReader = ReturnType<typeof createCountReader>;
 
 /** Whether every booking has been counted. The counts are used only if this is true (docs/operations/upgrade.md). */
 export function createCompleteFlag(db: Queryable): CachedFlag {
-  return createCachedFlag(db, isCountComplete);
+  return createCachedFlag(db, completeFlagQuery);
 }
 
 export function createCountReader(db: Queryable, isComplete = createCompleteFlag(db)) {

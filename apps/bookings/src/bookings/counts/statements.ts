@@ -14,8 +14,8 @@ export const spanLength = (span: number): number => span * hour;
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 
-/** Reads whether every booking has been counted. */
-export const isCountComplete = 'select complete as flag from booking_count_state where id = 1';
+/** Its column `flag` says whether every booking has been counted. */
+export const completeFlagQuery = 'select complete as flag from booking_count_state where id = 1';
 
 /**
  * The lists that the bins can count:
