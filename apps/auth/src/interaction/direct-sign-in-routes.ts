@@ -20,6 +20,7 @@ export interface DirectSignInOptions {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly pages: SignInPages;
+  /** Returns a link for each social provider, with the path `{base}/social/{name}{query}`. */
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
   readonly nameDestination: NameDestination;
   readonly audit: Audit;

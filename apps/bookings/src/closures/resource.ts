@@ -3,7 +3,7 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ClosureRow } from './closure.ts';
 
-/** The maximum number of bays in a search for bookings. A closure of more bays has no link to such a search. */
+/** The maximum number of bays in a search for bookings. The link `conflicts` leads to a search for the closed bays. */
 const maxBaysOfSearch = 500;
 
 export function closureResource({ facilityId: _, closedBayIds, ...closure }: ClosureRow, link: MakeLink) {

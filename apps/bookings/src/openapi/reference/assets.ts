@@ -9,8 +9,8 @@ export interface Asset extends PublicDocument {
   readonly path: string;
 }
 
-const swaggerUi = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
-const ours = import.meta.dirname;
+const swaggerUiFolder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+const thisFolder = import.meta.dirname;
 
 const javaScript = 'text/javascript; charset=utf-8';
 const css = 'text/css; charset=utf-8';
@@ -19,10 +19,10 @@ export const assetTemplate = '/docs/assets/{hash}/{name}';
 
 export function readAssets(): readonly Asset[] {
   return [
-    readAsset(swaggerUi, 'swagger-ui.css', css),
-    readAsset(ours, 'reference.css', css),
-    readAsset(swaggerUi, 'swagger-ui-bundle.js', javaScript),
-    readAsset(ours, 'reference.js', javaScript),
+    readAsset(swaggerUiFolder, 'swagger-ui.css', css),
+    readAsset(thisFolder, 'reference.css', css),
+    readAsset(swaggerUiFolder, 'swagger-ui-bundle.js', javaScript),
+    readAsset(thisFolder, 'reference.js', javaScript),
   ];
 }
 
