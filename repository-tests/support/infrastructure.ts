@@ -4,10 +4,7 @@ import { read } from '@bay-booking/testkit/repository';
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
 export type Document = any;
 
-/**
- * Returns the names of the environment variables that an app reads. In config.ts, the names are string literals in
- * upper case, except NODE_ENV.
- */
+/** In config.ts, the names of environment variables are string literals in upper case, except NODE_ENV. */
 export const variablesOf = (app: string): ReadonlySet<string> =>
   new Set([
     'NODE_ENV',

@@ -64,9 +64,7 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /**
-   * Waits until audit events are stored, and e-mails and logout tokens are sent. Responses do not wait for this work.
-   */
+  /** Waits for work that continues after responses: audit events, e-mails and logout tokens. */
   readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }

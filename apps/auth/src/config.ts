@@ -133,10 +133,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   });
 }
 
-/**
- * Returns the errors that matter only for a service that strangers can reach. In development, the mail server may be
- * missing, http is allowed, and the published secrets of docker-compose.yml may be used.
- */
+/** Returns an error for each setting that is allowed only in development. */
 function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
   if (!isPublicService(environment, environment.ISSUER)) return [];
   const { NODE_ENV, SMTP_URL, MAIL } = environment;

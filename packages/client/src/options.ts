@@ -11,9 +11,7 @@ export interface BookingsClientOptions {
   readonly timeoutMs?: number;
   /** Replaces the global `fetch`, for example to log requests or to use a proxy. */
   readonly fetch?: typeof globalThis.fetch;
-  /**
-   * Allows `http:` addresses of other machines, for example in a private network. `http:` to this machine is allowed.
-   */
+  /** Allows `http:` addresses of other machines. `http:` addresses of this machine are always allowed. */
   readonly allowInsecureHttp?: boolean;
 }
 

@@ -35,10 +35,7 @@ export interface EmbeddedPostgresOptions {
   dataDir?: string;
   /** The port on which the server listens. Default: any free port. */
   port?: number | undefined;
-  /**
-   * Whether PostgreSQL waits until its data are on the disk. Default: true. Tests are faster without fsync, but a power
-   * failure may then destroy the data.
-   */
+  /** Default: true. Without fsync, tests are faster, but a power failure may destroy the data. */
   fsync?: boolean;
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
@@ -48,10 +45,7 @@ export interface EmbeddedPostgresOptions {
   environment?: Record<string, string>;
   /** Called with a message for the user when a step begins that takes long. */
   onProgress?: (line: string) => void;
-  /**
-   * Whether a watchdog stops the server when this process is killed with SIGKILL. A server with a temporary folder
-   * always has a watchdog.
-   */
+  /** Whether a watchdog stops the server after a SIGKILL of this process. Always true for a temporary folder. */
   watchdog?: boolean;
 }
 

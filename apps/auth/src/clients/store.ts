@@ -182,10 +182,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return { clientId, clientSecret };
     },
 
-    /**
-     * Revokes a token, so that its next token request is rejected. Returns false if the account has no such token, or
-     * if the token is already revoked.
-     */
+    /** Returns false if the account has no such token, or if the token is already revoked. */
     async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
       const rows = await query(
         db,

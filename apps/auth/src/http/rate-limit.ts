@@ -10,10 +10,7 @@
  */
 const maxClients = 10_000;
 
-/**
- * Counts one request. Returns 0 if the request is allowed, or else the number of seconds until the next request is
- * allowed.
- */
+/** Counts one request. Returns 0 if it is allowed, or else the number of seconds until a request is allowed again. */
 export type RateLimit = (clientKey: string) => number;
 
 /** If `perMinute` is 0, there is no limit. A new count begins with each full minute of the clock. */

@@ -11,9 +11,7 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
-/**
- * Returns the name of the facility or page at this path, which the sign-in page shows, or undefined if there is none.
- */
+/** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
 export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
 
 export interface DirectSignInOptions {

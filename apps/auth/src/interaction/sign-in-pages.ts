@@ -186,10 +186,7 @@ function validateRegistration({
   return validationErrors;
 }
 
-/**
- * Returns the notice for a user who cancelled at a social provider. The query parameter `cancelled` contains the name
- * of this provider.
- */
+/** Returns the notice for a user who cancelled at the social provider that the parameter `cancelled` names. */
 function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {
   const cancelled = queryText(request, 'cancelled');
   const provider = providers.find(({ name }) => name === cancelled);

@@ -18,10 +18,7 @@ export function registerEventListeners(
   recordEvents(provider, audit);
 }
 
-/**
- * Adds `scope` and `iss` to responses. The library emits these events just before it writes a response, so a listener
- * can still change its fields.
- */
+/** Adds `scope` and `iss` to responses. The library emits these events just before it writes a response. */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
     // The sign-in for a device ends with this event too, but without a response to the client.

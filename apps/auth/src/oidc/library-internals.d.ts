@@ -7,9 +7,7 @@ declare module 'oidc-provider/lib/helpers/grants.js' {
     readonly thumbprint: string;
     readonly jti: string;
   }
-  /**
-   * Verifies the proof of a request. Resolves to undefined if there is none. Throws InvalidDpopProof or UseDpopNonce.
-   */
+  /** Verifies the proof of a request, if the request has one. Throws InvalidDpopProof or UseDpopNonce. */
   export function validateDpop(provider: Provider, ctx: KoaContextWithOIDC): Promise<Proof | undefined>;
   /** Throws InvalidGrant if the client must send a proof and `proof` is undefined. */
   export function checkDpopRequired(provider: Provider, ctx: KoaContextWithOIDC, proof: Proof | undefined): void;

@@ -43,10 +43,7 @@ export const createSendLogoutToken =
     }
   };
 
-/**
- * Returns only error codes and no messages. A message may contain the address of the client, and the address may
- * contain a secret.
- */
+/** Returns no error message. A message may contain the address of the client, and the address may contain a secret. */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };
   if (error instanceof AddressNotAllowed) return { outcome: 'address_not_allowed' };

@@ -42,10 +42,7 @@ export function finishMachineResponse(
   if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(audience).origin);
 }
 
-/**
- * The descriptions of errors that the library returns as `invalid_request`, although the client authentication is
- * missing or malformed.
- */
+/** Descriptions of `invalid_request` errors that the library returns for a missing or malformed authentication. */
 const authenticationErrors: ReadonlySet<unknown> = new Set([
   'no client authentication mechanism provided',
   'invalid authorization header value format',

@@ -8,9 +8,7 @@ export interface ErrorPage {
   readonly status: number;
   readonly error: string;
   readonly description: string;
-  /**
-   * The name of the client that sent the request. If the client is not registered, the `client_id` of the request.
-   */
+  /** The name of the client that sent the request, or its `client_id` if the client is not registered. */
   readonly client?: string | undefined;
   /**
    * The address to which the request wants to redirect the browser. The client may not have registered this address, so
@@ -19,10 +17,7 @@ export interface ErrorPage {
   readonly redirectUri?: string | undefined;
 }
 
-/**
- * Returns the client of a request and its redirect URI. Parameters are shortened to 500 characters. A parameter that
- * was sent more than once is ignored.
- */
+/** Shortens parameters to 500 characters, and ignores a parameter that was sent more than once. */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
   // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.
   const { client, params = {} } = ctx.oidc ?? {};

@@ -20,10 +20,7 @@ export interface ResponseMiddlewareOptions {
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
 }
 
-/**
- * The seconds for which HTTP caches may store the public keys. The value must be less than KEY_PUBLISH_DELAY, so that
- * caches have a new key before it signs.
- */
+/** In seconds. Must be less than KEY_PUBLISH_DELAY, so that HTTP caches have a new public key before it signs. */
 const jwksMaxAge = 15;
 
 /** Must be called before any other middleware is registered. Middleware does not see errors of earlier middleware. */

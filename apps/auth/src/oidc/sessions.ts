@@ -22,9 +22,7 @@ export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number |
 }
 
 export interface ProviderSession {
-  /**
-   * Identifies the session as long as it exists. The value of the session cookie, however, changes at every sign-in.
-   */
+  /** Identifies the session as long as it exists. The session cookie, however, changes at every sign-in. */
   readonly uid: string;
   readonly accountId: string;
   /** The time of the last sign-in, in seconds since 1970. */

@@ -15,10 +15,7 @@ export function createTokenLifetimes({
   refreshTokenTtl: number;
 }) {
   return {
-    /**
-     * Returns the lifetime of the access tokens of a client, for every grant type: the `access_token_ttl` of the
-     * client, or else ACCESS_TOKEN_TTL.
-     */
+    /** The `access_token_ttl` of the client, or else ACCESS_TOKEN_TTL. It applies to every grant type. */
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
     /** The lifetime of an authorization code. */
     code: 60,

@@ -38,9 +38,7 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
     }
   };
 
-  /**
-   * Creates a secret, unless the form was submitted before. If no secret is created, the form can be submitted again.
-   */
+  /** Creates a secret, unless the form was submitted before. After an error, the form can be submitted again. */
   const oncePerForm = async (
     accountId: string,
     formId: string,

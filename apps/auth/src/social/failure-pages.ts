@@ -66,10 +66,7 @@ const alternativeLink = (purpose: FlowPurpose) =>
     ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
     : { href: '/account', text: 'Back to your account' };
 
-/**
- * Returns the link with which the user can try again, as an array. The array is empty if the user wanted to link the
- * provider to an account, because this begins with a form and not with a link.
- */
+/** The array is empty if the user wanted to link the provider to an account, because this begins with a form. */
 function retryLinks(name: string, title: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];
   const href =

@@ -166,10 +166,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /**
-   * Checks an id_token (OpenID Connect Core section 3.1.3.7), and returns its claims. The algorithm is RS256, which is
-   * the default for clients.
-   */
+  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). RS256 is the default algorithm of clients. */
   const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },
@@ -223,10 +220,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     };
   };
 
-  /**
-   * Checks an error response at the redirect URI (RFC 6749 section 4.1.2.1, which also says which characters the
-   * description may contain). The response has no code and no token.
-   */
+  /** Checks an error response at the redirect URI. RFC 6749 section 4.1.2.1 names the characters of a description. */
   const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
     checkOrigin(response);
     expect(response.params.get('error')).toMatch(code);

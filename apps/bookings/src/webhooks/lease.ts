@@ -10,10 +10,7 @@ import type { WebhookStore } from './store.ts';
 /** The minimum time between two writes for the same token, in milliseconds. */
 const minWriteInterval = 60_000;
 
-/**
- * Returns a function to call with the caller of each request. The function never throws, and does not wait until the
- * time is written.
- */
+/** The returned function must be called for each request. The function never throws, and does not wait for the write. */
 export function createLeaseRenewal(
   store: Pick<WebhookStore, 'renewLeases'>,
   logger: Logger,

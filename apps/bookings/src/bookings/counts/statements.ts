@@ -14,7 +14,7 @@ export const spanLength = (span: number): number => span * hour;
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 
-/** Its column `flag` says whether every booking has been counted. */
+/** The column `flag` says whether every booking has been counted. */
 export const completeFlagQuery = 'select complete as flag from booking_count_state where id = 1';
 
 /**
@@ -95,10 +95,7 @@ where ${bookings} and hour >= ${first} and hour < ${end}
   });
 }
 
-/**
- * The conditions that limit bins and bookings to the facilities or locations of a search. The bins of a whole facility
- * have an empty location id.
- */
+/** The conditions of a search for bins and bookings. The bins of a whole facility have an empty location id. */
 interface Scope {
   readonly spans: readonly number[];
   readonly bins: string;
