@@ -49,11 +49,9 @@ export interface TestIssuer {
    * `publish: false` leaves the new key out of the JWKS.
    */
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
-  /** Publishes the keys that `rotate` did not publish. */
   publish(): void;
   /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;
-  /** The number of requests for each of the two documents. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
 }

@@ -37,7 +37,6 @@ function completeResponses(provider: Provider, audience: string): void {
 }
 
 function recordEvents(provider: Provider, audit: Audit): void {
-  /** `more` adds fields to the event or replaces them. */
   const record = (kind: string, ctx: KoaContextWithOIDC, more: Partial<AuditEvent> = {}): void =>
     audit.record({
       kind,

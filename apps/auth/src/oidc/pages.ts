@@ -39,7 +39,6 @@ export interface ProviderPages {
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: RenderPage<{ clientName: string | undefined }>;
   readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
-  /** The sign-in for a device has failed, or the user has denied it. */
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
 }
 

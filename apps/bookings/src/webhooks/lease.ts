@@ -10,7 +10,7 @@ import type { WebhookStore } from './store.ts';
 /** The minimum time between two writes for the same token, in milliseconds. */
 const minWriteInterval = 60_000;
 
-/** The returned function must be called for each request. The function never throws, and does not wait for the write. */
+/** The returned function must be called for each request. It never throws, and does not wait for the write. */
 export function createLeaseRenewal(
   store: Pick<WebhookStore, 'renewLeases'>,
   logger: Logger,

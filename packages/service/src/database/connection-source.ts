@@ -43,7 +43,6 @@ export type Queryable = Database | ReservedConnection;
 
 const pools = new WeakMap<Database, Pool<Connection>>();
 
-/** Stores the pool of a new database. */
 export function setPool(db: Database, pool: Pool<Connection>): void {
   pools.set(db, pool);
 }
