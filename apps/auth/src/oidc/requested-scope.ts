@@ -1,7 +1,6 @@
 // Applies our scope rules (scopes.ts) to the requests of clients, before oidc-provider applies its own rules.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { isImplicitToken } from './implicit-flow.ts';
 import type { AuthorizationQuery } from './middleware-types.ts';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
 import { findScopeError, type ScopeTable } from './scopes.ts';
@@ -33,7 +32,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
     const isCodeFlow = type === 'code';
     checkRequestedScopes(scopes, this, {
       requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, isCodeFlow),
-      issuesIdToken: isCodeFlow || (type.includes('id_token') && !isImplicitToken(type)),
+      issuesIdToken: isCodeFlow || type.includes('id_token'),
     });
     return true;
   };
