@@ -45,8 +45,8 @@ import type { Segment } from '../search/statements.ts';
 import type { Criteria } from '../search/where.ts';
 import {
   binsStatement,
-  completeFlagQuery,
   type CountStatement,
+  completeFlagQuery,
   countStatement,
   inProgressStatement,
   kindOf,
