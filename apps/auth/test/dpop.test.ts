@@ -18,7 +18,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 
-/** Sends a token request with this proof. Returns the status, the body and the nonce of the response. */
+/** Sends a token request with this proof. Returns the status, the fields of the body and the nonce of the response. */
 async function requestToken(proof: string, origin = server.origin) {
   const headers = { ...credentials, DPoP: proof };
   const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
@@ -55,7 +55,7 @@ describe('proofs at the token endpoint', () => {
     },
   );
 
-  test('a proof with a nonce is rejected if its iat differs by more than a day', async () => {
+  test('a proof with a nonce is rejected if its iat differs from the current time by more than a day', async () => {
     const { nonce } = await requestWithClaims({ iat: now() - 310 });
     const day = 24 * 3600;
     for (const iat of [now() - day + 60, now() + day - 60])
@@ -64,15 +64,15 @@ describe('proofs at the token endpoint', () => {
       expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
   });
 
-  test('the server remembers a proof from the future until 300 s after its iat', async () => {
+  test('the server remembers a proof from the future until at least 300 s after its iat', async () => {
     const iat = now() + 12 * 3600;
     const { nonce } = await requestWithClaims({ iat });
     expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 200 });
-    const [{ remembered }] = await server
+    const [{ rememberedUntil }] = await server
       .db('oidc_artifact')
       .where({ model: 'ReplayDetection' })
-      .select(server.db.raw('extract(epoch from max(expires_at))::float8 as remembered'));
-    expect(remembered).toBeGreaterThan(iat + 300);
+      .select(server.db.raw('extract(epoch from max(expires_at))::float8 as "rememberedUntil"'));
+    expect(rememberedUntil).toBeGreaterThan(iat + 300);
   });
 
   test('a wrong nonce gets use_dpop_nonce if a nonce is needed, and has no effect otherwise', async () => {
@@ -98,10 +98,10 @@ describe('proofs at the token endpoint', () => {
       .db('signing_key')
       .where({ state: 'next' })
       .update({ signs_from: server.db.raw('now()') });
+    // From now on, this instance uses the new key. The other instance still uses the old key.
     await server.auth.refreshKeys();
     const { nonce: newNonce } = await requestWithClaims({ iat });
     expect(newNonce).not.toBe(nonce);
-    // The other instance still uses the old key.
     for (const validNonce of [nonce, newNonce]) {
       expect(await requestWithClaims({ iat, nonce: validNonce })).toMatchObject(accepted);
       expect(await requestWithClaims({ iat, nonce: validNonce }, otherInstance.origin)).toMatchObject(accepted);
@@ -114,7 +114,7 @@ describe('proofs at the token endpoint', () => {
     expect(await requestWithClaims({ iat, nonce: newNonce }, otherInstance.origin)).toMatchObject(accepted);
   });
 
-  test('htu must be the address below ISSUER, whatever the Host header contains', async () => {
+  test('htu must be the address of the endpoint below ISSUER, whatever the Host header contains', async () => {
     const issuer = 'https://id.bay-booking.example';
     const behindProxy = await startAuthServer({ ISSUER: issuer });
     const key = await createKey();
@@ -228,6 +228,7 @@ async function redeemCode(key: KeyClient, scope: string, user = player): Promise
 }
 const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);
 
+// An access token for userinfo alone is opaque. With a scope of an API, the access token is a JWT.
 describe.each([
   ['a JWT', `openid profile ${scopes.play}`],
   ['opaque', 'openid profile'],
@@ -284,7 +285,7 @@ describe.each([
   });
 });
 
-test('userinfo rejects an unbound token with the scheme DPoP, and its challenge names both schemes', async () => {
+test('userinfo rejects an unbound token with the scheme DPoP, and offers both schemes without a token', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',

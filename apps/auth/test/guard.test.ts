@@ -1,4 +1,4 @@
-// Tests how failed sign-ins are slowed down and locked out (docs/behaviour.md, "Sign-in protection").
+// Tests how failed sign-ins slow down and lock out further sign-ins (docs/behaviour.md, "Sign-in protection").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -82,6 +82,7 @@ describe('repeated failed sign-ins', () => {
   });
 
   test('an account is locked for a spelling that only the database treats as the same name', async () => {
+    // The lower case of ΣΑΣ is σας in JavaScript, and σασ in the database.
     const account = { id: 'acc-greek', username: 'ΣΑΣ@example.com', password: 'seven unusual lamps' };
     await server.load({ accounts: [account] });
     await resetCounts();
@@ -241,7 +242,7 @@ describe('a browser in which the account has signed in before', () => {
 });
 
 describe('failed sign-ins from one IP address', () => {
-  test('failures with many user names lock an IP address, or a /64 network of IPv6', async () => {
+  test('failures with many user names lock the /64 network of an IPv6 address', async () => {
     await resetCounts();
     for (let n = 1; n <= 12; n++) await signInByGrant(`nobody${n}@example.com`, 'wrong', `2001:db8:1:2::${n}`);
     expect(await signInByGrant(username, password, '2001:db8:1:2:ffff::1')).toMatchObject({ status: 429 });
@@ -257,7 +258,8 @@ describe('failed sign-ins from one IP address', () => {
   });
 });
 
-test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth failed sign-in takes almost 300 ms or more', async () => {
+// The fourth attempt waits for 150 ms, and the fifth for twice as long. Timers of Node can end slightly too early.
+test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth sign-in after four failures waits for 300 ms', async () => {
   const slow = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '150' });
   const measure = async (): Promise<number> => {
     const started = performance.now();

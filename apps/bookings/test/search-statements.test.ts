@@ -1,6 +1,6 @@
-// Compares the results of searches with simple filters in TypeScript. The SQL statements split a search into parts, so
-// that an index finds each part. To test the boundaries of the parts, many bookings start or end exactly at the
-// instants of the searches.
+// Tests that searches find the same bookings as simple filters in TypeScript. The SQL statements split a search into
+// parts, so that an index finds each part. To test the boundaries of the parts, many bookings start or end exactly at
+// the instants of the searches.
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -13,22 +13,24 @@ import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);
 const at = (hours: number): Date => new Date(origin + hours * hour);
+/** The lengths of the test bookings, in hours. */
 const lengths = [0, 1, 1, 2, 9];
 
 interface TestBooking {
   readonly id: string;
   readonly facility: string;
   readonly location: string;
+  /** In hours after `origin`, like `end`. */
   readonly start: number;
   readonly end: number;
 }
 
 const bookings: TestBooking[] = [];
-for (let bay = 0; bay < 6; bay++) {
-  for (let start = bay % 3; start < 40; start += 3) {
+for (let group = 0; group < 6; group++) {
+  for (let start = group % 3; start < 40; start += 3) {
     const number = String(bookings.length).padStart(12, '0');
-    const end = start + (lengths[(start + bay) % lengths.length] ?? 0);
-    const [facility, location] = [`f${bay % 2}`, `l${bay % 2}${bay % 3 === 0 ? 'a' : 'b'}`];
+    const end = start + (lengths[(start + group) % lengths.length] ?? 0);
+    const [facility, location] = [`f${group % 2}`, `l${group % 2}${group % 3 === 0 ? 'a' : 'b'}`];
     bookings.push({ id: `00000000-0000-7000-8000-${number}`, facility, location, start, end });
   }
 }
@@ -41,6 +43,7 @@ beforeAll(async () => {
   await query(db, "insert into facility select id, id, 'UTC' from unnest($1::text[]) id", [['f0', 'f1']]);
   for (const { id, facility, location, start, end } of bookings) {
     await query(db, 'insert into location values ($1, $2, $2) on conflict do nothing', [facility, location]);
+    // Each booking has its own bay, with the id of the booking.
     await query(db, "insert into bay values ($1, $2, $3, '', '', '', true)", [facility, id, location]);
     await query(
       db,
@@ -58,11 +61,10 @@ afterAll(async () => {
 });
 
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
-  (start === end ? start >= from && start < to : start < to && end > from) ||
-  (from === to && start <= from && (end > from || start === from));
+  start === end ? start >= from && start < to : start < to && end > from;
 
+/** The current time of the searches, in hours after `origin`. */
 const now = 20;
-/** Bays have the ids of bookings, because each bay has a single booking. */
 const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
 const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = [
   ['all bookings', {}, () => true],
@@ -130,8 +132,8 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
 ];
 
 /**
- * How pages and totals are found. `counts` uses the counts only for pages far from the beginning, `only counts` uses
- * them for every page, and `rows` does not use them.
+ * How pages and totals are found. The database stores counts of bookings. `counts` uses these counts only for pages far
+ * from the beginning, `only counts` uses them for every page, and `rows` does not use them.
  */
 const methods = ['counts', 'only counts', 'rows'] as const;
 
@@ -142,7 +144,7 @@ test.each(
     ),
   ),
 )(
-  'a search for bookings ($name) in $facilities returns the expected pages and total, by $method',
+  'a search for bookings ($name) in $facilities returns the expected pages and total, with the method "$method"',
   async ({ facilities, filter, rule, method }) => {
     await createCountCompaction(db).setComplete(method !== 'rows');
     const { search } = createSearchStore(db, method === 'only counts' ? { maxSkippedRows: 0 } : {});

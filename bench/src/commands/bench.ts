@@ -49,12 +49,13 @@ if (missing) {
   log(missing);
   process.exit(1);
 }
-/** The operations that are measured with a small and with a large table of bookings. */
+const maxFacilities = 250;
+/** The operations that the comparison "growth" measures with a small and with a large table of bookings. */
 const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
 const only = values.only.split(',').filter(Boolean);
 const targetNames = values.targets.split(',').filter(Boolean);
 const { before } = values;
-/** Whether one of the operations or comparisons must be measured. */
+/** Whether at least one of these operations or comparisons must be measured. */
 const wants = (...names: string[]) =>
   before === undefined && (only.length === 0 || names.some((name) => only.includes(name)));
 const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
@@ -71,7 +72,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
 const limit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
 try {
   if (server.pid) pin(server.pid, otherCore);
-  const dataset = datasetOf(Number(values.bookings), 250);
+  const dataset = datasetOf(Number(values.bookings), maxFacilities);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   const common = { postmaster: server.pid, folder, rounds, seconds, log };
   const options = { ...common, databaseUrl, dataset, only, targetNames, profile };
@@ -97,12 +98,13 @@ try {
     samples.push(...(await compareTokens({ ...common, ...databases, only, targetNames, profile })));
   }
   if (wants('contention')) await measureWithDataset(() => compareContention({ ...options, rounds: fewRounds }));
+  // With DATABASE_URL, there is only one database, which cannot have two sizes.
   if (wants('growth') && !process.env.DATABASE_URL) {
     const services = [];
     for (const bookings of [10_000, 1_000_000]) {
       const service = {
         name: `${bookings} rows`,
-        dataset: datasetOf(bookings, 250),
+        dataset: datasetOf(bookings, maxFacilities),
         databaseUrl: await server.database(`bookings_${bookings}`),
       };
       await loadDataset(service.databaseUrl, service.dataset, log);

@@ -4,8 +4,8 @@ import { reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
+/** Reads the settings of `npm start` without arguments, with the variables `env`. */
 const read = (env: Record<string, string>) => readSettings(env, []);
-/** Returns the environment of each service when `npm start` has the variables `env`. */
 const serviceEnvironments = (env: Record<string, string>) => ({
   auth: serviceEnvironment('auth', env, read(env), secrets),
   bookings: serviceEnvironment('bookings', env, read(env), secrets),
@@ -49,7 +49,7 @@ describe('the environment of the services', () => {
     }
   });
 
-  test('DATABASE_URL and PORT of the shell are passed to neither service', () => {
+  test('DATABASE_URL, DATABASE_SERVER_URL and PORT of the shell are not passed to the services', () => {
     const { auth, bookings } = serviceEnvironments({
       DATABASE_URL: 'postgres://x',
       PORT: '1',

@@ -15,7 +15,7 @@ const minScore = 2;
 
 // An estimate blocks the process. It takes more time for a longer password, and for more substitutions of characters
 // (such as `@` for `a`) that the library tries. With the default limits of the library, a password of 72 characters
-// takes about 75 ms. With these limits, it takes 5 ms.
+// takes about 75 ms. With the limits below, it takes 5 ms.
 const maxEstimatedLength = 40;
 const estimator = new ZxcvbnFactory({
   dictionary,
@@ -48,7 +48,7 @@ export function validatePasswordLength(password: string): string | undefined {
 export async function validateNewPassword(password: string, about: readonly string[]): Promise<string | undefined> {
   const lengthError = validatePasswordLength(password);
   if (lengthError) return lengthError;
-  // The texts and the words in them, without very short words. Their number is limited, because each costs time.
+  // Each word makes the estimate slower, so their number is limited.
   const words = about
     .flatMap((text) => [text, ...text.split(/[^\p{L}\p{N}]+/u)])
     .filter((word) => word.length > 2)

@@ -1,5 +1,6 @@
 // Implements `npm run prune-audit -w apps/auth`: deletes the events of the audit trail that are older than
-// AUDIT_RETENTION_DAYS. The command connects as the owner of the database, because the service may not delete events.
+// AUDIT_RETENTION_DAYS. DATABASE_URL must name the owner of the tables, because the role of the service may not delete
+// events.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { deleteOldEvents } from '../audit/retention-store.ts';

@@ -1,5 +1,5 @@
-// Accepts invitations. One transaction creates the account if it is new, gives it the role, and ends the link. The
-// transaction locks the invitation, so that only one use of a link succeeds.
+// Accepts invitations. One transaction creates the account if it is new, gives it the role, and marks the invitation as
+// accepted. The transaction locks the invitation, so that only one use of its link succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../accounts/store.ts';
 import { hashSecret } from '../secrets.ts';
@@ -14,8 +14,8 @@ export interface InvitedAccount {
 export type Acceptance =
   | { readonly accountId: string }
   /**
-   * `not-open`: the invitation was accepted or withdrawn, or has expired. `username-taken`: somebody else has created
-   * an account with the invited address in the meantime.
+   * - `not-open`: the invitation was accepted or withdrawn, has expired, or is for another account kind
+   * - `username-taken`: an account with the invited address exists, and the invitation may not replace the account
    */
   | { readonly error: 'not-open' | 'username-taken' };
 
@@ -36,7 +36,7 @@ export const replaceableCondition = `a.kind = 'user' and a.email is not null and
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
-  /** Returns undefined if the invitation was accepted or withdrawn, or has expired. */
+  /** Returns undefined if the invitation of the link was accepted or withdrawn, or has expired. */
   const lockInvitation = async (tx: Database, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(
       tx,
@@ -52,8 +52,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
-    // The account may have got a role at the facility after the invitation was sent. It keeps that role, unless the
-    // invitation gives more rights.
+    // The account may have got a role at the facility after the invitation was sent. It keeps this role, except for
+    // `bookings-manager`, the role with the fewest rights.
     await query(
       tx,
       `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
@@ -83,7 +83,10 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         return accept(tx, invitation, account.id);
       }),
 
-    /** Creates an account and accepts. The e-mail address is confirmed, because only its owner gets the link. */
+    /**
+     * Creates an account with which the invitation is accepted. The e-mail address of the account is confirmed, because
+     * only its owner gets the link.
+     */
     acceptWithNewAccount: (
       token: string,
       { name, passwordHash }: { name: string | null; passwordHash: string },

@@ -10,7 +10,10 @@ import { orUnavailable } from '../unavailable.ts';
 import { columns, placeholders, valuesOf } from './artifact-row.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
-/** Inserts the next token only if the used token, whose hash is $10, was not used before. */
+/**
+ * Consumes the used token, whose hash is $10, and inserts the next token. Does nothing and returns no row if the used
+ * token was consumed before.
+ */
 const rotateStatement = `
   with used as (
     update oidc_artifact set consumed_at = clock_timestamp()
@@ -28,7 +31,8 @@ export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: Refres
   return {
     ...adapter,
     /**
-     * Remembers the token. The library then always stores the next token, and `upsert` consumes the remembered token.
+     * Only remembers the token for the current request. The library then calls `upsert` with the next token, and
+     * `upsert` also consumes the remembered token.
      */
     async consume(id) {
       const state = currentRequestState();

@@ -8,7 +8,7 @@ import { type Position, type ReplicaStore, type Session, UnusableReplicaError } 
 
 /**
  * Why a list was read from the primary. The reason is a label of the metric `database_reads_total`.
- * - `behind`: the replica had not replayed the latest changes when the wait was over
+ * - `behind`: the replica had not replayed the latest changes after `wait` milliseconds
  * - `foreign`: the replica does not follow this primary
  * - `away`: there was no connection to the replica, or the connection broke
  * - `conflict`: recovery on the replica cancelled the statement
@@ -55,7 +55,8 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
       let session: Session | undefined;
       try {
         const opening = store.open(position, performance.now() + wait);
-        // `open` ends at the deadline by itself, unless the replica does not respond.
+        // `open` throws at the deadline by itself, unless the replica does not respond. `open` gets 5 ms more, so that
+        // its own error is reported if possible.
         session = await withTimeout(wait + 5, opening, ({ close }) => close());
         const result = await read(session.db);
         circuitBreaker.succeed(attempt);
@@ -63,6 +64,7 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
         return result;
       } catch (error) {
         const reason = reasonOf(error);
+        // A failed statement does not show whether the replica works.
         if (reason === 'conflict' || reason === 'failed') circuitBreaker.abandon(attempt);
         else circuitBreaker.fail(attempt);
         return runOnPrimary(reason, error);
@@ -75,6 +77,7 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
 
 function reasonOf(error: unknown): FallbackReason {
   if (error instanceof UnusableReplicaError) return error.reason;
+  // Class 40 of the error codes of PostgreSQL: the transaction was rolled back.
   if (/^40/.test(errorCode(error) ?? '')) return 'conflict';
   return isUnavailable(error) ? 'away' : 'failed';
 }
