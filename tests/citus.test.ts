@@ -99,10 +99,10 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
    * but before it has distributed the other tables. Returns the milliseconds until the command was killed.
    */
   const killDistribution = async (): Promise<number> => {
-    const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
-    await holder.connect();
+    const lockHolder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
+    await lockHolder.connect();
     // The command distributes the tables of the facilities first. Then it waits until this lock is released.
-    await holder.query('begin; lock table booking_reference in share mode');
+    await lockHolder.query('begin; lock table booking_reference in share mode');
     const command = spawn(process.execPath, ['src/commands/distribute.ts'], {
       cwd: pathOf(import.meta.dirname, '../apps/bookings'),
       env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
@@ -111,7 +111,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const duration = await timeUntil(async () => (await countRows('pg_dist_partition')) > 0);
     command.kill('SIGKILL');
     await once(command, 'exit');
-    await holder.end();
+    await lockHolder.end();
     return duration;
   };
 
@@ -266,7 +266,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   );
 });
 
-/** Applies the migrations up to number 4, which created the tables that a distributed database needs first. */
+/** Applies only the migrations 1 to 4. They create the tables that are distributed before the later migrations. */
 async function applyFirstMigrations(url: string): Promise<void> {
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
   try {

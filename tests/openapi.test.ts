@@ -84,6 +84,7 @@ test('docs/api.md lists every error code of the OpenAPI document with its status
   const { components } = JSON.parse(read('apps/bookings/openapi.json')) as {
     components: { responses: Record<string, { content: { 'application/json': { examples: object } } }> };
   };
+  // The name of a response consists of `Error` and the status, such as Error404.
   const documented = Object.entries(components.responses).flatMap(([name, { content }]) =>
     Object.keys(content['application/json'].examples).map((code) => `${code} ${name.replace('Error', '')}`),
   );

@@ -1,5 +1,5 @@
 // Tests both services behind PgBouncer in transaction mode, in which several instances share a few database
-// connections. The services run with DB_PREPARED=off, because this version of PgBouncer does not support prepared
+// connections. The services run with DB_PREPARED=off, because PgBouncer before version 1.21 does not support prepared
 // statements.
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -55,7 +55,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     expect(maxConnections).toBeLessThanOrEqual(serverConnections);
   }, 60_000);
 
-  test('lists, searches, the password grant and the refresh grant succeed', async () => {
+  test('lists, searches, the rate limit, the password grant and the refresh grant work', async () => {
     const token = await getToken(auth.base);
     const [{ base }] = instances as [Instance];
     for (const path of [

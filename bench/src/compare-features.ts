@@ -1,6 +1,8 @@
-// Compares different requests to the bookings service: availability and lists of bookings, creating bookings with and
-// without a hold, the change feed and lists of bookings, and requests with and without many expired holds. The two
-// kinds of requests of a comparison are measured in turn.
+// Compares pairs of requests to the bookings service. The two requests of a pair are measured in turn:
+// - availability, and a list of bookings
+// - creating a booking with a hold, and without a hold
+// - a page of the change feed, and a page of the list of bookings
+// - the same request with many expired holds in the database, and without them
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,9 +26,9 @@ type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
 
-/** The number of expired holds that may slow requests down. */
+/** The number of expired holds in the database while requests are measured with expired holds. */
 const expiredHolds = 100_000;
-/** The number of holds that are created for each round. The service can use fewer holds in one round. */
+/** The number of holds that are created for each round, which is more than the service can use in a round. */
 const holdsPerRound = 8_000;
 const clientClaims = { client_id: 'bench', sub: 'bench' };
 
@@ -110,6 +112,7 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
+      // The last four digits of the id of a hold are the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
@@ -161,6 +164,7 @@ async function replaceHolds(client: pg.Client, count: number): Promise<void> {
   // A DELETE could get into a deadlock with the service, which deletes expired holds at the same time.
   await client.query('truncate booking_hold');
   if (count === 0) return void (await client.query('update bay set held_until = null where held_until is not null'));
+  // The holds of a bay last for half an hour. Each of them starts one second after the previous one.
   await client.query(
     `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
      select facility_id, gen_random_uuid(), id, 'bench', 'bench', timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',

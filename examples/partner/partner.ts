@@ -61,7 +61,7 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
     if (event.type === 'webhook.ping') return [204];
     const { booking, modified } = event.data;
     const { id, bayId, startDate } = booking;
-    // A delivery may arrive twice or in the wrong order. Only a higher change number is newer.
+    // A delivery may arrive twice or in the wrong order. `modified` is a number that grows with every change.
     if (modified > (bookings.get(id)?.modified ?? 0)) {
       bookings.set(id, { state: event.type, modified, bayId, startDate });
       console.log(`${event.type} ${id}: ${bayId} at ${startDate}`);
@@ -86,6 +86,7 @@ async function respond(request: IncomingMessage): Promise<[status: number, body?
 function toErrorResponse(error: unknown): [status: number, body?: unknown] {
   if (error instanceof WebhookVerificationError || error instanceof SyntaxError || error instanceof RangeError)
     return [400];
+  // Somebody else has booked the bay at this time, or the facility has closed the bay.
   if (error instanceof BookingsApiError && (error.has('BOOK00002') || error.has('BOOK00003')))
     return [409, { message: 'Somebody was faster. Please choose another time.' }];
   if (error instanceof BookingsApiError && error.status === 400) return [400, { message: error.message }];

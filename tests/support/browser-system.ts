@@ -24,7 +24,7 @@ export const useBrowserSystem = (environment: () => Record<string, string> = () 
     return {
       ...system,
       openPage: async (options) => {
-        // During a transition, axe would measure colours that belong to neither state.
+        // During a CSS transition, the accessibility checker axe would measure colours that belong to neither state.
         const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
         return context.newPage();
       },

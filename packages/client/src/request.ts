@@ -42,12 +42,12 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
       method === 'DELETE' ||
       (method === 'POST' ? acceptsIdempotencyKey === true : !headers.has('If-Match'));
 
-    const attempt = async (mayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> => {
+    const attempt = async (earlierAttemptMayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> => {
       try {
         return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
           const response = await authorizedFetch(url, { method, headers, body, signal });
           // An earlier attempt probably deleted the resource, and its response was lost.
-          if (method === 'DELETE' && response.status === 404 && mayHaveSucceeded)
+          if (method === 'DELETE' && response.status === 404 && earlierAttemptMayHaveSucceeded)
             return { status: 204, headers: response.headers, data: undefined };
           return await readResponse(response);
         });
@@ -62,7 +62,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
   return send as Send;
 }
 
-/** @throws {TypeError} for values that would change the meaning of the request, such as an empty id */
+/** @throws {TypeError} for a value with which the request would have another meaning, such as an empty id */
 function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }: UntypedRequest): URL {
   const url = new URL(baseUrl);
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, path[name]));
@@ -86,7 +86,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   }
   // An empty array would add no parameter. The service would apply no filter and return all resources.
   if (value.length === 0) throw new TypeError(`${name} is an empty array`);
-  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, it separates values.
+  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, a comma separates values.
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 

@@ -2,6 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { printableLines } from './service-output.ts';
 
+/** Values of the last parameter of `printableLines`. It is true if LOG_LEVEL is set. */
+const [hideRequests, showRequests] = [false, true];
 const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/bookings', status: 200 });
 
 test('a mail is printed as its recipient, its subject and its link, each on a separate line', () => {
@@ -10,7 +12,7 @@ test('a mail is printed as its recipient, its subject and its link, each on a se
     msg: 'e-mail is not sent',
     mail: { to: 'ada@example.com', subject: 'Your password', text },
   });
-  expect(printableLines('auth', line, false)).toEqual([
+  expect(printableLines('auth', line, hideRequests)).toEqual([
     '',
     'Mail to: ada@example.com',
     'Subject: Your password',
@@ -20,14 +22,15 @@ test('a mail is printed as its recipient, its subject and its link, each on a se
 });
 
 test('requests and audit events are printed only if LOG_LEVEL is set', () => {
-  expect(printableLines('bookings', request, false)).toEqual([]);
-  expect(printableLines('auth', JSON.stringify({ msg: 'audit', audit: { kind: 'token.issued' } }), false)).toEqual([]);
-  expect(printableLines('bookings', request, true)).toEqual([`bookings | ${request}`]);
+  const event = JSON.stringify({ msg: 'audit', audit: { kind: 'token.issued' } });
+  expect(printableLines('bookings', request, hideRequests)).toEqual([]);
+  expect(printableLines('auth', event, hideRequests)).toEqual([]);
+  expect(printableLines('bookings', request, showRequests)).toEqual([`bookings | ${request}`]);
 });
 
 test.each(['plain text', '{"msg":"listening","port":4000}', 'null', '{broken'])(
   'the line %s is printed unchanged after the name of the app',
   (line) => {
-    expect(printableLines('auth', line, false)).toEqual([`auth     | ${line}`]);
+    expect(printableLines('auth', line, hideRequests)).toEqual([`auth     | ${line}`]);
   },
 );

@@ -37,8 +37,8 @@ const demoLines = [
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
 ];
 
-// The command books a random quarter of an hour (9e5 ms) between tomorrow and a year later (35040 quarters). When it
-// runs again, it therefore almost certainly chooses another time, which is free.
+// The command books a random quarter of an hour (9e5 ms) between tomorrow (96 quarters from now) and a year later
+// (35040 quarters). If the command runs again, it therefore almost certainly chooses another time, which is free.
 const pasteLines = (issuer: string, baseUrl: string, scopeBase: string) => [
   `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
   `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,

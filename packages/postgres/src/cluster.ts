@@ -14,6 +14,7 @@ export interface ClusterOptions {
   /** The data directory. */
   data: string;
   binaries: Binaries;
+  /** The operating system account that runs PostgreSQL. Undefined for the account of this process. */
   account: Account | undefined;
   fsync: boolean;
   onProgress: (line: string) => void;

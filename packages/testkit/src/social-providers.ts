@@ -1,7 +1,7 @@
 // Starts two stand-in social providers: `google` with OpenID Connect, and `facebook` with OAuth 2.0.
 //
-// Tests and the demo use the stand-ins instead of the real providers. Both stand-ins listen on the same port. Their
-// secrets are not secret: they are part of this file.
+// Tests and the demo use the stand-ins instead of the real providers. Both stand-ins listen on the same port. Anybody
+// may know their client secret, which is part of this file.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSocialGrants, type SocialGrants } from './social-grants.ts';
@@ -13,6 +13,7 @@ export interface SocialRequest {
   readonly query: URLSearchParams;
   readonly form: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
+  /** The access token in the header Authorization. */
   readonly bearer: string | undefined;
 }
 
@@ -39,8 +40,8 @@ export interface SocialProviders {
   /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
   /**
-   * Issues an access token to a native app. The default `clientId` is one that the settings accept. `lifetime` is in
-   * seconds.
+   * Issues an access token of a user to the native app `clientId`. Default: an app that `settings` accepts. `lifetime`
+   * is in seconds.
    */
   readonly nativeToken: (
     name: SocialName,

@@ -83,7 +83,7 @@ export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 
 /**
- * @throws {ImportError} if the document is not valid. The error lists everything that is wrong without the database.
+ * @throws {ImportError} if the document is not valid. The error lists all problems that are found without the database.
  */
 export const readImportDocument = createImportReader<ImportDocument>(importSchema, (root) => {
   const accounts = elementsOf(root, 'accounts');

@@ -1,5 +1,5 @@
-// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, the mailer tries again for a
-// day.
+// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, the mailer tries again for 22
+// hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
@@ -31,9 +31,9 @@ const checkInterval = 5_000;
 const maxQueued = 20_000;
 /** The number of e-mails that are sent at the same time. */
 const maxParallel = 10;
-/** The seconds for which only this instance sends an e-mail. They must be more than all SMTP timeouts together. */
+/** The seconds for which only this instance may send an e-mail. They must be more than the sum of all SMTP timeouts. */
 const leaseSeconds = 120;
-/** With the delays of `retryDelay`, 32 attempts take a little more than a day. */
+/** With the delays of `retryDelay`, the last of 32 attempts is made 22 hours after the first. */
 const maxTries = 32;
 /** Returns the seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
 const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
@@ -74,7 +74,7 @@ export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: Outbo
   };
 
   let isClosed = false;
-  /** Whether the outbox may contain e-mails that the current run has not leased. */
+  /** Whether the outbox may contain e-mails that the current delivery has not leased. */
   let mayHaveMore = false;
   let delivering: Promise<void> | undefined;
   const deliverDueEmails = async (): Promise<void> => {

@@ -52,8 +52,8 @@ async function discoverJwksUri(issuer: string, timeout: number): Promise<string>
 async function fetchJson(uri: string, timeout: number): Promise<object> {
   const signal = AbortSignal.timeout(timeout);
   const request = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
-  // A connection breaks when the instance of auth that it leads to stops. Another instance may respond, so the request
-  // is repeated once. Without the repetition, a valid token could get a 401 because its key was not fetched.
+  // When an instance of auth stops, connections to this instance break. Another instance may respond, so the request is
+  // repeated once. Without the repetition, a valid token could get a 401 because its key was not fetched.
   const response = await request().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : request()));
   if (!response.ok) throw new Error(`${uri} returned status ${response.status}`);
   let size = 0;

@@ -1,6 +1,6 @@
 // Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and rows to payloads. The id of
 // most artifacts is a secret with which anybody could use the artifact, so the table contains only the SHA-256 of the
-// id (docs/decisions/0005).
+// id (docs/decisions/0005-single-use-codes-and-refresh-tokens.md).
 import { jsonText } from '@bay-booking/service/database/database';
 import type { AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -30,7 +30,7 @@ export const valuesOf = (model: string, id: string, payload: AdapterPayload, exp
   expiresIn ?? null,
 ];
 
-/** Removes the secrets of a payload that must not be stored. */
+/** Removes the secrets that must not be stored from a payload. `jti` is the id of the artifact. */
 export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
   if (modelsWithPublicId.has(model)) return { ...payload, jti };
   // An interaction contains the value of the session cookie. Nothing reads this value, so it is not stored.
