@@ -86,7 +86,7 @@ async function respond(request: IncomingMessage): Promise<[status: number, body?
 function toErrorResponse(error: unknown): [status: number, body?: unknown] {
   if (error instanceof WebhookVerificationError || error instanceof SyntaxError || error instanceof RangeError)
     return [400];
-  // Somebody else has booked the bay at this time, or the facility has closed the bay.
+  // Somebody else has booked or holds the bay at this time, or the facility has closed the bay.
   if (error instanceof BookingsApiError && (error.has('BOOK00002') || error.has('BOOK00003')))
     return [409, { message: 'Somebody was faster. Please choose another time.' }];
   if (error instanceof BookingsApiError && error.status === 400) return [400, { message: error.message }];

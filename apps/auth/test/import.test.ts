@@ -78,7 +78,7 @@ describe('an invalid file', () => {
       ['/accounts/0/username: has a character that is not allowed'],
     ],
     [
-      'names contain control characters, also bidirectional ones',
+      'names contain control characters, or characters that change the direction of text',
       {
         facilities: [{ id: 'f', name: 'North\u202eRange' }],
         accounts: [
@@ -494,7 +494,7 @@ const accountOf = (id: string, password: string): ImportDocument => ({
 });
 
 test('docs/import.md lists every field of the file', async () => {
-  const { 'a client': ofClient = [], ...documented } = documentedFields('Auth');
+  const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
   const { facilities, accounts, clients } = importSchema.properties;
   expect(documented).toEqual({
     'the file': fieldsOf(importSchema),
@@ -502,8 +502,8 @@ test('docs/import.md lists every field of the file', async () => {
     'an account': fieldsOf(accounts.items),
     'a membership': fieldsOf(accounts.items.properties.memberships.items),
   });
-  expect(ofClient).toEqual(expect.arrayContaining([...fieldsOf(clients.items)]));
-  const metadata = ofClient.filter((field) => !fieldsOf(clients.items).includes(field));
+  expect(clientFields).toEqual(expect.arrayContaining([...fieldsOf(clients.items)]));
+  const metadata = clientFields.filter((field) => !fieldsOf(clients.items).includes(field));
   const validator = await createClientValidator({ issuer: server.origin, development: true, allowNetworks: [] });
   expect(metadata.length).toBeGreaterThan(15);
   expect(validator.findUnknown(metadata)).toEqual([]);

@@ -74,11 +74,14 @@ test('instances that start at the same time create one set of keys', async () =>
 
 describe('the encryption of signing keys', () => {
   test('KEY_ENCRYPTION_KEY can be changed while instances with the old key continue to sign', async () => {
-    const next = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 9) });
+    const newEncryptionKey = Buffer.alloc(32, 9);
+    const storeWithNewKey = createKeyStore({ db: server.db, encryptionKey: newEncryptionKey });
     const before = await store.load();
-    await store.reencrypt(Buffer.alloc(32, 9));
-    expect((await next.load()).map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
+    await store.reencrypt(newEncryptionKey);
+    const after = await storeWithNewKey.load();
+    expect(after.map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
     await expect(store.load()).rejects.toThrow(WrongEncryptionKey);
+    // This instance has the old key and cannot load the signing keys again, but it has already loaded them.
     await server.auth.refreshKeys().catch(() => {});
     expect(await publishedKids()).toContain(kidOf(await getToken()));
   });
@@ -89,6 +92,7 @@ describe('the encryption of signing keys', () => {
       .split('.')
       .map((part: string) => Buffer.from(part, 'base64url'));
     const open = (aad: string) => {
+      // The last 16 bytes are the authentication tag.
       const decipher = createDecipheriv('aes-256-gcm', secret, nonce).setAAD(Buffer.from(aad));
       decipher.setAuthTag(sealed.subarray(-16));
       return Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()]).toString();
@@ -185,13 +189,13 @@ describe('the rotation of signing keys', () => {
   });
 
   test('a retired key can be deleted immediately, and a signing key cannot be deleted', async () => {
-    const before = String(kidOf(await getToken()));
-    expect(await store.deleteRetired(before)).toBe(false);
+    const kid = String(kidOf(await getToken()));
+    expect(await store.deleteRetired(kid)).toBe(false);
     await schedule.rotate(0);
     await schedule.advance();
-    expect(await store.deleteRetired(before)).toBe(true);
+    expect(await store.deleteRetired(kid)).toBe(true);
     await server.auth.refreshKeys();
-    expect(await publishedKids()).not.toContain(before);
+    expect(await publishedKids()).not.toContain(kid);
   });
 
   test('every instance rejects the tokens of a deleted key within 20 s', async () => {

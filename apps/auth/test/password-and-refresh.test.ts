@@ -71,7 +71,7 @@ describe('the password grant', () => {
     ['an unknown scope', `phone ${scopes.play}`],
     ['no scope', ''],
     ['offline_access alone', 'offline_access'],
-  ])('the password grant with %s returns invalid_scope, because no id_token is issued', async (_title, scope) => {
+  ])('the password grant with %s returns invalid_scope', async (_title, scope) => {
     expect(await requestToken({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
@@ -152,13 +152,13 @@ describe('refresh', () => {
 
   test('an unknown token, or the token of another client, gives invalid_grant', async () => {
     const first = await signIn();
-    const foreign = await requestToken({
+    const tokenOfOtherClient = await requestToken({
       grant_type: 'refresh_token',
       refresh_token: String(first.refresh_token),
       client_id: 'demo-web',
       client_secret: 'demo-web-secret',
     });
-    expect(foreign).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(tokenOfOtherClient).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await refresh('made-up')).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });

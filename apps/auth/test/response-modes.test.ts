@@ -43,6 +43,7 @@ test.each([
   const page = await request(clientId, params);
   const { error, code, id_token } = redirectParameters(page);
   expect({ code, id_token }).toEqual({ code: undefined, id_token: undefined });
+  // The status 0 means that the browser was redirected to the client.
   if (page.status === 0) expect(error).toMatch(/^(unauthorized_client|unsupported_response_mode|invalid_request)$/);
   else expect(page.status).toBe(400);
 });

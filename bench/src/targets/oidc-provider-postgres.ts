@@ -1,5 +1,5 @@
-// Serves oidc-provider with a simple adapter for PostgreSQL. This is the peer `oidc-provider-postgres`. Like the
-// example adapters of the library, it stores clients, grants and tokens in one table and runs one query for each call.
+// Serves oidc-provider with a simple adapter for PostgreSQL, with which the benchmark compares auth. Like the example
+// adapters of the library, this adapter stores grants and tokens in one table and runs one query for each call.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { serveProvider } from './provider-server.ts';

@@ -1,5 +1,5 @@
-// Reads the settings of the targets with a token endpoint: a client and a key, which the benchmark passes. Defines the
-// subject and the claims of their tokens.
+// Reads the settings that the benchmark passes to the servers with a token endpoint, such as a client and a key.
+// Defines the subject and the claims of the tokens that these servers issue.
 import { peerOptions } from './start.ts';
 
 export interface TokenPeerOptions {
@@ -12,11 +12,12 @@ export interface TokenPeerOptions {
   readonly key: Record<string, string>;
   /** The number of refresh tokens that GET /refresh-tokens returns. */
   readonly refreshTokens: number;
-  /** The database of the target, if it uses one. */
+  /** Some servers do not use the database. */
   readonly databaseUrl: string;
 }
 
 export const tokenPeerOptions = () => peerOptions<TokenPeerOptions>();
+/** In seconds. */
 export const tokenLifetime = 3600;
 export const subject = 'acc-bench-service';
 export const facilitiesClaim = ['fac-bench'];

@@ -1,4 +1,5 @@
-// Verifies access tokens. The signature of a token is verified once, and its claims are cached until the token expires.
+// Verifies ES256 access tokens in the targets of the benchmark. The signature of a token is verified once, and the
+// claims are cached until the token expires.
 import { type KeyObject, verify } from 'node:crypto';
 
 export interface Claims {

@@ -2,11 +2,12 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/**
- * The first port of the range in which free ports are searched, and the first port after the range. From 32768 on,
- * Linux uses ports for outgoing connections. Such a connection could take a port before the server listens on it.
- */
+/** The first port of the range in which free ports are searched. */
 const rangeStart = 20_000;
+/**
+ * The first port after the range. From this port on, Linux uses ports for outgoing connections. Such a connection could
+ * take a port before the server listens on it.
+ */
 const rangeEnd = 32_768;
 
 /**

@@ -70,11 +70,9 @@ const countMembers = (kind: AccountKind): string =>
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
 export function createMemberStore({ db }: { db: Database }) {
-  const find = async (facilityId: string, accountId: string, on: Database = db): Promise<Member | undefined> => {
-    const [row] = await query<Member>(on, `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`, [
-      facilityId,
-      accountId,
-    ]);
+  const find = async (facilityId: string, accountId: string, database: Database = db): Promise<Member | undefined> => {
+    const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
+    const [row] = await query<Member>(database, sql, [facilityId, accountId]);
     return row;
   };
 

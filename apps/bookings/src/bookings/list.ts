@@ -25,6 +25,7 @@ export interface UpcomingQuery extends Partial<PageRequest> {
 }
 
 const emptyResult: SearchResult = { bookings: [], total: 0 };
+/** The `contextData` of errors. It has this member, because the errors of all endpoints for bookings have it. */
 const errorContext = { externalBookingId: '' };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
@@ -50,7 +51,7 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
   };
 
-  /** Limits the search to the facilities that can have matching bookings. Undefined if no facility can have one. */
+  /** Limits the search to the facilities that can have matching bookings. Undefined if there is no such facility. */
   async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;

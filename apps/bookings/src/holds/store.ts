@@ -128,11 +128,13 @@ export function createHoldStore(db: Database) {
             const { clientId, subject } = caller;
             const stored = await storeResponse(run, response, hold);
             if (stored !== 'stored') throw new Rollback(stored);
+            const noBooking = null;
+            const noHold = null;
             const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(
               [lockClient, [clientKey(caller)]],
               [holdReads.count, [clientId, subject]],
               [bayStatements.lock, [facilityId, [bayId]]],
-              [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, null, null]],
+              [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, noBooking, noHold]],
             );
             if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
             if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
@@ -176,12 +178,13 @@ export function createHoldStore(db: Database) {
       (await query(db, holdWrites.delete, [facilityId, id])).length > 0,
 
     /**
-     * Deletes expired holds in batches, and returns how many were deleted. An expired hold cannot be extended. `pause`
-     * is the time between two batches in ms. During the pauses, requests get the CPU time.
+     * Deletes expired holds in batches, and returns how many were deleted. `pause` is the time between two batches in
+     * ms. During the pauses, requests get the CPU time.
      */
     deleteExpired: async (pause = 200): Promise<number> => {
       let deleted = 0;
       for (;;) {
+        // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted.
         const expired = await query<{ facilityId: string; id: string }>(db, holdReads.findExpired, [deleteBatch]);
         for (const [facilityId, holds] of Map.groupBy(expired, (hold) => hold.facilityId)) {
           const ids = holds.map(({ id }) => id);

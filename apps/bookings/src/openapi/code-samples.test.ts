@@ -1,4 +1,4 @@
-// Tests the example in TypeScript of an endpoint for which packages/client has no function of its own.
+// Tests the TypeScript example of an endpoint that packages/client can call only with `client.request`.
 import { expect, test } from '@jest/globals';
 import { codeSamples } from './code-samples.ts';
 
@@ -13,6 +13,7 @@ const endpoint = {
   handle: async () => ({ status: 204 }),
 } as const;
 
+/** Returns the last paragraph of the TypeScript example, which sends the request. */
 const sampleOf = (details: Partial<Parameters<typeof codeSamples>[0]>) =>
   codeSamples({ ...endpoint, success: { status: 204, description: '' }, ...details }, 'https://bookings.example')
     .find(({ lang }) => lang === 'TypeScript')

@@ -17,7 +17,7 @@ export const drainTimeout = 30_000;
 const firstByteTimeout = 1_000;
 /** How often `drain` closes the connections that have become idle, in ms. */
 const closeIdleInterval = 50;
-/** Must be longer than the 25 s for which a request for the change feed can wait. In ms. */
+/** In ms. Must be longer than the 25 s for which a request for the change feed can wait. */
 const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB, so 5,000 connections occupy 50 MB. */
 export const defaultMaxConnections = 5_000;

@@ -73,14 +73,16 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       const found = currentRequestState()?.session;
       if (found) {
         if (await merge(found, id, payload, expiresIn)) return;
-        // The session has ended or changed. Only a request that has just signed the user in may create a new one.
+        // The session has ended or changed. Only a request that has just signed the user in may create a new session.
+        // `loginTs` is the time of the sign-in.
         if (payload.loginTs === found.payload.loginTs) return;
       }
       await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
     },
     async destroy(id) {
-      // To give a session a new id, the library deletes the session with the old id and stores the session with the new
-      // id. The row must not be deleted in this case, because `merge` changes its id later.
+      // When the user signs out, the library deletes the session under its current id. To give a session a new id, the
+      // library deletes the session with the old id and stores the session with the new id. The row must not be deleted
+      // in this case, because `merge` changes the id of the row later.
       const sessionId = Provider.ctx?.oidc?.session?.jti;
       if (sessionId === id) return endSession(id);
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;

@@ -15,6 +15,7 @@ test('each call gets the result of a look-up that began after the call, and look
         });
       });
       const calls: Promise<void>[] = [];
+      // At the end of the steps, a look-up can be in flight and another one can be needed. The last two steps end them.
       for (const step of [...steps, 'resolve', 'resolve']) {
         if (step === 'call') {
           const begunBefore = begun;
