@@ -1,6 +1,7 @@
-// Measures webhooks in two situations. If all receivers respond, it measures how many events one instance delivers per
-// second on one core. If a fifth of the receivers never respond, and 100 bookings are created per second, it measures
-// the share of the events that arrive within two seconds at the other receivers.
+// Measures webhooks in two situations:
+// - All receivers respond: how many events does one instance deliver per second on one core?
+// - A fifth of the receivers never respond, and 100 bookings are created per second: which share of the events arrives
+//   at the other receivers within two seconds?
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
@@ -83,6 +84,7 @@ type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
+  // A replay sends an event for every change of the facility again.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
   await until(async () => (await readStats(receiver)).received > 0);
@@ -96,10 +98,14 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
   return { 'all healthy': { rate, cpu, databaseCpu } };
 }
 
-/** Counts the events that arrive within two seconds while one receiver does not respond. */
+/**
+ * Counts the events that should arrive, and the events that arrive within two seconds, while one receiver does not
+ * respond. Returns the two counts as rates.
+ */
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);
+  // Deliveries to the webhooks of the first measurement may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
   const created = await createBookings(client, seconds * 2);
   await sleep(2_500);

@@ -84,6 +84,7 @@ describe('the delivery of a logout token', () => {
     const { server, receiver } = fixture;
     const otherInstances = [await server.startInstance(), await server.startInstance()];
     const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
+    // When an account is disabled, its sessions end.
     await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
     for (const { auth } of [server, ...otherInstances]) await auth.waitUntilIdle();
@@ -107,6 +108,7 @@ describe('the delivery of a logout token', () => {
     await slow.close();
   });
 
+  // A delivery to a client that does not respond ends with a timeout after 2.5 s.
   test('a client that does not respond does not delay the user or other clients', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
@@ -205,7 +207,7 @@ describe('the delivery of a logout token', () => {
     expect(receiver.sessionsOf(user.sub)).toEqual([]);
   });
 
-  test('a client that does not respond does not delay the tokens of another client', async () => {
+  test('300 tokens for a client that does not respond do not delay the token for another client', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     await server.load({
@@ -216,6 +218,7 @@ describe('the delivery of a logout token', () => {
     const start = performance.now();
     await eventually(async () => receiver.sessionsOf('waiting-user').length > 0);
     expect(performance.now() - start).toBeLessThan(2_500);
+    // At most 10 deliveries to one client run at the same time, and each of them takes 2.5 s.
     expect(silent.received.length).toBeLessThanOrEqual(20);
     await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
     await silent.close();

@@ -99,6 +99,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
     const visitor = openBrowser(server);
     await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
     const expired = await device.start();
+    // Codes are valid for 600 s.
     await device.passTime(601);
     const { user_code } = await device.start();
     const address = '192.0.2.1';

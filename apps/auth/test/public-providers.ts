@@ -52,7 +52,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
   const microsoft = 'https://login.microsoftonline.com';
   const apple = 'https://appleid.apple.com';
   const routes: Record<string, Handler> = {
-    // The issuer of the discovery document contains a placeholder: each tenant issues its own tokens.
+    // Microsoft: the issuer of the discovery document contains a placeholder. Each tenant issues its own tokens.
     [`GET ${microsoft}/common/v2.0/.well-known/openid-configuration`]: () =>
       Response.json({
         issuer: `${microsoft}/{tenantid}/v2.0`,
@@ -74,7 +74,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       return tokenResponse(issued, `${microsoft}/${tenant}/v2.0`, { tid: tenant, name, email });
     },
 
-    // The client secret is a JWT, which is accepted in the body only.
+    // Apple: the client secret is a JWT, which is accepted in the body only.
     [`GET ${apple}/.well-known/openid-configuration`]: () =>
       Response.json({
         issuer: apple,
@@ -94,7 +94,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       return issued ? tokenResponse(issued, apple) : invalidGrant();
     },
 
-    // Errors have status 200, user ids are numbers, and requests to the API need the header User-Agent.
+    // GitHub: errors have status 200, user ids are numbers, and requests to the API need the header User-Agent.
     'POST https://github.com/login/oauth/access_token': (request, form) => {
       if (!request.headers.get('accept')?.includes('application/json')) return new Response('access_token=…');
       if (form.get('client_secret') !== clientSecret) return Response.json({ error: 'incorrect_client_credentials' });

@@ -79,8 +79,8 @@ describe('opening hours', () => {
 
   test('a booking outside the hours returns BOOK00003 with moreInfo closed', async () => {
     expect((await book('bay-n2-01', '2040-01-03T06:00:00Z', '2040-01-03T07:00:00Z')).status).toBe(201);
-    const hours = { weekly: { tuesday: [{ opens: '07:00', closes: '22:00' }] } };
-    await put('loc-north-2', hours);
+    // 2040-01-03 is a Tuesday. The time zone of the location is one hour ahead of UTC.
+    await put('loc-north-2', { weekly: { tuesday: [{ opens: '07:00', closes: '22:00' }] } });
     const at = async (from: string, to: string) =>
       outcome(await book('bay-n2-02', `2040-01-03T${from}:00Z`, `2040-01-03T${to}:00Z`));
     expect(await at('05:59', '07:00')).toEqual(['BOOK00003 closed']);
@@ -96,7 +96,8 @@ describe('opening hours', () => {
   test('an update that keeps the bay and the times is not checked against opening hours and closures', async () => {
     const body = bookingBody({ bayId: 'bay-n2-03' });
     const { body: booking } = await system.call('POST', '/api/bookings', { body });
-    await put('loc-north-2', { weekly: {} });
+    const closedOnEveryDay = { weekly: {} };
+    await put('loc-north-2', closedOnEveryDay);
     const update = (fields: object) =>
       system.call('PUT', `/api/bookings/${booking.id}`, { body: { ...body, ...fields } });
     expect((await update({ userAlias: 'Bob' })).status).toBe(200);
@@ -204,7 +205,7 @@ describe('closures', () => {
 });
 
 describe('a closure that is created during requests for bookings', () => {
-  test('a closure applies to every request that begins after its creation, also to another instance', async () => {
+  test('a closure applies to every request that begins after its creation, also at another instance', async () => {
     const other = await createExtraSystem({ sharing: system, poolMax: 16 });
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {
@@ -215,7 +216,7 @@ describe('a closure that is created during requests for bookings', () => {
           body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
         });
       const during = Array.from({ length: 16 }, (_, slot) => bookAt(slot));
-      const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(1440) });
+      const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(24 * 60) });
       const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(32 + slot)));
       expect(closure.status).toBe(201);
       expect(after.map(outcome)).toEqual(after.map(() => ['BOOK00003 blocked']));

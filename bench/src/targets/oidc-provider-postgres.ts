@@ -1,5 +1,6 @@
-// Serves oidc-provider with a simple adapter for PostgreSQL, with which the benchmark compares auth. Like the example
-// adapters of the library, this adapter stores grants and tokens in one table and runs one query for each call.
+// Serves oidc-provider with a simple adapter for PostgreSQL. The benchmark compares auth with this server. Like the
+// example adapters of the library, the adapter stores clients, grants and tokens in one table and runs one query for
+// each call.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { serveProvider } from './provider-server.ts';

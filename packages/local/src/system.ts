@@ -11,6 +11,7 @@ import { type AppName, appFolder, type Environment, type Settings, serviceEnviro
 import { socialProviders } from './social.ts';
 
 const SERVICES_FILE = 'services.pid';
+/** The ports of the services of a killed launcher become free within this time. */
 const PORT_WAIT_AFTER_CRASH_MS = 10_000;
 
 export interface SystemOptions {
@@ -45,6 +46,7 @@ export async function startSystem(options: SystemOptions, parts: StartedParts): 
 
   const server = await databaseServer(settings, print, parts);
   signal.throwIfAborted();
+  // All launchers that use the same external server need the same secrets.
   const secrets = settings.databaseServerUrl ? await shareSecrets(server.url, ownSecrets) : ownSecrets;
   const social = await socialProviders(settings);
   parts.stopFunctions.push(social.stop);

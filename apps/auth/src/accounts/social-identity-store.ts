@@ -103,8 +103,9 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account. If its e-mail address is not verified, somebody else may have created
- * the account with the address of the later owner. This person must not get another way to sign in to the account.
+ * Whether identities may be linked to an account. If the e-mail address of the account is not verified, an attacker may
+ * have created the account with the address of another user. When that user owns the account later, the attacker must
+ * not be able to sign in with a linked identity. An account without an e-mail address has no such later owner.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));

@@ -10,7 +10,8 @@ import { oidc } from './types/oidc.ts';
 
 /**
  * The types of providers by their name in the file. Each type has its own settings, hence the type argument `never`.
- * That is safe, because the schema of a type validates the settings before `createProvider` of the type gets them.
+ * This argument is safe, because the schema of a type validates the settings before `createProvider` of the type gets
+ * them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 
@@ -21,7 +22,7 @@ export interface ProviderSettings extends CommonSettings {
 export type SocialProviderSettings = ReadonlyMap<string, ProviderSettings>;
 export type SocialProviders = ReadonlyMap<string, SocialProvider>;
 
-/** Returns the name of a provider as users see it. A provider that was removed from the settings has no such name. */
+/** Returns the name of a provider as users see it, or `name` if the provider was removed from the settings. */
 export const titleOfProvider = (providers: SocialProviders, name: string): string => providers.get(name)?.title ?? name;
 
 export function createSocialProviders(settings: SocialProviderSettings): SocialProviders {
@@ -82,7 +83,7 @@ function withNames(name: string, settings: ProviderSettings): ProviderSettings {
   return { ...settings, name, title };
 }
 
-/** Adds the settings of the preset with this name, if there is one that applies. */
+/** Adds the settings of the preset with this name, unless `given` has the setting that replaces the preset. */
 function completeWithPreset(name: string, given: unknown): unknown {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
   if (!preset || typeof given !== 'object' || given === null || preset.replacedBy in given) return given;

@@ -1,7 +1,4 @@
 // Maps a booking to the JSON of responses (specification, "Booking").
-//
-// Lists use plain JSON.stringify too: an encoder written for bookings was hardly faster
-// (docs/decisions/0013-fields-of-a-booking.md).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Booking, etagOf, type PublicBooking } from './booking.ts';

@@ -7,7 +7,7 @@ export interface Schedule {
   /**
    * Returns the intervals during which the location is open, in order of time. The list contains every moment of
    * `interval` at which the location is open. Openings are not cut at the start and end of `interval`, and the list can
-   * contain openings of neighbouring days that lie outside it. Openings that touch or overlap are joined.
+   * contain openings of neighbouring days outside `interval`. Openings that touch or overlap are joined.
    */
   openDuring(interval: Interval): readonly Interval[];
   /** Whether the location is open for the whole interval, which can be thousands of years long. */
@@ -100,17 +100,17 @@ function createOpeningsFinder(
 }
 
 /**
- * Whether the weekly hours cover the week without a gap. This is checked in UTC, where the clocks never change. In
- * other time zones, the changes to and from daylight saving time add no gap. If the clocks skip a time, opening and
- * closing at this time both mean the instant after the skipped time. If a time occurs twice, the location opens at the
- * first and closes at the second occurrence.
+ * Whether the weekly hours cover the week without a gap. The check uses UTC, where the clocks never change. In other
+ * time zones, the changes to and from daylight saving time add no gap. If the clocks skip a time, opening and closing
+ * at this time both mean the instant after the skipped time. If a time occurs twice, the location opens at the first
+ * and closes at the second occurrence.
  */
 function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
   const openings = Array.from({ length: 21 }, (_, days) => openingsOn(monday.add({ days }))).flat();
-  // Every week has the same hours, so one week is enough. The second of three is checked, because hours that begin in
-  // the first week can last into the second.
+  // Every week has the same hours, so one week is checked. The first week would not do, because hours that begin before
+  // it can last into it.
   const secondWeek = { start: Date.UTC(2024, 0, 8), end: Date.UTC(2024, 0, 15) };
   return join(openings).some((opening) => contains(opening, secondWeek));
 }
@@ -133,7 +133,8 @@ function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'ear
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
   // The local time is skipped. The instant after the skipped time is the instant at which the clocks change.
   // `later` returns this instant for the first skipped time, and a later instant for every other skipped time.
-  // `getTimeZoneTransition` finds only changes before the given instant, not at it. Therefore 1 ms is added.
+  // `getTimeZoneTransition` finds only changes before the given instant, and no change at this instant. Therefore 1 ms
+  // is added.
   const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
   // A time zone that skips a time has a change, so the value after `??` is only for the type checker.
   return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;

@@ -71,7 +71,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
-    // Only changes with a number are in the feed.
+    // A change is in the feed only after it has got a number.
     const head = hasUnnumberedChanges ? (await feed.number(facilityId)).changeNumber : changeNumber;
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
@@ -125,7 +125,10 @@ async function addReplayedChanges(
   return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
-/** Adds deliveries for `changes`, and moves the cursor. Returns false if the cursor could not be moved. */
+/**
+ * Adds deliveries for `changes`, and moves the cursor. Does nothing and returns false if another instance has moved the
+ * cursor, or if too many deliveries of the webhook wait.
+ */
 async function addDeliveries(
   cursor: Cursor,
   move: CursorMove,
@@ -136,8 +139,8 @@ async function addDeliveries(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // A change without both states is of a booking that was deleted later. The feed will contain its deletion with a
-    // higher number.
+    // A change has neither state if the booking was deleted later. The feed will contain the deletion with a higher
+    // number.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

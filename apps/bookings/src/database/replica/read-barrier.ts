@@ -2,7 +2,7 @@
 // ReadIndex of the Raft algorithm.
 //
 // A look-up that is already running may return a position from before the read began. Reads that begin during a look-up
-// therefore wait for the next one, and share it.
+// therefore wait for the next look-up, and share its result.
 
 /** Only one look-up runs at a time, no matter how many calls wait. */
 export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T> {
