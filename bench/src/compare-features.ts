@@ -26,7 +26,6 @@ type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
 
-/** The number of expired holds in the database while requests are measured with expired holds. */
 const expiredHolds = 100_000;
 /** The number of holds that are created for each round, which is more than the service can use in a round. */
 const holdsPerRound = 8_000;
@@ -112,7 +111,7 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // The last four digits of the id of a hold are the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
+      // The last four digits of a hold's id are the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2

@@ -80,7 +80,6 @@ interface Setup extends RunOptions {
 /** The measured values, by the name of the target in the report. */
 type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>;
 
-/** Measures how many events are delivered per second while all receivers respond. */
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
@@ -98,10 +97,7 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
   return { 'all healthy': { rate, cpu, databaseCpu } };
 }
 
-/**
- * Counts the events that should arrive, and the events that arrive within two seconds, while one receiver does not
- * respond. Returns the two counts as rates.
- */
+/** Returns two counts as rates: the events that should arrive, and the events that arrive within two seconds. */
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);

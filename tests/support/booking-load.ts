@@ -77,9 +77,8 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  /** The number of workers. Default: 6. */
   readonly workers?: number;
-  /** Whether a worker sends a booking again after a failure. Default: true. */
+  /** Whether a worker sends a booking again after a failure. */
   readonly retry?: boolean;
 }
 

@@ -37,7 +37,6 @@ async function signInTo(...clients: readonly ImportedClient[]) {
   return { ...user, sub: String(row.id) };
 }
 
-/** Returns the audit events of the logout tokens for a client. */
 const eventsOf = (clientId: string) =>
   fixture.server
     .db('audit_event')
@@ -46,7 +45,6 @@ const eventsOf = (clientId: string) =>
     .orderBy('id')
     .select('kind', 'detail', 'account_id');
 
-/** Signs out at another instance, with the cookies of the browser. */
 async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof signInTo>>): Promise<void> {
   const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
   const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';

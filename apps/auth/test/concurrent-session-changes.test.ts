@@ -60,8 +60,7 @@ const lockSessions = async () => {
   await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
   return lock;
 };
-/** Waits until this number of requests wait for the lock. */
-const waitForBlocked = (count: number) =>
+const waitForBlockedRequests = (count: number) =>
   eventually(async () => {
     const { rows } = await server.db.raw(
       "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -75,7 +74,7 @@ async function runConcurrently<T>(...requests: readonly (() => Promise<T>)[]): P
   const running: Promise<T>[] = [];
   for (const request of requests) {
     running.push(request());
-    await waitForBlocked(running.length);
+    await waitForBlockedRequests(running.length);
   }
   await lock.rollback();
   return Promise.all(running);
@@ -112,7 +111,7 @@ describe('the end of a session', () => {
     const request = await prepare();
     const lock = await lockSessions();
     const running = request();
-    await waitForBlocked(1);
+    await waitForBlockedRequests(1);
     await lock.raw("delete from oidc_artifact where model = 'Session'");
     await lock.commit();
     const session = sessionCookie(await running);

@@ -2,7 +2,7 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface DatabaseProxy {
-  /** The database URL of the proxy. */
+  /** The URL of the database through the proxy. */
   readonly url: string;
   /** Closes all connections and refuses new connections. */
   readonly disconnect: () => Promise<void>;

@@ -8,7 +8,6 @@ import { openBrowser, player } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
 const device = createDevice(server);
-/** Opens a new browser with this IP address. */
 const browserFrom = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
 
 beforeEach(async () => {

@@ -18,7 +18,6 @@ const now = () => Math.floor(Date.now() / 1000);
 const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 
-/** Sends a token request with this proof. Returns the status, the fields of the body and the nonce of the response. */
 async function requestToken(proof: string, origin = server.origin) {
   const headers = { ...credentials, DPoP: proof };
   const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
@@ -221,7 +220,6 @@ const codeForm = (code: string) => ({
   code_verifier: pkce.verifier,
 });
 
-/** Runs the code flow of demo-native with a proof, and returns the token response. */
 async function redeemCode(key: KeyClient, scope: string, user = player): Promise<Record<string, unknown>> {
   const code = await authorizeNative(scope, user);
   return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));

@@ -33,7 +33,6 @@ async function signInByGrant(name: string, secret: string, address: string, at =
   >;
 }
 
-/** Signs in on the sign-in page in a new browser, from this IP address. */
 async function signInByPage(name: string, secret: string, address: string) {
   const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': address });
   return browser.send(await browser.open(`${server.origin}/sign-in?return=/signed-out`), {

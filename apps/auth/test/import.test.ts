@@ -14,7 +14,6 @@ import { demoDocument } from './demo-document.ts';
 const server = useFixture(() => startAuthServer());
 
 const load = (document: unknown) => server.load(readImportDocument(JSON.stringify(document)));
-/** Imports a document, and returns the errors of the import. */
 const errorsOf = async (document: unknown): Promise<readonly string[]> => {
   try {
     await load(document);

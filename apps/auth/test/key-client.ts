@@ -43,7 +43,6 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
       client_assertion: await assertion(claims),
     }),
 
-    /** Returns a DPoP proof for a request to this URL. */
     proof: (url: string, { method = 'POST', accessToken, claims, header }: ProofOptions = {}): Promise<string> =>
       new SignJWT({
         jti: randomUUID(),

@@ -31,14 +31,12 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Returns the ids of the keys that the instance publishes. */
 const publishedKids = async (origin = server.origin): Promise<string[]> => {
   const response = await fetch(`${origin}/connect/jwks`);
   const { keys } = (await response.json()) as { keys: { kid: string; d?: string; p?: string }[] };
   expect(keys.every((key) => key.d === undefined && key.p === undefined)).toBe(true);
   return keys.map(({ kid }) => kid);
 };
-/** Gets an access token from the instance. */
 const getToken = async (origin = server.origin): Promise<string> => {
   const response = await fetch(`${origin}/connect/token`, {
     method: 'POST',

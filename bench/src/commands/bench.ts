@@ -68,8 +68,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
-// Ends a run that has not finished after 30 minutes.
-const limit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
+const timeLimit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
 try {
   if (server.pid) pin(server.pid, otherCore);
   const dataset = datasetOf(Number(values.bookings), maxFacilities);
@@ -120,7 +119,7 @@ try {
   log(Error.isError(error) ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;
 } finally {
-  clearTimeout(limit);
+  clearTimeout(timeLimit);
   await server.stop();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,6 +1,5 @@
-// Serves oidc-provider with a simple adapter for PostgreSQL. The benchmark compares auth with this server. Like the
-// example adapters of the library, the adapter stores clients, grants and tokens in one table and runs one query for
-// each call.
+// Serves oidc-provider with a simple adapter for PostgreSQL, so that auth can be compared with it. Like the example
+// adapters of the library, the adapter stores everything in one table and runs one query for each call.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { serveProvider } from './provider-server.ts';

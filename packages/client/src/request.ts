@@ -25,7 +25,6 @@ interface UntypedRequest extends RequestOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Returns the function that sends the requests of all endpoints. */
 export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }: SendOptions): Send {
   const send = async (id: OperationId, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
     const { method, path, acceptsIdempotencyKey } = operationsById[id];
@@ -86,7 +85,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   }
   // An empty array would add no parameter. The service would apply no filter and return all resources.
   if (value.length === 0) throw new TypeError(`${name} is an empty array`);
-  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, a comma separates values.
+  // A comma separates values, except in a parameter whose name ends with `[]`. There it is part of the value.
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 

@@ -11,7 +11,7 @@ import { type AppName, appFolder, type Environment, type Settings, serviceEnviro
 import { socialProviders } from './social.ts';
 
 const SERVICES_FILE = 'services.pid';
-/** The ports of the services of a killed launcher become free within this time. */
+/** How long to wait for ports that the services of a killed launcher may still use. */
 const PORT_WAIT_AFTER_CRASH_MS = 10_000;
 
 export interface SystemOptions {

@@ -1,7 +1,6 @@
 // Finds settings that are safe only on the machine of a developer. The configuration of a public service rejects these
 // settings.
 
-/** Whether the host of a URL is this machine. */
 export function isLoopback(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);

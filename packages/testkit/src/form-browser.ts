@@ -41,7 +41,6 @@ interface Cookie {
   readonly host: string;
 }
 
-/** Stores cookies and selects the cookies for a request. */
 class CookieJar {
   readonly #cookies = new Map<string, Cookie>();
 
@@ -49,8 +48,7 @@ class CookieJar {
     return [...this.#cookies.values()];
   }
 
-  /** Returns the value of the header Cookie for a request to this URL. */
-  headerFor({ hostname, pathname }: URL): string {
+  cookieHeaderFor({ hostname, pathname }: URL): string {
     return this.all()
       .filter(({ host, path }) => {
         const folder = path.endsWith('/') ? path : `${path}/`;
@@ -90,7 +88,7 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
       const response = await fetch(url, {
         ...options,
         redirect: 'manual',
-        headers: { ...headers, Cookie: jar.headerFor(url), ...(options.headers as Record<string, string>) },
+        headers: { ...headers, Cookie: jar.cookieHeaderFor(url), ...(options.headers as Record<string, string>) },
       });
       jar.store(url, response);
       const location = response.headers.get('location');

@@ -39,7 +39,6 @@ export function importsOf(file: string): readonly Import[] {
 export const shellBlocks = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
 
-/** Returns the titles of the sections of a Markdown text. */
 export const headingsOf = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
 

@@ -26,7 +26,6 @@ const estimator = new ZxcvbnFactory({
 
 /** Runs only one estimate in each turn of the event loop. Other requests are handled between two estimates. */
 const oneAtATime = pLimit(1);
-/** The maximum number of passwords that wait for an estimate. */
 const maxQueueLength = 100;
 
 /** Checks the length of a password. Returns an error text for the user, or undefined if the length is valid. */

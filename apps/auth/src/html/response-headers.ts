@@ -20,7 +20,6 @@ export interface HeaderOptions {
 }
 
 export interface HtmlOptions extends HeaderOptions {
-  /** The HTTP status of the response. Default: 200. */
   readonly status?: number | undefined;
 }
 

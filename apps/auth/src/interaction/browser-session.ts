@@ -60,10 +60,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return found;
     },
 
-    /**
-     * Returns the id of this browser for the account. Returns undefined if the account has not signed in here since its
-     * password last changed.
-     */
+    /** Returns undefined if the account has not signed in to this browser since its password last changed. */
     deviceOf: devices.find,
 
     /**
@@ -85,7 +82,6 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return { signedInAt };
     },
 
-    /** Signs the user out of this browser. */
     async end(request: Request, response: Response): Promise<void> {
       const { uid } = await providerSessions.end(request, response);
       await store.delete(uid);

@@ -1,5 +1,4 @@
-// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, the mailer tries again for 22
-// hours.
+// Sends the e-mails of the outbox by SMTP. An e-mail that the mail server does not accept is sent again for 22 hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
@@ -29,7 +28,6 @@ export interface OutboxMailer {
 /** The milliseconds between two checks of the outbox. */
 const checkInterval = 5_000;
 const maxQueued = 20_000;
-/** The number of e-mails that are sent at the same time. */
 const maxParallel = 10;
 /** The seconds for which only this instance may send an e-mail. They must be more than the sum of all SMTP timeouts. */
 const leaseSeconds = 120;

@@ -13,10 +13,9 @@ export type ManagingRole = 'owner' | 'staff';
 export const isManaging = (role: FacilityRole | undefined): role is ManagingRole =>
   role === 'owner' || role === 'staff';
 
-/** Returns the kind of account that can have the role. Only service accounts are Bookings Managers. */
+/** Only service accounts are Bookings Managers. */
 export const accountKindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
 
-/** Returns the roles for which a user with the role `actor` may invite. */
 export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
   actor === 'owner' ? invitableRoles : ['bookings-manager'];
 

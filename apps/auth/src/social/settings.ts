@@ -33,7 +33,6 @@ export function createSocialProviders(settings: SocialProviderSettings): SocialP
 
 const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true });
 addFormats.default(ajv);
-/** The functions that validate the settings of each type. */
 const validators = new Map(
   Object.entries(providerTypes).map(([type, { schema }]) => [
     type,

@@ -20,7 +20,6 @@ export const ruleWrites = {
   increaseVersions: `update bay set rules_version = rules_version + 1 where ${ofTarget}`,
 } as const;
 
-/** Returns the statements that lock the locations and bays, and increase the version of the bays' rules. */
 export function lockRules({ facilityId, locationIds, bayIds }: RuleTarget): readonly Statement[] {
   const values = [facilityId, locationIds, bayIds];
   return [

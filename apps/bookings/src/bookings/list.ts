@@ -25,7 +25,7 @@ export interface UpcomingQuery extends Partial<PageRequest> {
 }
 
 const emptyResult: SearchResult = { bookings: [], total: 0 };
-/** The `contextData` of errors. It has this member, because the errors of all endpoints for bookings have it. */
+/** All errors of the endpoints for bookings have this `contextData`, with the id of the booking if there is one. */
 const errorContext = { externalBookingId: '' };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {

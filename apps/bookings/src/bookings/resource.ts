@@ -22,7 +22,6 @@ export function bookingResource(booking: Booking, link: MakeLink) {
   });
 }
 
-/** Creates a response with a single booking and its ETag. */
 export function bookingResponse(status: number, booking: Booking, link: MakeLink): EndpointResponse {
   return { status, body: bookingResource(booking, link), headers: { ETag: `"${etagOf(booking)}"` } };
 }

@@ -102,7 +102,6 @@ export function createHoldStore(db: Database) {
   };
 
   return {
-    /** Finds a live hold of the caller. */
     find,
 
     /** Returns the time of the database, whose clock decides when holds expire. */

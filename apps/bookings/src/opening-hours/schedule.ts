@@ -109,8 +109,8 @@ function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
   const openings = Array.from({ length: 21 }, (_, days) => openingsOn(monday.add({ days }))).flat();
-  // Every week has the same hours, so one week is checked. The first week would not do, because hours that begin before
-  // it can last into it.
+  // Every week has the same hours, so only the second week is checked. In the first week, hours that begin before this
+  // week are missing.
   const secondWeek = { start: Date.UTC(2024, 0, 8), end: Date.UTC(2024, 0, 15) };
   return join(openings).some((opening) => contains(opening, secondWeek));
 }

@@ -12,11 +12,8 @@ import type { Socket } from 'node:net';
 const maxWaiting = 100;
 
 export interface RequestQueue {
-  /** Handles a new connection. */
   readonly add: (socket: Socket) => void;
-  /** Handles a new request. */
   readonly receive: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Returns the open connections. */
   readonly sockets: () => Iterable<Socket>;
   /** Returns the unfinished responses of a connection. The first one belongs to the request that is being served. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[];

@@ -10,10 +10,7 @@ import { orUnavailable } from '../unavailable.ts';
 import { columns, placeholders, valuesOf } from './artifact-row.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
-/**
- * Consumes the used token, whose hash is $10, and inserts the next token. Does nothing and returns no row if the used
- * token was consumed before.
- */
+/** Returns no row, and does nothing, if the used token, whose hash is $10, was consumed before. */
 const rotateStatement = `
   with used as (
     update oidc_artifact set consumed_at = clock_timestamp()
@@ -30,10 +27,7 @@ export interface RefreshTokenOptions {
 export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
   return {
     ...adapter,
-    /**
-     * Only remembers the token for the current request. The library then calls `upsert` with the next token, and
-     * `upsert` also consumes the remembered token.
-     */
+    /** Only remembers the token. The library then calls `upsert`, which consumes the remembered token. */
     async consume(id) {
       const state = currentRequestState();
       if (!state) return adapter.consume(id);

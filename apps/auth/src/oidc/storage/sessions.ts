@@ -73,8 +73,8 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       const found = currentRequestState()?.session;
       if (found) {
         if (await merge(found, id, payload, expiresIn)) return;
-        // The session has ended or changed. Only a request that has just signed the user in may create a new session.
-        // `loginTs` is the time of the sign-in.
+        // The session has ended or changed. A request may create a new session only if it has just signed the user in,
+        // which changes `loginTs`.
         if (payload.loginTs === found.payload.loginTs) return;
       }
       await run(insertStatement, valuesOf('Session', id, payload, expiresIn));

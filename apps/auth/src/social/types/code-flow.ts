@@ -1,5 +1,4 @@
-// Sends the requests of the authorization code flow with PKCE to a provider, for all types of providers. The library
-// openid-client sends the requests, with a timeout.
+// Sends the requests of the authorization code flow with PKCE to a provider of any type, with openid-client.
 import * as openid from 'openid-client';
 import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 
@@ -43,7 +42,6 @@ const cancelCodes = ['access_denied', 'user_cancelled_authorize'];
 
 /**
  * Exchanges the code of the callback for tokens.
- *
  * @throws {SignInCancelledError} if the user cancelled at the provider
  * @throws {Error} for every other failure
  */
