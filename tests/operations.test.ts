@@ -16,7 +16,7 @@ import { queryOnce } from './support/database-server.ts';
 /** Returns the text of a section of a page in docs/operations. */
 const sectionOf = (page: string, title: string): string =>
   read(`docs/operations/${page}`).split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
-const installation = shellBlocks(sectionOf('install.md', 'From nothing to a running pair'));
+const installation = shellBlocks(sectionOf('install.md', 'From nothing to two running services'));
 const [addLogin = '', dropOldLogin = ''] = shellBlocks(sectionOf('configure.md', 'Rotation of secrets'));
 
 const hasPsql = findPsql() !== undefined;

@@ -111,7 +111,8 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // The last four digits of a hold's id are the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
+      // Hold n is for bay n % $2, in the half hour number n / $2 of the year 2120. The last four digits of its id are
+      // the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2

@@ -33,6 +33,7 @@ export async function runCommand(
     stdio: ['pipe', 'pipe', 'pipe'],
     signal: options.signal,
   });
+  // A command may end before it has read its input. Its exit code then shows whether it failed.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   printLines(options, [child.stdout, child.stderr]);

@@ -103,6 +103,7 @@ async function addNewChanges(cursor: Cursor, changes: readonly Change[], options
   if (!last) return false;
   const typeOf = ({ booking, firstNumber }: Change): BookingEvent => {
     if (!booking) return 'booking.deleted';
+    // If the first change of a booking comes after the cursor, the receiver does not know the booking yet.
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
   const move = { from: cursor.number, to: last.number, isReplay: false };
