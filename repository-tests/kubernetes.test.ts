@@ -144,6 +144,7 @@ describe('Kubernetes', () => {
   });
 
   test('every variable in a config map is read by the service, and none is a secret', () => {
+    // The base, staging and production each have a config map for both services.
     const generated = documentsOfKind('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
     expect(generated).toHaveLength(6);
     for (const { name, literals } of generated) {
@@ -157,6 +158,7 @@ describe('Kubernetes', () => {
   });
 
   test('the ingress logs no queries, which contain authorization codes', () => {
+    // Staging and production each have an ingress for both services.
     const ingresses = documentsOfKind('Ingress');
     expect(ingresses).toHaveLength(4);
     for (const { metadata } of ingresses)

@@ -10,6 +10,7 @@ import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/proce
 import { printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
+/** Longer than the 30 s that a service has to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
 
 interface ChildOptions {
