@@ -111,7 +111,7 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // Hold n is for bay n % $2, in the half hour number n / $2 of the year 2120. The last four digits of its id are
+      // Hold n is for bay n % $2, in half hour n / $2 from the start of 2120 on. The last four digits of its id are
       // the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
