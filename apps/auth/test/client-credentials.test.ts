@@ -23,11 +23,11 @@ beforeAll(async () => {
           role: index % 2 ? ('bookings-manager' as const) : ('staff' as const),
         })),
       },
-      { id: 'acc-idle', username: 'idle', kind: 'service', memberships: [] },
+      { id: 'acc-no-role', username: 'no-role', kind: 'service', memberships: [] },
     ],
     clients: [
       { client_id: 'pat-chain', client_secret: 'chain-secret', accountId: 'acc-chain' },
-      { client_id: 'pat-idle', client_secret: 'idle-secret', accountId: 'acc-idle' },
+      { client_id: 'pat-no-role', client_secret: 'no-role-secret', accountId: 'acc-no-role' },
       {
         client_id: 'machine',
         client_secret: 'machine-secret',
@@ -97,13 +97,13 @@ describe('a personal access token', () => {
     ['a scope that the client may not request', scopes.play, scopes.play],
     ['openid, for which no id_token would be issued', `openid ${scopes.bookings}`, 'openid'],
     ['offline_access alone', 'offline_access', 'offline_access'],
-  ])('a request with %s gives 400 invalid_scope', async (_title, scope, named) => {
+  ])('a request with %s gives 400 invalid_scope', async (_title, scope, rejectedScope) => {
     const response = await requestToken({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
       error: 'invalid_scope',
       error_description: expect.any(String),
-      scope: named,
+      scope: rejectedScope,
     });
   });
 
@@ -159,13 +159,13 @@ describe('a personal access token', () => {
   });
 
   test('an account without a role at any facility gets invalid_scope', async () => {
-    const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
-    expect(await statusAndBody(await requestToken(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    const noRole = { ...pat, client_id: 'pat-no-role', client_secret: 'no-role-secret', scope: scopes.bookings };
+    expect(await statusAndBody(await requestToken(noRole))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 });
 
 describe('clients without an account', () => {
-  test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
+  test('a driving-range client gets unauthorized_client, even if it is registered for client_credentials', async () => {
     for (const [client_id, client_secret] of [
       ['demo-range', 'demo-range-secret'],
       ['range-machine', 'range-machine-secret'],
@@ -207,7 +207,6 @@ describe('clients without an account', () => {
 });
 
 describe('the lifecycle of a personal access token', () => {
-  /** The user who changes the tokens, as the audit trail records the user. */
   const actor = { accountId: 'acc-bot-north', address: '192.0.2.1' };
   let audit: ReturnType<typeof createAudit>;
   let clients: ReturnType<typeof createClientStore>;
@@ -226,7 +225,7 @@ describe('the lifecycle of a personal access token', () => {
       scope: scopes.bookings,
     });
 
-  test('a new token has an id and a secret of 256 bits, and only the SHA-256 of the secret is stored', async () => {
+  test('a new token has an id and a secret of 256 bits, and the database does not contain the secret', async () => {
     const token = await create();
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
     expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
@@ -235,7 +234,7 @@ describe('the lifecycle of a personal access token', () => {
     expect(JSON.stringify(rows)).not.toContain(token.clientSecret);
   });
 
-  test('the next request after the token is revoked is rejected', async () => {
+  test('only its account can revoke a token, and the next request with the token is then rejected', async () => {
     const token = await create();
     expect(await clients.revokePersonalAccessToken('acc-player', token.clientId, actor)).toBe(false);
     expect((await useToken(token)).status).toBe(200);
@@ -259,14 +258,19 @@ describe('the lifecycle of a personal access token', () => {
     await server.db('membership').insert(membership);
   });
 
-  test('after a rotation, the old secret works during the overlap and not afterwards', async () => {
+  test('after a rotation, the old secret works during the overlap, which may be 0 s', async () => {
     const token = await create();
-    const rotated = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 3600, actor);
+    const overlap = 3600;
+    const rotated = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, overlap, actor);
     expect([(await useToken(token)).status, (await useToken(rotated as typeof token)).status]).toEqual([200, 200]);
     expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secrets: 2 });
     const rotatedAgain = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 0, actor);
     const statuses = [token, rotated, rotatedAgain].map(async (key) => (await useToken(key as typeof token)).status);
     expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
+  });
+
+  test('another account cannot rotate a token', async () => {
+    const token = await create();
     expect(await clients.rotatePersonalAccessToken('acc-player', token.clientId, 0, actor)).toBeUndefined();
   });
 

@@ -1,5 +1,5 @@
-// Tests what clients get without a token: the discovery document, the public keys, CORS, the errors of the token
-// endpoint, the rate limit, health and metrics, and the responses while the database is unavailable.
+// Tests the discovery document, the public keys, CORS, the errors of the token endpoint, the rate limit, health and
+// metrics, and the responses while the database is unavailable.
 import { once } from 'node:events';
 import { get as httpGet } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -160,12 +160,12 @@ describe('CORS', () => {
       const { status, headers } = await server.post('/connect/token', form, { Origin });
       return [status, headers.get('access-control-allow-origin')];
     };
-    const reference = new URL(audience).origin;
-    expect(await send(patForm, reference)).toEqual([200, reference]);
-    expect(await send({ ...patForm, client_secret: 'wrong' }, reference)).toEqual([401, reference]);
+    const bookingsOrigin = new URL(audience).origin;
+    expect(await send(patForm, bookingsOrigin)).toEqual([200, bookingsOrigin]);
+    expect(await send({ ...patForm, client_secret: 'wrong' }, bookingsOrigin)).toEqual([401, bookingsOrigin]);
     expect(await send(patForm, 'https://evil.example')).toEqual([200, null]);
-    const code = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
-    expect(await send(code, reference)).toEqual([400, null]);
+    const codeForm = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
+    expect(await send(codeForm, bookingsOrigin)).toEqual([400, null]);
   });
 });
 
@@ -326,7 +326,7 @@ describe('while the database is unavailable', () => {
     await offline.disconnectDatabase();
   });
   afterEach(() => offline.reconnectDatabase());
-  const web = basic('demo-web', 'demo-web-secret');
+  const webCredentials = basic('demo-web', 'demo-web-secret');
 
   test.each<[string, () => Promise<Response>]>([
     ['client_credentials', () => offline.post('/connect/token', patForm)],
@@ -335,8 +335,8 @@ describe('while the database is unavailable', () => {
       'refresh_token',
       () => offline.post('/connect/token', { ...patForm, grant_type: 'refresh_token', refresh_token: 'x' }),
     ],
-    ['introspection', () => offline.post('/connect/introspect', { token: 'x' }, web)],
-    ['revocation', () => offline.post('/connect/revocation', { token: 'x' }, web)],
+    ['introspection', () => offline.post('/connect/introspect', { token: 'x' }, webCredentials)],
+    ['revocation', () => offline.post('/connect/revocation', { token: 'x' }, webCredentials)],
     [
       'userinfo',
       () => fetch(`${offline.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } }),

@@ -1,6 +1,5 @@
-// Tests that the fast path for plain token requests of personal access tokens and the library return the same
-// (docs/decisions/0009).
-
+// Tests that plain token requests, which a fast path serves, and other token requests, which oidc-provider serves, get
+// the same responses (docs/decisions/0009).
 import { connect, type Socket } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
@@ -11,6 +10,7 @@ const server = useFixture(() => startAuthServer());
 
 const id = 'demo-pat-north';
 const secret = 'demo-pat-north-secret';
+/** The form of a plain request: exactly these four parameters, each once. */
 const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret, scope: scopes.bookings };
 /** An unknown parameter. The library ignores it, but a request with this parameter is not plain. */
 const withUnknownParameter = { ...form, anything: 'else' };
@@ -31,8 +31,8 @@ describe('plain requests and requests with an unknown parameter', () => {
     expect({ ...plainBody, access_token: '' }).toEqual({ ...otherBody, access_token: '' });
     const [plainToken, otherToken] = [String(plainBody.access_token), String(otherBody.access_token)];
     expect(decodeProtectedHeader(plainToken)).toEqual(decodeProtectedHeader(otherToken));
-    const different = { jti: '', iat: 0, exp: 0 };
-    expect({ ...decodeJwt(plainToken), ...different }).toEqual({ ...decodeJwt(otherToken), ...different });
+    const maskedClaims = { jti: '', iat: 0, exp: 0 };
+    expect({ ...decodeJwt(plainToken), ...maskedClaims }).toEqual({ ...decodeJwt(otherToken), ...maskedClaims });
     expect(decodeJwt(plainToken).jti).not.toBe(decodeJwt(otherToken).jti);
   });
 
@@ -91,15 +91,15 @@ test.each(Object.entries(form))('%s that is sent twice returns invalid_request',
 });
 
 test('the next request is rejected after a revocation, or if the account is disabled or has no role', async () => {
-  const statusDuring = async (table: string, where: object, change: object, back: object) => {
+  const statusDuring = async (table: string, where: object, change: object, revert: object) => {
     await server.db(table).where(where).update(change);
     const { status } = await requestToken(form);
-    await server.db(table).where(where).update(back);
+    await server.db(table).where(where).update(revert);
     return status;
   };
-  const now = { disabled_at: new Date() };
-  expect(await statusDuring('client', { id }, now, { disabled_at: null })).toBe(401);
-  expect(await statusDuring('account', { id: 'acc-bot-north' }, now, { disabled_at: null })).toBe(401);
+  const [disable, enable] = [{ disabled_at: new Date() }, { disabled_at: null }];
+  expect(await statusDuring('client', { id }, disable, enable)).toBe(401);
+  expect(await statusDuring('account', { id: 'acc-bot-north' }, disable, enable)).toBe(401);
   const roles = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete('*');
   expect((await requestToken(form)).status).toBe(400);
   await server.db('membership').insert(roles);
@@ -108,9 +108,9 @@ test('the next request is rejected after a revocation, or if the account is disa
 
 describe('requests on one connection', () => {
   const body = new URLSearchParams(form).toString();
-  const type = 'Content-Type: application/x-www-form-urlencoded';
-  const head = (length: number) =>
-    `POST /connect/token HTTP/1.1\r\nHost: test\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`;
+  const contentType = 'Content-Type: application/x-www-form-urlencoded';
+  const headerOf = (length: number) =>
+    `POST /connect/token HTTP/1.1\r\nHost: test\r\n${contentType}\r\nContent-Length: ${length}\r\n\r\n`;
   const open = () => connect(Number(new URL(server.origin).port), '127.0.0.1');
   const statuses = (socket: Socket, wanted: number): Promise<readonly string[]> =>
     new Promise((resolve, reject) => {
@@ -127,14 +127,14 @@ describe('requests on one connection', () => {
   test('pipelined requests are served in their order: plain, rejected, plain', async () => {
     const socket = open();
     const wrong = body.replace(secret, 'wrong-one');
-    socket.write(head(body.length) + body + head(wrong.length) + wrong + head(body.length) + body);
+    socket.write(headerOf(body.length) + body + headerOf(wrong.length) + wrong + headerOf(body.length) + body);
     expect(await statuses(socket, 3)).toEqual(['200', '401', '200']);
   });
 
   test('a body may arrive in several parts', async () => {
     const socket = open();
     socket.setNoDelay(true);
-    socket.write(head(body.length) + body.slice(0, 20));
+    socket.write(headerOf(body.length) + body.slice(0, 20));
     // When the response to this request has arrived, the server has read the first part of the body.
     await fetch(`${server.origin}/health/ready`);
     socket.write(body.slice(20));

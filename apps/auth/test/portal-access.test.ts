@@ -1,10 +1,12 @@
-// Tests that the portal rejects users without the right role. The response is the sign-in page, a 403 if the user may
-// know the reason, or a 404 if the user must not find out that something exists.
+// Tests which requests the portal rejects. The response is the sign-in page, a 403 if the user may know the reason, or
+// a 404 if the user must not find out that a facility or account exists.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
+// A session that was not used for 120 minutes is idle.
+const idleMinutes = 121;
 
 const pagesOfNorth = [
   '',
@@ -49,7 +51,7 @@ describe('the portal requires sign-in', () => {
     },
   );
 
-  test('a forged form changes nothing', async () => {
+  test('a form that was sent without a session changes nothing', async () => {
     const before = await allMemberships();
     for (const path of formsOfNorth) {
       const response = await portal.server.post(path, { email: 'x@range.example', role: 'staff' });
@@ -69,7 +71,7 @@ describe('the sign-in page after a failed sign-in', () => {
     return [form.html, failed.html];
   };
 
-  test('after a failed sign-in, the sign-in page still names the facility of an invitation', async () => {
+  test('still names the facility of an invitation', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     await browser.send(filled(page, '/invitations', { email: 'south-bot@range.example' }), {});
     const { pathname, search } = new URL(await portal.invitationLink('south-bot@range.example'));
@@ -77,16 +79,16 @@ describe('the sign-in page after a failed sign-in', () => {
     for (const html of pages) expect(html).toContain('to continue to <strong>North Range</strong>');
   });
 
-  test('after a failed sign-in, the sign-in page names the portal if it may not name the facility', async () => {
+  test('names the portal and no facility, because the user may not know the facility in the path', async () => {
     for (const html of await failedSignIn(north)) {
       expect(html).toContain('to continue to <strong>the portal</strong>');
       expect(html).not.toContain('North Range');
     }
   });
 
-  test('after a failed sign-in, the sign-in page names the facility of a member with an idle session', async () => {
+  test('names the facility in the path if an idle session proves that the user is a member', async () => {
     const { browser } = await portal.signIn('chain', north);
-    await portal.ageSession('chain', 121);
+    await portal.ageSession('chain', idleMinutes);
     const form = await browser.open(portal.at(`${north}/history`));
     const failed = await browser.send(form, { password: 'not the password' });
     for (const { html } of [form, failed]) expect(html).toContain('to continue to <strong>North Range</strong>');
@@ -135,7 +137,7 @@ test('an owner of one facility cannot change another one', async () => {
   expect((await revokeAt(north)).status).toBe(404);
 });
 
-test('a person cannot have personal access tokens', async () => {
+test('an owner cannot create a personal access token, because only service accounts have them', async () => {
   const { browser, page } = await portal.signIn('owner', north);
   const csrf = csrfTokenOf(page, '/invitations');
   const response = await browser.send(forged(page, '/portal/tokens', { csrf, name: 'Mine', expiresInDays: '30' }), {});
@@ -148,7 +150,7 @@ describe('the CSRF protection of the portal', () => {
   test.each([
     ['no CSRF token', ''],
     ['a guessed CSRF token', 'AAAA'],
-  ])('a form with %s gets 403', async (_what, csrf) => {
+  ])('a form with %s gets 403', async (_title, csrf) => {
     const { browser, page } = await portal.signIn('owner', north);
     const before = await allMemberships();
     for (const path of formsOfNorth) {
@@ -188,9 +190,9 @@ describe('the CSRF protection of the portal', () => {
 });
 
 describe('idle and ended sessions', () => {
-  test('an idle session does nothing until the user signs in again, and then restores the input', async () => {
+  test('the form of an idle session changes nothing, and shows the input again after a new sign-in', async () => {
     const { browser, page } = await portal.signIn('owner', north);
-    await portal.ageSession('owner', 121);
+    await portal.ageSession('owner', idleMinutes);
     for (const path of ['/portal', north, `${north}/people/acc-bot/revoke`]) {
       const response = await browser.open(portal.at(path));
       expect(response.title).toMatch(/^Confirm that it is you/);

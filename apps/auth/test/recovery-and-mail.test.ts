@@ -23,6 +23,7 @@ afterAll(async () => {
 const openBrowser = (): FormBrowser => openFormBrowser([server.origin]);
 const linkIn = (text: string): string => /https?:\/\/\S+token=\S+/.exec(text)?.[0] ?? '';
 const password = 'seven unusual lamps';
+const newPassword = 'eight quiet harbours';
 
 async function register(name: string): Promise<{ visitor: FormBrowser; page: Page; username: string }> {
   const visitor = openBrowser();
@@ -51,6 +52,10 @@ const requestTokens = async (username: string, secret: string) =>
     }),
   );
 
+/** Enters more wrong passwords than the lockout allows. */
+const lockOut = (username: string) =>
+  Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+
 describe('registrations', () => {
   test('a registration sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
     const { visitor, username } = await register('confirm');
@@ -66,7 +71,7 @@ describe('registrations', () => {
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('not confirmed');
   });
 
-  test('a registration sends a link to a page, and a button on the page confirms the address once', async () => {
+  test('the link alone does not confirm the address, and the button on its page does so once', async () => {
     const { visitor, username } = await register('scanned');
     const link = linkIn((await smtp.mailTo(username)).text);
     await fetch(link, { method: 'HEAD' });
@@ -80,7 +85,7 @@ describe('registrations', () => {
     expect((await reader.open(link)).status).toBe(410);
   });
 
-  test('a registration by somebody else can be ended by the owner of the address with “This was not me”', async () => {
+  test('the owner of the address can end a registration by somebody else with “This was not me”', async () => {
     const { visitor, username } = await register('stranger');
     const before = await requestTokens(username, password);
     await server.db.raw(
@@ -98,11 +103,11 @@ describe('registrations', () => {
     expect((await server.post('/connect/token', { grant_type: 'refresh_token', ...refresh })).status).toBe(400);
     const { rows } = await server.db.raw("select 1 from social_identity where subject = 'stranger'");
     expect(rows).toHaveLength(0);
-    await owner.send(await owner.open(await requestReset(username)), { password: 'eight quiet harbours' });
-    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    await owner.send(await owner.open(await requestReset(username)), { password: newPassword });
+    expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
   });
 
-  test('a registration does not let the name add a link or a header to the e-mail', async () => {
+  test('the name of the user adds no link and no header to the e-mail', async () => {
     const visitor = openBrowser();
     const name = 'win at https://evil.example';
     const form = await visitor.open(`${server.origin}/register`);
@@ -116,7 +121,7 @@ describe('registrations', () => {
   });
 
   test.each(['Claim it at evil.example', 'mail me@evil.example', 'http://evil.example'])(
-    'a registration does not greet with the name %s, which e-mail programs turn into a link',
+    'the e-mail does not contain the name %s, which e-mail programs turn into a link',
     async (name) => {
       const username = `named-${name.length}@example.org`;
       const visitor = openBrowser();
@@ -127,7 +132,7 @@ describe('registrations', () => {
     },
   );
 
-  test('a registration allows the user to request another link, and the first link then no longer works', async () => {
+  test('the user can request another link, and the first link then no longer works', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);
     await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
@@ -143,14 +148,14 @@ describe('password resets', () => {
     const before = await requestTokens(username, password);
     expect(before.status).toBe(200);
     const link = await requestReset(username);
-    const other = openBrowser();
-    const form = await other.open(link);
+    const resetBrowser = openBrowser();
+    const form = await resetBrowser.open(link);
     expect(form.title).toMatch(/^Choose a new password/);
-    const changed = await other.send(form, { password: 'eight quiet harbours' });
+    const changed = await resetBrowser.send(form, { password: newPassword });
     expect(changed.title).toMatch(/^Your password is changed/);
 
     expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
     const refresh = {
       grant_type: 'refresh_token',
       client_id: 'demo-native',
@@ -160,18 +165,18 @@ describe('password resets', () => {
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
     await smtp.mailTo(username, ({ subject }) => subject === 'Your password was changed');
 
-    expect((await other.open(link)).status).toBe(410);
-    expect((await other.send(form, { password: 'nine quiet harbours' })).status).toBe(410);
+    expect((await resetBrowser.open(link)).status).toBe(410);
+    expect((await resetBrowser.send(form, { password: 'nine quiet harbours' })).status).toBe(410);
   });
 
   test('a password reset ends a lockout', async () => {
     const { username } = await register('locked');
-    await Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+    await lockOut(username);
     expect(await requestTokens(username, password)).toMatchObject({ status: 429 });
     const visitor = openBrowser();
     const form = await visitor.open(await requestReset(username));
-    await visitor.send(form, { password: 'eight quiet harbours' });
-    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    await visitor.send(form, { password: newPassword });
+    expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
   });
 
   test('a password reset succeeds once if a link is used several times in parallel', async () => {
@@ -185,22 +190,22 @@ describe('password resets', () => {
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test('a password reset has a link that ends when the password is changed', async () => {
+  test('the link of a password reset no longer works after a change of the password', async () => {
     const { visitor, username } = await register('changed');
     const link = await requestReset(username);
     const form = await openBrowser().open(link);
     const account = await visitor.open(`${server.origin}/account`);
-    await visitor.send(account, { password, newPassword: 'eight quiet harbours' });
+    await visitor.send(account, { password, newPassword });
     expect((await openBrowser().open(link)).status).toBe(410);
     expect((await openBrowser().send(form, { password: 'nine quiet harbours' })).status).not.toBe(200);
-    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
   });
 
   test.each([
     ['address', { email: 'elsewhere@example.org' }],
     ['password', { password: 'ten quiet harbours' }],
-  ])('a password reset has a link that ends when an import changes the %s', async (what, change) => {
-    const { username } = await register(`import-${what}`);
+  ])('the link of a password reset no longer works after an import has changed the %s', async (attribute, change) => {
+    const { username } = await register(`import-${attribute}`);
     const link = await requestReset(username);
     const { rows } = await server.db.raw('select id from account where username = ?', [username]);
     const account = { id: String(rows[0].id), username };
@@ -216,7 +221,7 @@ describe('password resets', () => {
     const form = await visitor.open(await requestReset(username));
     const rejected = await visitor.send(form, { password: 'password1' });
     expect(rejected.status).toBe(400);
-    expect((await visitor.send(rejected, { password: 'eight quiet harbours' })).status).toBe(200);
+    expect((await visitor.send(rejected, { password: newPassword })).status).toBe(200);
   });
 
   test('a password reset rejects an expired link', async () => {
@@ -226,7 +231,7 @@ describe('password resets', () => {
     expect((await openBrowser().open(link)).status).toBe(410);
   });
 
-  test('a password reset stores only the hash of a link', async () => {
+  test('neither the database nor the log contains the token of a link', async () => {
     const { username } = await register('hashed');
     const token = new URL(await requestReset(username)).searchParams.get('token') ?? 'none';
     const { rows } = await server.db.raw('select json_agg(l)::text as links from one_time_link l');
@@ -242,11 +247,11 @@ describe('password resets', () => {
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
     }
     await server.auth.waitUntilIdle();
-    // Five e-mails with new links, and one that repeats the link that still works.
+    // The e-mail of the registration, four e-mails with new links, and one that repeats the link that still works.
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
 
-  test('a password reset mails the link that still works again if the limit of the recipient is reached', async () => {
+  test('if the limit of the recipient is reached, the e-mail repeats the link that still works', async () => {
     const { username } = await register('used-up');
     const request = async () => {
       const visitor = openBrowser();
@@ -260,44 +265,43 @@ describe('password resets', () => {
         .map(({ text }) => linkIn(text));
     for (let n = 0; n < 5; n++) await request();
     await eventually(async () => links().length === 5);
-    const [live] = links().slice(-1);
     expect(new Set(links()).size).toBe(4);
-    expect((await openBrowser().open(String(live))).status).toBe(200);
+    expect((await openBrowser().open(String(links().at(-1)))).status).toBe(200);
   });
 
   test('a password reset of a service account lists its tokens, and offers to revoke them', async () => {
     const visitor = openBrowser();
     const form = await visitor.open(await requestReset('bot@north.example'));
-    const done = await visitor.send(form, { password: 'eight quiet harbours' });
+    const done = await visitor.send(form, { password: newPassword });
     expect(done.html).toContain('These personal access tokens still work');
     const review = await visitor.open(done.links.find(({ text }) => text === 'Review and revoke tokens')?.href ?? '');
     expect(review.html).toContain('demo-pat-north');
   });
 
-  test('a password reset signs the user in, in a browser that others cannot lock out', async () => {
+  test('a password reset signs the user in, and others cannot lock out this browser afterwards', async () => {
     const { username } = await register('signed-in');
     const visitor = openBrowser();
     const done = await visitor.send(await visitor.open(await requestReset(username)), {
-      password: 'eight quiet harbours',
+      password: newPassword,
     });
     expect(done.title).toMatch(/^Your password is changed/);
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Your account/);
-    await Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+    await lockOut(username);
     const account = await visitor.open(`${server.origin}/account`);
     await visitor.send(account, {}, 'Sign out');
     const signedIn = await visitor.send(await visitor.open(`${server.origin}/sign-in`), {
       username,
-      password: 'eight quiet harbours',
+      password: newPassword,
     });
     expect(signedIn.title).toMatch(/^Your account/);
   });
 });
 
 describe('identities that a password reset removes', () => {
-  const linkedAt = async (username: string, subject: string, time: string) =>
+  const linkIdentity = async (username: string, subject: string) =>
     server.db.raw(
       `insert into social_identity (provider, subject, account_id, created_at)
-       select 'google', ?, id, ${time} from account where username = ?`,
+       select 'google', ?, id, now() from account where username = ?`,
       [subject, username],
     );
   const subjects = async (username: string): Promise<string[]> => {
@@ -309,22 +313,22 @@ describe('identities that a password reset removes', () => {
   };
   const reset = async (username: string) => {
     const visitor = openBrowser();
-    await visitor.send(await visitor.open(await requestReset(username)), { password: 'eight quiet harbours' });
+    await visitor.send(await visitor.open(await requestReset(username)), { password: newPassword });
   };
 
   test('a password reset removes only identities that were linked before the address was confirmed', async () => {
     const { username } = await register('hijacked');
-    await linkedAt(username, 'attacker', 'now()');
+    await linkIdentity(username, 'attacker');
     const reader = openBrowser();
     await reader.send(await reader.open(linkIn((await smtp.mailTo(username)).text)), {}, 'Confirm my address');
-    await linkedAt(username, 'owner', 'now()');
+    await linkIdentity(username, 'owner');
     await reset(username);
     expect(await subjects(username)).toEqual(['owner']);
   });
 
   test('a password reset removes every linked social identity if nobody has confirmed the address', async () => {
     const { username } = await register('unproven');
-    await linkedAt(username, 'unproven', 'now()');
+    await linkIdentity(username, 'unproven');
     await reset(username);
     expect(await subjects(username)).toEqual([]);
   });
@@ -362,7 +366,7 @@ describe('the outbox', () => {
   });
 });
 
-test('expired links, social sign-ins, counts and sessions of browsers are deleted', async () => {
+test('expired links, social sign-ins, counters and sessions are deleted', async () => {
   await register('old');
   await server.db.raw(`
     update one_time_link set expires_at = now() - interval '2 hours';

@@ -34,7 +34,8 @@ const values: Readonly<Record<string, string>> = {
   ui_locales: 'da',
   unknown_parameter: 'x',
 };
-const redirectable = ['response_type', 'scope', 'state', ...Object.keys(values)];
+/** The parameters whose repetition does not prevent a redirect to the client. */
+const redirectableParameters = ['response_type', 'scope', 'state', ...Object.keys(values)];
 
 /** The parameters of a request in which one parameter occurs twice. */
 function repeat(responseType: string, name: string, secondValue?: string): URLSearchParams {
@@ -59,7 +60,7 @@ async function post(body: URLSearchParams, query = '') {
 }
 
 describe.each(Object.keys(requests))('with response_type=%s', (responseType) => {
-  test.each(redirectable)('a repeated %s gives invalid_request at the redirect URI', async (name) => {
+  test.each(redirectableParameters)('a repeated %s gives invalid_request at the redirect URI', async (name) => {
     const parameters = repeat(responseType, name);
     for (const page of [await get(parameters), await post(parameters)]) {
       expect(page.url.href.startsWith(callback)).toBe(true);
