@@ -20,8 +20,8 @@ const succeeds =
   };
 
 /**
- * Checks that the claims of the requested scopes are in the id_token. If there is an access token, also checks that
- * they are at userinfo (OpenID Connect Core section 5.4).
+ * Checks that the id_token contains the claims of the requested scopes. If there is an access token, also checks that
+ * userinfo returns these claims (OpenID Connect Core section 5.4).
  */
 const returnsClaims =
   (params: Record<string, string>, claims: Record<string, unknown>): Module =>
@@ -35,7 +35,7 @@ const returnsClaims =
 const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
 const email = { email: 'player@example.com', email_verified: true };
 
-/** Changes the times of all records in the database as if this time had passed, so that the test need not wait. */
+/** Moves the times of all stored records into the past, as if `seconds` had passed. */
 async function passTime(server: AuthServer, seconds: number): Promise<void> {
   await server.db.raw(
     `update oidc_artifact set expires_at = expires_at - make_interval(secs => :seconds),
@@ -83,7 +83,7 @@ const userinfoReturnsClaims =
     expect(await rp.userinfo(accessToken, init(accessToken))).toEqual({ status: 200, sub: claims.sub, ...profile });
   };
 
-/** Checks that a code that is used again after this time is rejected, and that its access token is revoked. */
+/** Checks that a code that is used again after `seconds` is rejected, and that its access token is then revoked. */
 const codeReuse =
   (seconds: number): Module =>
   async (rp) => {
@@ -134,15 +134,12 @@ export const modules = {
     rp.reject(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
   },
   'oidcc-alternate-happy-flow': async (rp) => {
-    const reversed = Object.entries(rp.requestOf({ scope: 'email openid' })).reverse();
-    const names = reversed.map(([name]) => name);
+    // The parameters are sent in reverse order.
+    const reversed = Object.fromEntries(Object.entries(rp.requestOf({ scope: 'email openid' })).reverse());
+    const response = await rp.authorize(reversed);
+    const names = Object.keys(response.sent);
     expect(names.indexOf('scope')).toBeLessThan(names.indexOf('client_id'));
-    const tokens = await rp.accept(
-      await rp.authorize({
-        ...Object.fromEntries(Object.keys(rp.requestOf()).map((name) => [name, undefined])),
-        ...Object.fromEntries(reversed),
-      }),
-    );
+    const tokens = await rp.accept(response);
     expect(tokens.claims).toMatchObject(email);
   },
   'oidcc-display-page': succeeds({ display: 'page' }),
@@ -192,6 +189,7 @@ export const modules = {
   'oidcc-codereuse-30seconds': codeReuse(30),
   'oidcc-ensure-registered-redirect-uri': async (rp) => {
     const { page, via } = await rp.authorize({ redirect_uri: 'https://rp.example/unregistered' });
+    // The user sees the error on a page, and is not redirected.
     expect({ via, status: page.status }).toEqual({ via: undefined, status: 400 });
     expect(page.html).toContain('redirect_uri');
   },
@@ -203,6 +201,7 @@ export const modules = {
   'oidcc-ensure-request-object-with-redirect-uri': async (rp) => {
     const request = requestObject(rp.requestOf());
     const { page, via } = await rp.authorize({ request, redirect_uri: `${redirectUri}/other` });
+    // The user sees the error on a page, and is not redirected.
     expect({ via, status: page.status }).toEqual({ via: undefined, status: 400 });
     expect(page.html).toContain('redirect_uri');
   },

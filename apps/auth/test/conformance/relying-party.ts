@@ -81,6 +81,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   /** Returns the parameters of a request. `params` replace them. A parameter that is `undefined` is left out. */
   const requestOf = (params: Record<string, string | undefined> = {}): Record<string, string> => {
     const all: Record<string, string | undefined> = {
+      // `params` also determine the order in which their parameters are sent.
+      ...params,
       client_id: client.id,
       redirect_uri: redirectUri,
       response_type: responseType,
