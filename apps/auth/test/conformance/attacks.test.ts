@@ -1,5 +1,5 @@
-// Tests attacks on the protocol: RFC 9700 (Best Current Practice for OAuth 2.0 Security) sections 2 and 4, RFC 6749
-// section 10. docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
+// Tests attacks on the protocol (RFC 9700, Best Current Practice for OAuth 2.0 Security, sections 2 and 4; RFC 6749
+// section 10). docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
 // sessions.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -197,7 +197,11 @@ describe('responses and credentials cannot be mixed up', () => {
     ['a public client with a secret', { client_id: 'demo-spa', client_secret: 'x' }, {}],
     ['two ids', { client_id: [id, 'demo-web'], client_secret: secret }, {}],
     ['two secrets', { client_id: id, client_secret: ['x', secret] }, {}],
-    ['an unsigned assertion', { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }, {}],
+    [
+      'an assertion type without an assertion',
+      { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+      {},
+    ],
   ])('client authentication with %s fails', async (_title, credentials, headers) => {
     const response = await requestToken({ ...form, ...credentials }, headers);
     expect([400, 401]).toContain(response.status);

@@ -59,6 +59,7 @@ export const random = (bytes = 16): string => randomBytes(bytes).toString('base6
 const withoutUndefined = (params: Params) =>
   Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as Record<string, string>;
 
+/** `own` is the client that sends the requests, unless a request names another client in `from`. */
 export function createFapi2Client(system: Fapi2System, variant: Variant, own: KeyClient = system.first) {
   const { server } = system;
   const isOpenid = variant === 'openid_connect';
@@ -81,7 +82,10 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const post = async (path: string, form: Params, proof?: string): Promise<Body> =>
     statusAndBody(await server.post(path, withoutUndefined(form), proof === undefined ? undefined : { DPoP: proof }));
 
-  /** Pushes an authorization request. `assertion` contains claims that replace the claims of the client assertion. */
+  /**
+   * Pushes an authorization request. `assertion` contains claims that replace the claims of the client assertion.
+   * Without `proof`, the request contains no DPoP proof.
+   */
   const push = async (
     params: Params = {},
     { proof, assertion, from = own }: { proof?: string; assertion?: Body; from?: KeyClient } = {},
@@ -157,8 +161,8 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     accessToken: string,
     { proof, scheme = 'DPoP' }: { proof?: string | null; scheme?: string } = {},
   ): Promise<number> => {
-    const sent = proof === undefined ? await own.proof(userinfoUrl, { method: 'GET', accessToken }) : proof;
-    const headers = { Authorization: `${scheme} ${accessToken}`, ...(sent !== null && { DPoP: sent }) };
+    const sentProof = proof === undefined ? await own.proof(userinfoUrl, { method: 'GET', accessToken }) : proof;
+    const headers = { Authorization: `${scheme} ${accessToken}`, ...(sentProof !== null && { DPoP: sentProof }) };
     return (await fetch(userinfoUrl, { headers })).status;
   };
 
