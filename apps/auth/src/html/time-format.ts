@@ -26,8 +26,8 @@ const units = [
 /** Formats a duration without rounding, in the largest unit that divides it: `1 hour`, `90 minutes`, `7 days`. */
 export function formatDuration(seconds: number): string {
   const [size, unit] = units.find(([length]) => seconds >= length && seconds % length === 0) ?? [1, 'second'];
-  const count = seconds / size;
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  const amount = seconds / size;
+  return `${amount} ${unit}${amount === 1 ? '' : 's'}`;
 }
 
 /** Formats a waiting time. From a minute on, the time is rounded up to full minutes: `45 seconds`, `2 minutes`. */

@@ -18,7 +18,6 @@ export interface Invitation {
   readonly state: 'open' | 'accepted' | 'withdrawn' | 'expired';
 }
 
-/** An invitation with a new link. */
 export interface SentInvitation extends Invitation {
   /** The secret in the link. Only its hash is stored. */
   readonly token: string;
@@ -36,18 +35,17 @@ export type InvitationChangeError = 'not-permitted' | 'not-open';
 
 /** The seconds for which a link works. */
 const invitationLifetime = 7 * 24 * 3600;
-/**
- * The maximum number of members and undecided invitations of a facility together. Pages can therefore list all of them.
- */
+/** The maximum sum of the members and undecided invitations of a facility. Pages can therefore list all of them. */
 export const maxMembers = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", i.email, i.role,
-  coalesce(b.name, b.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
+  coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
        when i.expires_at <= now() then 'expired' else 'open' end as state`;
-const source = 'invitation i join facility f on f.id = i.facility_id left join account b on b.id = i.invited_by';
+const source = `invitation i join facility f on f.id = i.facility_id
+  left join account inviter on inviter.id = i.invited_by`;
 /** The SQL condition that an invitation is neither accepted nor withdrawn. An expired invitation can be sent again. */
 const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
 
@@ -61,10 +59,8 @@ export function createInvitationStore({ db }: { db: Database }) {
     return row;
   };
 
-  /**
-   * Inserts the invitation, or gives an existing invitation a new link. Returns the invitation with the link's token.
-   */
-  const send = async (
+  /** Inserts the invitation, or gives an existing invitation a new link. */
+  const storeWithNewLink = async (
     tx: Database,
     { id, facilityId, email, role, actorId }: NewInvitation & { id: string },
   ): Promise<{ sent: SentInvitation }> => {
@@ -123,8 +119,9 @@ export function createInvitationStore({ db }: { db: Database }) {
         const { facilityId, email, role, actorId } = invitation;
         const actor = await lockFacilityAs(actorId, facilityId, tx);
         if (!actor || !mayInvite(actor, role)) return { error: 'not-permitted' };
-        // `isOtherKind`: the address belongs to an account that cannot have the role, and that may not be replaced.
-        const [invitee] = await query<{ isMember: boolean; isOtherKind: boolean; count: number }>(
+        // `isOtherKind`: the address belongs to an account that is of the wrong kind for the role and that the
+        // invitation may not replace.
+        const [invitee] = await query<{ isMember: boolean; isOtherKind: boolean; peopleCount: number }>(
           tx,
           `select exists (select from membership m join account a on a.id = m.account_id
                            where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
@@ -132,7 +129,7 @@ export function createInvitationStore({ db }: { db: Database }) {
                             and not (${replaceableCondition})) as "isOtherKind",
                   (select count(*)::int from membership m where m.facility_id = $1)
                     + (select count(*)::int from invitation i
-                        where i.facility_id = $1 and ${undecidedCondition}) as count`,
+                        where i.facility_id = $1 and ${undecidedCondition}) as "peopleCount"`,
           [facilityId, email, accountKindFor(role)],
         );
         if (invitee?.isMember) return { error: 'already-member' };
@@ -144,8 +141,8 @@ export function createInvitationStore({ db }: { db: Database }) {
           [facilityId, email],
         );
         if (previous && !previous.expired) return { error: 'already-invited' };
-        if (previous) return send(tx, { ...invitation, id: previous.id });
-        if ((invitee?.count ?? 0) >= maxMembers) return { error: 'too-many' };
+        if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
+        if ((invitee?.peopleCount ?? 0) >= maxMembers) return { error: 'too-many' };
         // An accepted or withdrawn invitation is stored only to explain why its link no longer works. After 90 days it
         // is deleted. The events in the history of the facility are not deleted.
         await query(
@@ -154,13 +151,13 @@ export function createInvitationStore({ db }: { db: Database }) {
             where facility_id = $1 and coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'`,
           [facilityId],
         );
-        return send(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
+        return storeWithNewLink(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
       }),
 
     /** Gives the invitation a new link that works for seven days. The previous link stops working. */
     resend: (facilityId: string, id: string, actorId: string) =>
       changeInvitation({ facilityId, id, actorId }, (tx, { email, role }) =>
-        send(tx, { id, facilityId, email, role, actorId }),
+        storeWithNewLink(tx, { id, facilityId, email, role, actorId }),
       ),
 
     withdraw: (facilityId: string, id: string, actorId: string) =>

@@ -37,7 +37,6 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
       links: [{ href: '/portal', text: 'Go to your tokens' }],
     });
 
-  /** Runs the handler with the token that the path names, if the token is active. */
   const withActiveToken =
     (handler: TokenHandler): SignedInHandler =>
     async (request, response, signedIn) => {
@@ -80,6 +79,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
         const { clientId, name, accessTokenTtl } = token;
+        // The seconds for which the old secret still works.
         const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlap === undefined) {
           return showRotate(request, response, token, { status: 400, error: 'Choose one of these times.' });
@@ -108,10 +108,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           request,
           response,
           'revoke-token',
-          {
-            token,
-            action: `${tokenPath(token.clientId)}/revoke`,
-          },
+          { token, action: `${tokenPath(token.clientId)}/revoke` },
           { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),

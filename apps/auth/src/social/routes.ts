@@ -68,13 +68,13 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
     const query = `cancelled=${encodeURIComponent(name)}`;
     const page = signInPageOf(purpose);
+    // This page has the query parameter `return`, so the second parameter begins with `&`.
     if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
     const interaction = await interactions.findByUid(purpose.interactionUid);
     if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');
     response.redirect(303, `${page}?${query}`);
   };
 
-  /** Links the identity to the account of the signed-in user. */
   const linkIdentity = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
     const { provider } = identity;
     const signedIn = await sessions.current(request, response);
@@ -112,6 +112,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     }
     const { interactionUid, returnTo } = purpose;
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
+    // `fed` (federated) means that another provider has authenticated the user.
     const session = { account, acr: `idp:${name}`, amr: ['fed'] };
     await pages.completeSignIn(request, response, session, async (result) =>
       interaction ? interaction.signIn(response, result) : response.redirect(303, returnTo ?? '/account'),

@@ -21,7 +21,7 @@ const copyStatus = document.getElementById('copy-status');
 /** The milliseconds for which a button shows whether the text was copied. */
 const resultDuration = 3_000;
 
-/** Shows a button that copies the text of the element `source`. */
+/** Shows the button, and makes it copy the text of the element `source`. */
 function activateCopyButton(button, source) {
   const label = button.textContent;
   button.hidden = false;
@@ -31,7 +31,7 @@ function activateCopyButton(button, source) {
       button.textContent = 'Copied';
       if (copyStatus) copyStatus.textContent = `${button.dataset.what} copied.`;
     } catch {
-      // The browser did not allow it. The text is selected, so that the user can copy it with the keyboard.
+      // The browser did not let the script copy. The text is selected, so that the user can copy with the keyboard.
       button.textContent = 'Copy the selected text';
       getSelection()?.selectAllChildren(source);
     }
