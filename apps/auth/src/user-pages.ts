@@ -72,7 +72,7 @@ export function createUserPages(options: UserPagesOptions) {
     newPasswordLimit,
     findOrCreateSocialAccount,
   } = options.accountServices;
-  /** In seconds. */
+  /** The seconds for which the following limits count the requests of an IP address. */
   const window = 3600;
   const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(createCounter, { name: 'reset', limit: 100, window }, addressKey);

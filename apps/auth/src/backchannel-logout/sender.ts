@@ -27,7 +27,6 @@ export type LogoutOutcome =
 
 export interface LogoutResult {
   readonly outcome: LogoutOutcome;
-  /** The status of the client's response. */
   readonly status?: number;
   /** The error code of a failed connection, such as `ECONNREFUSED`. */
   readonly reason?: string | undefined;
@@ -106,22 +105,21 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
   let closed = false;
   /** Whether `sendQueued` was called during the current check, so that the queue must be checked again. */
   let checkAgain = false;
-  /** The current check of the queue. */
-  let checking: Promise<void> | undefined;
+  let currentCheck: Promise<void> | undefined;
   const sendQueued = (): void => {
     if (closed) return;
-    if (checking) {
+    if (currentCheck) {
       checkAgain = true;
       return;
     }
-    checking = takeAndStart()
+    currentCheck = takeAndStart()
       .catch((err: unknown) => {
         // While the database is unavailable, failed requests already log warnings.
         const level = isUnavailable(err) ? 'debug' : 'warn';
         logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
       })
       .finally(() => {
-        checking = undefined;
+        currentCheck = undefined;
         if (!checkAgain) return;
         checkAgain = false;
         sendQueued();
@@ -131,7 +129,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
   timer.unref();
 
   const waitUntilIdle = async (): Promise<void> => {
-    while (checking || inProgress.size > 0) await Promise.all([checking, ...inProgress]);
+    while (currentCheck || inProgress.size > 0) await Promise.all([currentCheck, ...inProgress]);
   };
   return {
     sendQueued,

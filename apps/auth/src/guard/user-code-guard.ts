@@ -45,11 +45,11 @@ export function createUserCodeGuard(createCounter: FailureCounterFactory) {
 
     /** Counts an attempt. If the limit was already reached, rejects the attempt and does not count it. */
     async beginAttempt(keys: UserCodeKeys): Promise<UserCodeAttempt | RejectedAttempt> {
-      const counted = countersOf(keys);
+      const counters = countersOf(keys);
       const undo = async (): Promise<void> => {
-        await Promise.all(counted.map(({ counter, key }) => counter.subtract(key)));
+        await Promise.all(counters.map(({ counter, key }) => counter.subtract(key)));
       };
-      const counts = await Promise.all(counted.map(({ counter, key }) => counter.add(key)));
+      const counts = await Promise.all(counters.map(({ counter, key }) => counter.add(key)));
       const retryAfter = longestWait(counts.filter(({ failures, limit }) => failures > limit));
       if (retryAfter === 0) return { succeeded: undo };
       await undo();

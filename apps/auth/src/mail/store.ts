@@ -53,7 +53,6 @@ export function createMailStore({ db }: { db: Database }) {
       await query(db, 'delete from mail where id = $1', [id]);
     },
 
-    /** Sends the e-mail again after this number of seconds. */
     async retryIn(id: string, seconds: number): Promise<void> {
       await query(db, 'update mail set next_try_at = now() + make_interval(secs => $2) where id = $1', [id, seconds]);
     },

@@ -7,11 +7,14 @@ import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
 
-/** Returns the setting `extraTokenClaims` of oidc-provider. It adds the claim `facilities` to tokens for bookings. */
+/**
+ * Returns the setting `extraTokenClaims` of oidc-provider. It adds the claim `facilities` to tokens with the scope
+ * for bookings.
+ */
 export const createExtraTokenClaims =
   (scopes: ScopeTable, facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
-    // grants/client-credentials.ts has already stored the claim in `token.extra`.
+    // The grant client_credentials has already stored the claim in `token.extra`.
     if (token.kind === 'ClientCredentials') return token.extra;
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
     return { facilities: await facilitiesClaim(ctx, token.accountId) };
@@ -19,7 +22,7 @@ export const createExtraTokenClaims =
 
 /**
  * The setting `formats.customizers.jwt` of oidc-provider. Changes the payload of an access token before it is signed:
- * - The token of a service account gets the account as `sub`.
+ * - The token of a service account gets the id of the account as `sub`.
  * - The token of a user gets the scopes of the openid family, and the claims `grant_id`, `auth_time` and `acr`.
  */
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
@@ -30,6 +33,7 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
     return;
   }
   const { Grant: grant, Session: session } = ctx.oidc.entities;
+  // The code or refresh token that the client exchanges for this token. Undefined for tokens of other requests.
   const source = grantSourceOf(ctx);
   // The library leaves the scopes of the openid family out of the token. Our userinfo endpoint needs them in the token.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);

@@ -26,7 +26,6 @@ export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQue
   };
 }
 
-/** Removes the code from the parameters of the response. */
 export function removeCode(ctx: KoaContextWithOIDC, response: Record<string, unknown>): void {
   if (isImplicitToken(ctx.oidc.params?.response_type)) delete response.code;
 }

@@ -2,7 +2,7 @@
 // (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2).
 //
 // oidc-provider can itself serve POST requests to these endpoints. But the request comes from the site of a client, so
-// the browser would only send cookies with `SameSite=None`, and ours are not.
+// the browser sends only cookies with `SameSite=None`, and our cookies do not have this attribute.
 //
 // Long GET and POST requests are rejected, because the parameters of an authorization request are stored until the user
 // has signed in.

@@ -3,9 +3,7 @@
 // A browser must open the request within 60 s, and a request gives only one authorization code. The record is stored
 // for a longer time, because the user needs time to sign in. If the request was opened in two windows, the record still
 // exists when the user has signed in in the second window. This window then shows an error, and no second code is
-// issued.
-//
-// Concurrent use: a conditional update consumes the request, so exactly one of several uses succeeds.
+// issued. If both windows use the request at the same time, a conditional update lets only one of them succeed.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -44,6 +42,7 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
       // The clock of the database decides whether the request is still valid (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
+      // The library only reads whether `consumed` is set, so any time is right.
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {
