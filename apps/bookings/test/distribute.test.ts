@@ -1,5 +1,4 @@
 // Tests `npm run distribute -w apps/bookings` on a plain PostgreSQL. tests/citus.test.ts tests it on a Citus cluster.
-
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
@@ -14,7 +13,7 @@ const system = useFixture(() => createTestSystem());
 
 const distributedTables = [...distribution.colocated, ...distribution.independent];
 
-test('every table is distributed by one of its columns or stays on the coordinator', async () => {
+test('every table is distributed by a column that is never null, or stays on the coordinator', async () => {
   const tables = await query<{ name: string }>(
     system.db,
     "select tablename as name from pg_tables where schemaname = 'public' order by 1",
@@ -43,6 +42,7 @@ test('a table is distributed after the tables that it references', async () => {
 });
 
 test('a second run, or a database without Citus, changes nothing', async () => {
+  // On a Citus cluster, createTestSystem has already distributed the tables.
   const options = { url: system.databaseUrl, directory: migrationsDirectory, distribution };
   expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });

@@ -42,7 +42,7 @@ describe('200 for a booking that exists', () => {
 });
 
 describe('If-None-Match', () => {
-  test('If-None-Match returns 304 for the current ETag, strong or weak, for a list that contains it, and for *', async () => {
+  test('returns 304 for the current ETag, strong or weak, for a list that contains this ETag, and for *', async () => {
     const { path, etag } = await create();
     for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
@@ -54,7 +54,7 @@ describe('If-None-Match', () => {
     }
   });
 
-  test('If-None-Match with the ETag from before an update returns 200', async () => {
+  test('returns 200 for the ETag from before an update', async () => {
     const { path, etag } = await create();
     await system.call('PUT', path, { body: bookingBody() });
     expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);

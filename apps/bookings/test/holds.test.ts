@@ -15,11 +15,11 @@ afterEach(closeExtraSystems);
 afterAll(() => system.close());
 
 type Headers = Record<string, string>;
-const holdBody = ({ bayId, startDate, endDate }: BookingBody, fields: object = {}) => ({
+const holdBody = ({ bayId, startDate, endDate }: BookingBody, overrides: object = {}) => ({
   bayId,
   startDate,
   endDate,
-  ...fields,
+  ...overrides,
 });
 const hold = (body: object, options: { token?: string; headers?: Headers } = {}) =>
   system.call('POST', '/api/booking-holds', { body, ...options });
@@ -54,8 +54,8 @@ describe('holds', () => {
 
   test('a hold expires 30 minutes after its creation at the latest', async () => {
     const { body } = await hold(holdBody(bookingBody()));
-    const created = "update booking_hold set created_at = now() - interval '20 minutes' where id = $1::uuid";
-    await query(system.db, created, [body.id]);
+    const setCreation = "update booking_hold set created_at = now() - interval '20 minutes' where id = $1::uuid";
+    await query(system.db, setCreation, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
     const rejected = await extend(900);
@@ -70,13 +70,13 @@ describe('holds', () => {
     ['an unknown bay', { bayId: 'bay-e1-01' }, ['ERR00012']],
     ['a bay that is not bookable', { bayId: 'bay-n1-99' }, ['BOOK00003']],
     ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
-  ])('a hold with %s is rejected', async (_title, fields, codes) => {
-    const response = await hold(holdBody(bookingBody(), fields));
+  ])('a hold with %s is rejected', async (_title, overrides, codes) => {
+    const response = await hold(holdBody(bookingBody(), overrides));
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
     expect(response.body.errors[0].contextData).toEqual({});
   });
 
-  test('a hold of another client or subject does not exist', async () => {
+  test('a hold of another client or subject returns 404', async () => {
     const { body } = await hold(holdBody(bookingBody()));
     for (const token of [await otherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
       expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
@@ -98,8 +98,8 @@ describe('holds', () => {
   });
 
   test('the endpoints for holds do not exist if HOLDS_PER_CLIENT is 0', async () => {
-    const off = await createExtraSystem({ sharing: system, holdsPerClient: 0 });
-    expect((await off.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
+    const withoutHolds = await createExtraSystem({ sharing: system, holdsPerClient: 0 });
+    expect((await withoutHolds.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
   });
 
   test('a repeated request with an Idempotency-Key returns the same hold', async () => {
@@ -125,10 +125,10 @@ describe('live holds', () => {
     expect(other.status).toBe(201);
     const moved = await system.call('PUT', `/api/bookings/${other.body.id}`, { body });
     expect(moved.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
-    const elsewhere = await book(bookingBody({ bayId: 'bay-s1-01' }));
-    expect((await system.call('PUT', `/api/bookings/${elsewhere.body.id}`, { body })).status).toBe(400);
-    const { endDate } = body;
-    expect((await book({ ...body, startDate: endDate, endDate })).status).toBe(201);
+    const bookingInSouth = await book(bookingBody({ bayId: 'bay-s1-01' }));
+    expect((await system.call('PUT', `/api/bookings/${bookingInSouth.body.id}`, { body })).status).toBe(400);
+    // A booking without a duration at the end of the hold does not overlap the hold.
+    expect((await book({ ...body, startDate: body.endDate })).status).toBe(201);
     await expire(held.id);
     expect((await system.call('PUT', `/api/bookings/${other.body.id}`, { body })).status).toBe(200);
   });
@@ -146,6 +146,7 @@ describe('live holds', () => {
   test('a deleted hold is not enough for a booking if another client has got a hold of its time slot', async () => {
     const body = bookingBody();
     const { body: created } = await hold(holdBody(body));
+    // The request for the booking finds the hold here, and stores the booking after the hold was deleted.
     const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
     const found = await createHoldStore(system.db).find(created.id, caller);
     await system.call('DELETE', `/api/booking-holds/${created.id}`);
@@ -202,7 +203,8 @@ test('a hundred thousand expired holds are deleted', async () => {
   expires_at, created_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
   now() - interval '1 s', now() from generate_series(1, 100000)`;
   await query(system.db, insert);
-  expect(await createHoldStore(system.db).deleteExpired(0)).toBeGreaterThanOrEqual(100_000);
+  const pause = 0;
+  expect(await createHoldStore(system.db).deleteExpired(pause)).toBeGreaterThanOrEqual(100_000);
   const [row] = await query<{ n: number }>(
     system.db,
     'select count(*)::int as n from booking_hold where expires_at <= now()',

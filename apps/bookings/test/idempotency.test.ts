@@ -16,7 +16,7 @@ afterAll(() => system.close());
 const post = (body: unknown, key: string, token?: string) =>
   system.call('POST', '/api/bookings', { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });
 
-test('a request with the same key and body gets the first response again, even if the booking was changed or deleted', async () => {
+test('the same key and body get the first response again, even if the booking was changed or deleted', async () => {
   const body = bookingBody({ externalBookingId: 'ext-1' });
   const first = await post(body, 'key-1');
   expect(first.status).toBe(201);
@@ -54,11 +54,12 @@ test('the same key with another body returns 422 ERR00422', async () => {
   }
 });
 
-test('another client, or another sub of the client, can use the same key for another request', async () => {
+test('the response is not repeated for another client, or for another sub of the client', async () => {
   const body = bookingBody();
   const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
   const otherSubject = await system.token(['fac-north'], { sub: 'another-subject' });
   expect((await post(body, 'key-3')).status).toBe(201);
+  // BOOK00002: these bookings overlap the first booking, because they are new requests.
   expect(errorCodes(await post(body, 'key-3', otherClient))).toEqual(['BOOK00002']);
   expect(errorCodes(await post(body, 'key-3', otherSubject))).toEqual(['BOOK00002']);
 });
@@ -82,12 +83,13 @@ test('a response is repeated even after the endDate has passed, and no longer af
   now = new Date(start + 23 * 3_600_000);
   expect((await post(body, 'key-5')).status).toBe(201);
   now = new Date(start + 25 * 3_600_000);
+  // The request is a new one: ERR00011 reports the endDate in the past, and BOOK00002 the first booking.
   expect(errorCodes(await post(body, 'key-5'))).toEqual(['ERR00011', 'BOOK00002']);
   expect((await post(bookingBody(), 'key-5')).status).toBe(201);
   now = new Date(start);
 });
 
-test('expired responses are deleted in batches', async () => {
+test('all expired responses are deleted, even if there are more than a batch', async () => {
   await query(
     system.db,
     `insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
@@ -114,7 +116,7 @@ test('a second request returns 409 ERR00409 with Retry-After while the first one
   expect((await post(body, 'key-6')).body).toEqual((await first).body);
 });
 
-test('an invalid Idempotency-Key is reported together with all other errors', async () => {
+test('an invalid Idempotency-Key (ERR00002) is reported together with all missing members (ERR00001)', async () => {
   const response = await post({ userAlias: 'Ann' }, 'a b');
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);

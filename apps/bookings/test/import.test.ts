@@ -1,5 +1,4 @@
 // Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files").
-
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { ImportError } from '@bay-booking/common/import-document';
@@ -68,8 +67,8 @@ describe('the import command', () => {
   });
 
   test('the command accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
-    const marked = await runCommand('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
-    expect(marked).toMatchObject({ code: 0 });
+    const withByteOrderMark = await runCommand('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
+    expect(withByteOrderMark).toMatchObject({ code: 0 });
     const latin1 = await runCommand(
       '-',
       Buffer.from(JSON.stringify({ facilities: [facility({ name: 'Café' })] }), 'latin1'),
@@ -191,7 +190,7 @@ describe('invalid import files', () => {
     expect(() => readImport(JSON.stringify(document))).toThrow(error);
   });
 
-  const invalid: [string, unknown, string[]][] = [
+  const invalidFacilities: [string, unknown, string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
     ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
     ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],
@@ -251,7 +250,7 @@ describe('invalid import files', () => {
       ],
     ],
   ];
-  test.each(invalid)('an import file is rejected for %s', async (_title, facilities, errors) => {
+  test.each(invalidFacilities)('an import file is rejected for %s', async (_title, facilities, errors) => {
     const before = await countPlaces();
     expect([...(await errorsOf(facilities))].sort()).toEqual(errors.toSorted());
     expect(await countPlaces()).toEqual(before);
@@ -275,40 +274,16 @@ test('npm run migrate can run twice and on two hosts at the same time', async ()
 test('openingHours of a location are imported, and do not change if the file leaves them out', async () => {
   const openingHours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
   const importHours = (fields: object) =>
-    importPlaces(
-      system.db,
-      readImport(
-        JSON.stringify({
-          facilities: [
-            {
-              id: 'fac-hours',
-              name: 'Hours',
-              timeZone: 'Europe/Copenhagen',
-              locations: [{ id: 'loc-hours', name: 'Hours', ...fields }],
-            },
-          ],
-        }),
-      ),
-    );
+    importFacilities([facility({ id: 'fac-hours', locations: [{ id: 'loc-hours', name: 'Hours', ...fields }] })]);
   const token = await system.token(['fac-hours']);
   await importHours({ openingHours });
   await importHours({});
   const { body } = await system.call('GET', '/api/booking-locations/loc-hours/opening-hours', { token });
   expect(body).toMatchObject({ alwaysOpen: false, ...openingHours, exceptions: [] });
-  expect(() =>
-    readImport(
-      JSON.stringify({
-        facilities: [
-          {
-            id: 'f',
-            name: 'f',
-            timeZone: 'Europe/Copenhagen',
-            locations: [{ id: 'l', name: 'l', openingHours: { weekly: { monday: [{ opens: '7', closes: '8' }] } } }],
-          },
-        ],
-      }),
-    ),
-  ).toThrow('/facilities/0/locations/0/openingHours/weekly/monday/0/opens');
+  const invalidHours = { weekly: { monday: [{ opens: '7', closes: '8' }] } };
+  expect(() => importHours({ openingHours: invalidHours })).toThrow(
+    '/facilities/0/locations/0/openingHours/weekly/monday/0/opens',
+  );
 });
 
 test('docs/import.md lists every field of the file', () => {

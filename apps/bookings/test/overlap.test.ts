@@ -8,6 +8,7 @@ import { createTestSystem } from './support/test-system.ts';
 
 const system = useFixture(() => createTestSystem());
 
+/** `start` and `end` are hours of a day. */
 interface Interval {
   readonly start: number;
   readonly end: number;
@@ -25,9 +26,10 @@ const intervals = fc.tuple(fc.nat(8), fc.nat(4)).map(([start, length]): Interval
 const firstDay = Date.UTC(2045, 0, 1);
 let day = 0;
 
-test('a booking is accepted if it overlaps no other booking, and a search finds exactly the overlapping bookings', async () => {
+test('generated bookings are accepted if they overlap no other booking, and searches find them', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(intervals, { minLength: 1, maxLength: 8 }), intervals, async (requested, searched) => {
+      // Each run has its own day, so that bookings of different runs do not overlap.
       day += 1;
       const at = (hour: number) => new Date(firstDay + day * 86_400_000 + hour * 3_600_000).toISOString();
       const accepted: Interval[] = [];
@@ -49,9 +51,11 @@ test('a booking is accepted if it overlaps no other booking, and a search finds 
           .filter(select)
           .map(({ start }) => at(start))
           .sort();
+      // A search by bay finds the bookings that overlap its interval.
       expect(await findStarts(`/api/bookings?bayIds=bay-n1-01&${query}`)).toEqual(
         startsOf((interval) => isOverlapping(interval, searched)),
       );
+      // A search by location finds the bookings that lie inside its interval.
       expect(await findStarts(`/api/bookings?locationIds=loc-north-1&${query}`)).toEqual(
         startsOf(({ start, end }) => searched.start <= start && end <= searched.end),
       );

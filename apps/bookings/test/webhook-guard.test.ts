@@ -42,7 +42,7 @@ async function attemptAt(system: TestSystem, url: string): Promise<() => Promise
   return async () => (await system.call('GET', `/api/webhooks/${id}/deliveries`)).body.items[0];
 }
 
-const ended = ({ attempts }: Record<string, unknown>): boolean => attempts === 1;
+const hasAttempted = ({ attempts }: Record<string, unknown>): boolean => attempts === 1;
 
 describe('without allowed networks', () => {
   let system: TestSystem;
@@ -60,16 +60,16 @@ describe('without allowed networks', () => {
     ['a short address', () => `https://127.1:${port}/`],
     ['the unspecified address', () => `https://0.0.0.0:${port}/`],
     ['a loopback address of IPv6', () => `https://[::1]:${port}/`],
-    ['a mapped address', () => `https://[::ffff:127.0.0.1]:${port}/`],
-    ['a mapped address in hexadecimal digits', () => `https://[::ffff:7f00:1]:${port}/`],
-    ['a compatible address', () => `https://[::127.0.0.1]:${port}/`],
+    ['an IPv4-mapped address', () => `https://[::ffff:127.0.0.1]:${port}/`],
+    ['an IPv4-mapped address in hexadecimal digits', () => `https://[::ffff:7f00:1]:${port}/`],
+    ['an IPv4-compatible address', () => `https://[::127.0.0.1]:${port}/`],
     ['a NAT64 address', () => `https://[64:ff9b::127.0.0.1]:${port}/`],
     ['a 6to4 address', () => `https://[2002:7f00:1::]:${port}/`],
     ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
     ['user information', () => `https://user:secret@localhost:${port}/`],
     ['user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
   ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
-    const delivery = await until(await attemptAt(system, url()), ended);
+    const delivery = await until(await attemptAt(system, url()), hasAttempted);
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
     expect(connections).toHaveLength(0);
   });
@@ -82,7 +82,7 @@ describe('a receiver whose response never ends', () => {
   });
   afterAll(() => system.close());
 
-  /** Sends `text` every 50 ms, until the client closes the connection. */
+  /** Sends `start`, and then `text` every 50 ms until the client closes the connection. */
   const drip = (socket: Socket, start: string, text: string): void => {
     socket.write(start);
     const timer = setInterval(() => socket.write(text), 50);
@@ -91,19 +91,19 @@ describe('a receiver whose response never ends', () => {
   const allClosed = async () => connections.every(({ closed }) => closed);
 
   test('the attempts end after 15 s, and the connections are closed', async () => {
-    const informational = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+    const earlyHints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
     respond = (socket, request) => {
       if (request.startsWith('POST /headers')) drip(socket, 'HTTP/1.1 200 OK\r\nX-Long: ', 'x');
-      else if (request.startsWith('POST /informational')) drip(socket, informational, informational);
+      else if (request.startsWith('POST /informational')) drip(socket, earlyHints, earlyHints);
       else drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n', 'x');
     };
-    const [headers, informing, body] = await Promise.all(
+    const [headers, informational, body] = await Promise.all(
       ['headers', 'informational', 'body'].map(async (path) =>
-        until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), ended, 20_000),
+        until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted, 20_000),
       ),
     );
     expect(headers).toMatchObject({ state: 'pending', lastStatus: null });
-    expect(informing).toMatchObject({ state: 'pending', lastStatus: null });
+    expect(informational).toMatchObject({ state: 'pending', lastStatus: null });
     // The response body is discarded, so the delivery has succeeded when the headers arrive.
     expect(body).toMatchObject({ state: 'delivered', lastStatus: 200 });
     expect(connections).toHaveLength(3);
@@ -112,7 +112,7 @@ describe('a receiver whose response never ends', () => {
 
   test('an attempt fails immediately if the headers are too long', async () => {
     respond = (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, 'x');
-    const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), ended);
+    const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), hasAttempted);
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
     await until(allClosed, Boolean);
   });

@@ -1,4 +1,4 @@
-// Runs the example receiver of docs/api.md, and sends real deliveries to it.
+// Tests the example code of docs/api.md that receives webhook events, with real deliveries.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
@@ -11,13 +11,15 @@ const system = useFixture(() => createTestSystem({ webhooks: { deliver: true, al
 
 const book = async () => (await system.call('POST', '/api/bookings', { body: bookingBody() })).body;
 
-test('the receiver of docs/api.md verifies every event and stores the latest state, in any order', async () => {
+test('the example verifies events, and stores the latest state of a booking in any order of the events', async () => {
+  // The example is the JavaScript block that begins with the function `receiveEvent`.
   const [, code = ''] = /```js\n(function receiveEvent[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
   const receiveEvent = new Function('Webhook', `${code}return receiveEvent;`)(Webhook);
   const receiver = await startWebhookReceiver();
   const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
   await system.call('POST', `/api/webhooks/${webhook.id}/ping`);
   await receiver.received(1);
+  // The receiver waits for each event, so that the events are in a known order.
   const existing = await book();
   await receiver.received(2);
   const deleted = await book();

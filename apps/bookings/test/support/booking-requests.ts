@@ -1,7 +1,7 @@
 // Creates request bodies for bookings, and reads the error codes of responses.
 import type { Response } from 'supertest';
 
-let count = 0;
+let createdBodies = 0;
 const firstStart = Date.UTC(2040, 0, 1);
 
 export interface BookingBody {
@@ -12,11 +12,11 @@ export interface BookingBody {
 }
 
 /**
- * Creates the body of a valid request to create or update a booking. Each body has another hour, so that the bookings
+ * Creates the body of a valid request to create or update a booking. Each body has another time, so that the bookings
  * do not overlap.
  */
 export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): BookingBody {
-  const start = firstStart + count++ * 7_200_000;
+  const start = firstStart + createdBodies++ * 7_200_000;
   return {
     bayId: 'bay-n1-10',
     userAlias: 'Ann',

@@ -1,4 +1,4 @@
-// Reports whether a transaction waits for a lock of another transaction, on a single PostgreSQL or on a Citus cluster.
+// Reports whether a transaction waits for another transaction, and whether the tests run on a Citus cluster.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export async function isDistributed(db: Database): Promise<boolean> {
@@ -6,8 +6,9 @@ export async function isDistributed(db: Database): Promise<boolean> {
 }
 
 export async function isTransactionWaiting(db: Database): Promise<boolean> {
-  const waits = (await isDistributed(db))
+  // To wait for the lock of a row, PostgreSQL waits for the id of the transaction that has locked the row.
+  const findWaits = (await isDistributed(db))
     ? 'select from citus_lock_waits'
     : "select from pg_locks where not granted and locktype = 'transactionid'";
-  return (await query(db, waits)).length > 0;
+  return (await query(db, findWaits)).length > 0;
 }

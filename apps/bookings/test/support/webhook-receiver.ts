@@ -1,5 +1,5 @@
-// Starts a receiver of webhooks, which records all requests and responds as the test has configured. Also verifies
-// signatures.
+// Starts a receiver of webhooks, which records all requests and responds with 204, or as the test has configured. Also
+// verifies signatures.
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
@@ -22,7 +22,7 @@ export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
 export async function startWebhookReceiver() {
   const events: ReceivedEvent[] = [];
-  const waiting = new Set<() => void>();
+  const pendingChecks = new Set<() => void>();
   let respond: RequestListener = (_request, response) => void response.writeHead(204).end();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -31,7 +31,7 @@ export async function startWebhookReceiver() {
       const body = Buffer.concat(chunks).toString('utf8');
       events.push({ headers: request.headers, body, event: JSON.parse(body) });
       respond(request, response);
-      for (const check of waiting) check();
+      for (const check of pendingChecks) check();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -51,10 +51,10 @@ export async function startWebhookReceiver() {
         await new Promise<void>((resolve) => {
           const check = (): void => {
             if (events.length < count) return;
-            waiting.delete(check);
+            pendingChecks.delete(check);
             resolve();
           };
-          waiting.add(check);
+          pendingChecks.add(check);
         });
       return events.slice(0, count);
     },
