@@ -98,14 +98,12 @@ function cacheKey(authorization: string): string {
 }
 
 interface TokenVerification extends AccessTokenVerifierOptions {
-  /** Whether the token was sent with the scheme DPoP. */
   readonly isDpop: boolean;
   /** The challenge of the scheme, without an error. */
   readonly challenge: string;
   readonly invalidToken: (reason: string) => ApiError;
 }
 
-/** Verifies that the token is an access token for this service with a valid signature, and reads its claims. */
 async function verifyToken(token: string, options: TokenVerification): Promise<Omit<VerifiedToken, 'authorization'>> {
   const { scope, isDpop, challenge, invalidToken } = options;
   const { claims, kid } = await verifySignature(token, options);

@@ -21,6 +21,7 @@ export function createBookingDeleter(services: FinderServices & { readonly store
       const booking = await find(id, caller);
       checkIfMatch(etags, booking);
       const isDeleted = await services.store.delete(booking, etags);
+      // If another request has changed or deleted the booking meanwhile, the next attempt finds the new state.
       return isDeleted ? { status: 204 } : undefined;
     });
   };

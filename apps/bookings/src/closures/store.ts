@@ -1,4 +1,4 @@
-// Reads and writes closures.
+// Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run } from '@bay-booking/service/database/transaction';

@@ -1,5 +1,5 @@
 // The command `npm run recount [-- --off]`: corrects the counts from which the totals of long lists are calculated, and
-// lets the service use them. The service can run at the same time.
+// lets the service use these counts. Also adds missing changes to the change feed. The service can run meanwhile.
 //
 // With `--off`, the service no longer uses the counts. This is necessary before a rollback to a release that does not
 // maintain the counts (docs/operations/upgrade.md).

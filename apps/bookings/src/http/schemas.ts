@@ -6,7 +6,7 @@ export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
 /** The links of a resource that clients can change. */
 export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
-/** The links of a resource that has none. */
+/** The empty object `_links` of a resource without links. */
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
 /**

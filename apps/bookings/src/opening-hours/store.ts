@@ -4,11 +4,11 @@ import { inTransaction } from '@bay-booking/service/database/transaction';
 import { lockRules } from '../availability/rule-statements.ts';
 import type { OpeningHours } from './hours.ts';
 
-/** The opening hours of a location. Without `hours`, the location is always open. */
 export interface HoursRow {
   readonly facilityId: string;
   readonly locationId: string;
   readonly timeZone: string;
+  /** Null if the location is always open. */
   readonly hours: OpeningHours | null;
 }
 
@@ -25,18 +25,19 @@ export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
 
 export function createOpeningHoursStore(db: Database) {
   return {
-    find: async (facilities: readonly string[], id: string): Promise<HoursRow | undefined> =>
-      (await query<HoursRow>(db, hoursStatements.find, [facilities, id]))[0],
+    find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
+      (await query<HoursRow>(db, hoursStatements.find, [facilityIds, locationId]))[0],
 
     /** Sets the opening hours of a location, unless `check` throws an error. `check` gets the current opening hours. */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {
-          const rows = await run(...lockRules({ facilityId, locationIds: [locationId], bayIds: [] }), [
+          const results = await run(...lockRules({ facilityId, locationIds: [locationId], bayIds: [] }), [
             hoursStatements.find,
             [[facilityId], locationId],
           ]);
-          check(rows.at(-1)?.[0] as HoursRow);
+          const [current] = results.at(-1) as HoursRow[];
+          check(current as HoursRow);
           await run([hoursStatements.set, [facilityId, locationId, hours && JSON.stringify(hours)]]);
         }),
       ),

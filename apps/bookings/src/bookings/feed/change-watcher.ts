@@ -1,7 +1,5 @@
-// Lets requests wait until the bookings of a facility change. A waiting request uses no database connection and causes
-// no query of its own.
-//
-// All waiting requests of this instance share one query every half second, for all facilities that they wait for.
+// Lets requests wait until the bookings of a facility change. A waiting request uses no database connection. All
+// waiting requests of this instance share one query every half second, for all facilities that they wait for.
 // Notifications of PostgreSQL (LISTEN) would need a connection that PgBouncer cannot pool.
 import type { FeedStore } from './store.ts';
 
@@ -27,7 +25,7 @@ export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 const pollMilliseconds = 500;
 /**
  * The maximum number of waiting requests. Further requests do not wait. The limits exist because every waiting request
- * keeps a connection open (MAX_CONNECTIONS).
+ * keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them.
  */
 const maxWaiters = 2_500;
 const maxWaitersPerClient = 1_200;
@@ -45,7 +43,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
     const changeNumbers = new Map<string, number>();
     for (const { facilityId, changeNumber, hasUnnumberedChanges } of await store.heads(facilityIds)) {
-      // The changes are numbered here once, so that not every request that wakes up must number them.
+      // New changes have no number yet. They are numbered here once, and not by every request that wakes up.
       const head = hasUnnumberedChanges ? await store.number(facilityId) : { changeNumber };
       changeNumbers.set(facilityId, head.changeNumber);
     }
@@ -70,9 +68,9 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     (waitersByClient.get(clientId) ?? 0) < maxWaitersPerClient && waiters.size < maxWaiters && !stopping?.aborted;
 
   const countWaiter = (clientId: string, change: 1 | -1): void => {
-    const count = (waitersByClient.get(clientId) ?? 0) + change;
-    if (count === 0) waitersByClient.delete(clientId);
-    else waitersByClient.set(clientId, count);
+    const waiting = (waitersByClient.get(clientId) ?? 0) + change;
+    if (waiting === 0) waitersByClient.delete(clientId);
+    else waitersByClient.set(clientId, waiting);
   };
 
   return {

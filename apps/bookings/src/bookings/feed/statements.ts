@@ -5,19 +5,19 @@ const insertFeed = `insert into booking_feed
   (facility_id, booking_id, number, first_number, version, deleted, last_state, changed_at)`;
 
 /**
- * Assigns change numbers. The CTE `removed` has rows of booking_change of facility $1. For each booking in these rows,
- * the latest version gets the next number.
+ * CTEs that assign change numbers to bookings of facility $1. A statement that contains them must first define the CTE
+ * `removed` with rows of booking_change. For each booking in these rows, the latest version gets the next number.
  *
- * A booking was deleted if its latest version has a row with -1 and no row with 1. `first_number` starts anew for a
- * booking that returns to the facility after it was deleted there.
+ * The column n adds a booking to a count (1), subtracts the booking (-1) or changes no count (0). For a version, the
+ * sum of n is negative only if the booking was deleted or left the facility. `first_number` starts anew if it returns.
  */
 export const numberChanges = `latest as (
-  select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as age
+  select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as version_rank
   from removed
 ), changed as materialized (
   select booking_id, version, sum(n) < 0 as deleted, (array_agg(last_state))[1] as last_state,
     row_number() over (order by booking_id) as position
-  from latest where age = 1 group by booking_id, version
+  from latest where version_rank = 1 group by booking_id, version
 ), listed as (
   ${insertFeed}
   select $1, booking_id, change_number + position, change_number + position, version, deleted, last_state, now()
@@ -73,7 +73,10 @@ group by facility_id order by facility_id limit $2`,
 } as const;
 
 export const feedWrites = {
-  /** Adds to the feed the next $2 bookings that are older than the feed itself. */
+  /**
+   * Adds to the feed the next $2 bookings that are older than the feed itself. `feed_filled_to` becomes null when fewer
+   * than $2 bookings are left. The feed is then complete.
+   */
   fill: `with next as materialized (
   select id, version, row_number() over (order by id) as position from booking
   where facility_id = $1 and id > (select feed_filled_to from facility where id = $1) order by id limit $2::int

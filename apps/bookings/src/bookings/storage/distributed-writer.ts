@@ -15,8 +15,10 @@ interface Bin {
   readonly hour: string;
 }
 
+/** The row that the statement `separateWrites.delete` returns. */
 type DeletedRow = Booking & Bin;
 
+/** The row that the statement `separateWrites.update` returns. */
 interface UpdatedRow extends Booking, Bin {
   readonly oldLocationId: string;
   readonly oldHour: string;
@@ -48,6 +50,7 @@ export const distributedWriter: BookingWriter = {
 
   delete: (...deletion) => [separateWrites.delete, deleteValues(...deletion), isoTimestamps],
   countDelete: (deleted) => [
+    // The deletion is the version after the last one. Its row also contains the last state of the booking.
     appendChange(deleted, deleted.version + 1, -1, deleted as DeletedRow, JSON.stringify(deleted)),
   ],
 };
