@@ -19,6 +19,13 @@ import { onDatabase } from './server.ts';
 
 const run = promisify(execFile);
 
+/** SQL for the ids of the dataset. `number` is an SQL expression. */
+const facilityId = (number: string) => `'bench-fac-' || lpad((${number})::text, 4, '0')`;
+const locationId = (number: string) => `'bench-loc-' || lpad((${number})::text, 4, '0')`;
+const bayId = (number: string) => `'bench-bay-' || lpad((${number})::text, 6, '0')`;
+const facilityOfBay = facilityId(`(b - 1) / ${baysPerFacility} + 1`);
+const locationOfBay = locationId(`(b - 1) / ${baysPerLocation} + 1`);
+
 /**
  * Creates the tables with the migrations of a release, and loads the dataset. Loads nothing if the database already
  * contains this dataset.
@@ -33,11 +40,11 @@ export async function loadDataset(
   await migrate({ url, directory: join(bookings, 'migrations') });
   await onDatabase(url, async (client) => {
     // Bookings that start at `createdFrom` or later were created by a benchmark and are not part of the dataset.
-    const { rows } = await client.query<{ n: string }>(
-      'select count(*) as n from booking where facility_id like $1 and start_date < $2',
+    const { rows } = await client.query<{ found: string }>(
+      'select count(*) as found from booking where facility_id like $1 and start_date < $2',
       ['bench-%', createdFrom],
     );
-    const found = Number(rows[0]?.n);
+    const found = Number(rows[0]?.found);
     if (found === dataset.bookings) return log(`the ${found} bookings exist already`);
     if (found > 0) throw new Error(`the database contains ${found} bookings of another dataset: use an empty database`);
     const started = Date.now();
@@ -63,13 +70,13 @@ export async function loadDataset(
 
 async function insertPlaces(client: pg.Client, { facilities, bays }: Dataset): Promise<void> {
   await client.query(`insert into facility (id, name, time_zone)
-    select 'bench-fac-' || lpad(f::text, 4, '0'), 'Range ' || f, 'Europe/Copenhagen' from generate_series(1, ${facilities}) f`);
+    select ${facilityId('f')}, 'Range ' || f, 'Europe/Copenhagen' from generate_series(1, ${facilities}) f`);
   await client.query(`insert into location (facility_id, id, name)
-    select 'bench-fac-' || lpad(((l - 1) / ${locationsPerFacility} + 1)::text, 4, '0'), 'bench-loc-' || lpad(l::text, 4, '0'), 'Floor ' || l
+    select ${facilityId(`(l - 1) / ${locationsPerFacility} + 1`)}, ${locationId('l')}, 'Floor ' || l
     from generate_series(1, ${facilities * locationsPerFacility}) l`);
   await client.query(`insert into bay (facility_id, id, location_id, name, description, kind, bookable)
-    select 'bench-fac-' || lpad(((b - 1) / ${baysPerFacility} + 1)::text, 4, '0'), 'bench-bay-' || lpad(b::text, 6, '0'),
-      'bench-loc-' || lpad(((b - 1) / ${baysPerLocation} + 1)::text, 4, '0'), 'Bay ' || b, 'Bay ' || b || ', under the roof', 'RangeBay', true
+    select ${facilityOfBay}, ${bayId('b')}, ${locationOfBay}, 'Bay ' || b, 'Bay ' || b || ', under the roof',
+      'RangeBay', true
     from generate_series(1, ${bays}) b`);
 }
 
@@ -98,10 +105,10 @@ async function rebuildIndexes(client: pg.Client): Promise<void> {
 }
 
 async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: string) => void): Promise<void> {
-  const perDay = dataset.bays * bookingsPerBayAndDay;
+  const bookingsPerDay = dataset.bays * bookingsPerBayAndDay;
   const started = Date.now();
   for (let day = 0, written = 0; written < dataset.bookings; day++) {
-    const rows = Math.min(perDay, dataset.bookings - written);
+    const rows = Math.min(bookingsPerDay, dataset.bookings - written);
     await client.query(bookingsOfDay, [dataset.futureDays - day, rows, dataset.bays]);
     written += rows;
     const seconds = (Date.now() - started) / 1000;
@@ -112,8 +119,10 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 }
 
 // Inserts the bookings of one day. $1 is the number of days from today, $2 the number of bookings, and $3 the number of
-// bays. The bookings of a bay begin every two hours and last 90 minutes. Not all bays have the same times: the bookings
-// begin 0, 5, 10, 15, 20 or 25 minutes after the full hour, depending on the number of the bay.
+// bays. `b` is the number of a bay, and `k` the index of a booking in the day of its bay. The bookings of a bay begin
+// every two hours and last 90 minutes. Depending on the number of the bay, they begin 0, 5, 10, 15, 20 or 25 minutes
+// after the full hour. A booking was created one to eight days before its start. A part of `hash` gives the time:
+// `('x' || digits)::bit(28)::int` converts hexadecimal digits to a number.
 //
 // The id is a UUIDv7 that ends with the tag of the facility. The tag consists of the first four hexadecimal digits of
 // the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
@@ -122,19 +131,25 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 // location are therefore scattered over the database pages of that day.
 const bookingsOfDay = `
   with slot as (
-    select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash from generate_series(0, $2::int - 1) n
+    select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash
+    from generate_series(0, $2::int - 1) n
   ), timed as (
-    select s.*, 'bench-fac-' || lpad(((b - 1) / ${baysPerFacility} + 1)::text, 4, '0') as facility,
-      (current_date + $1::int)::timestamp at time zone 'UTC' + k * interval '2 hours' + (b % 6) * interval '5 minutes' as starts
+    select s.*, ${facilityOfBay} as facility,
+      (current_date + $1::int)::timestamp at time zone 'UTC'
+        + k * interval '2 hours' + (b % 6) * interval '5 minutes' as starts
     from slot s
   ), made as (
-    select t.*, starts - interval '1 day' - (('x' || substr(hash, 1, 7))::bit(28)::int % 604800) * interval '1 second' as created from timed t
+    select t.*,
+      starts - interval '1 day' - (('x' || substr(hash, 1, 7))::bit(28)::int % 604800) * interval '1 second' as created
+    from timed t
   )
-  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias, start_date, end_date, created_at, last_updated_at)
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+    start_date, end_date, created_at, last_updated_at)
   select facility,
-    (lpad(to_hex((extract(epoch from created) * 1000)::bigint), 12, '0') || '7' || substr(hash, 1, 3) || 'a' || substr(hash, 4, 11)
+    (lpad(to_hex((extract(epoch from created) * 1000)::bigint), 12, '0')
+      || '7' || substr(hash, 1, 3) || 'a' || substr(hash, 4, 11)
       || substr(encode(sha256(facility::bytea), 'hex'), 1, 4))::uuid,
-    'bench-loc-' || lpad(((b - 1) / ${baysPerLocation} + 1)::text, 4, '0'), 'bench-bay-' || lpad(b::text, 6, '0'),
+    ${locationOfBay}, ${bayId('b')},
     case when b % 2 = 0 then 'ext-' || ((current_date + $1::int) - date '2020-01-01') || '-' || k || '-' || b end,
     'session-' || ((current_date + $1::int) - date '2020-01-01') || '-' || (k / 4) || '-' || b,
     'player-' || facility || '-' || ('x' || substr(hash, 8, 6))::bit(24)::int % 500,
@@ -144,5 +159,6 @@ const bookingsOfDay = `
 // Inserts a row for each external booking id. The service finds a booking by its external id with these rows.
 async function insertReferences(client: pg.Client): Promise<void> {
   await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
-    select external_booking_id, facility_id, id from booking where external_booking_id is not null order by external_booking_id`);
+    select external_booking_id, facility_id, id from booking
+    where external_booking_id is not null order by external_booking_id`);
 }

@@ -1,5 +1,5 @@
-// Serves the Bookings API with node:http and pg only. This is the floor `bare`. It runs the SQL of the service as named
-// statements, and caches verified tokens as the service does.
+// The target `bare` of the benchmark: serves the Bookings API with node:http and pg only, which shows how much time the
+// service adds. Runs the SQL of the service as prepared statements, and caches verified tokens as the service does.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';
@@ -11,13 +11,15 @@ import { type Claims, tokenVerifier } from './verify.ts';
 const options = peerOptions();
 const { baseUrl } = options;
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
+// Without a listener, a lost connection would end the process.
 pool.on('error', () => {});
 const verifyToken = tokenVerifier(await fetchKey(options.jwksUri), options);
+/** The facility of each bay and location, by the id of the bay or location. */
 const facilityOf = new Map<string, string>();
 for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 
 type Row = BookingRow & { total?: number };
-type Found = Awaited<ReturnType<typeof findPage<Row>>>;
+type FoundPage = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
@@ -39,6 +41,7 @@ async function readBody(request: IncomingMessage): Promise<Record<string, string
 
 async function respond(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
   const url = new URL(request.url ?? '/', baseUrl);
+  // For example, ['', 'api', 'bookings', ID] or ['', 'api', 'booking-bays', BAY, 'upcoming-bookings'].
   const parts = url.pathname.split('/');
   const now = new Date().toISOString();
   if (request.method === 'POST') {
@@ -73,7 +76,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, { fac
   return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
 }
 
-function sendList(response: ServerResponse, found: Found, page: number, size: number, url: URL): void {
+function sendList(response: ServerResponse, found: FoundPage, page: number, size: number, url: URL): void {
   const items = found.rows.map((row) => bookingResource(row, baseUrl, false));
   send(response, 200, listResource(items, found.total, page, size, url));
 }

@@ -5,7 +5,7 @@ import Provider, { type AdapterFactory, type Configuration } from 'oidc-provider
 import { endWithParent } from './start.ts';
 import { facilitiesClaim, subject, type TokenPeerOptions, tokenLifetime } from './token-peer.ts';
 
-const client = ({ clientId, clientSecret }: TokenPeerOptions) => ({
+const clientMetadata = ({ clientId, clientSecret }: TokenPeerOptions) => ({
   client_id: clientId,
   client_secret: clientSecret,
   grant_types: ['client_credentials', 'refresh_token', 'authorization_code'],
@@ -41,18 +41,18 @@ const configuration = ({ scope, audience, key }: TokenPeerOptions): Configuratio
 /** With an adapter, the client is stored through the adapter. Without an adapter, it is part of the configuration. */
 export async function serveProvider(options: TokenPeerOptions, adapter?: AdapterFactory): Promise<void> {
   const { port, clientId, scope, audience, refreshTokens } = options;
-  const storage = adapter ? { adapter } : { clients: [client(options)] };
-  await adapter?.('Client').upsert(clientId, client(options), 0);
+  const storage = adapter ? { adapter } : { clients: [clientMetadata(options)] };
+  await adapter?.('Client').upsert(clientId, clientMetadata(options), 0);
   const provider = new Provider(`http://127.0.0.1:${port}`, { ...configuration(options), ...storage });
 
   const newRefreshToken = async (): Promise<string> => {
-    const found = await provider.Client.find(clientId);
-    if (!found) throw new Error('the client was not stored');
+    const client = await provider.Client.find(clientId);
+    if (!client) throw new Error('the client was not stored');
     const grant = new provider.Grant({ accountId: subject, clientId });
     grant.addOIDCScope('openid offline_access');
     grant.addResourceScope(audience, scope);
     const token = new provider.RefreshToken({
-      client: found,
+      client,
       accountId: subject,
       grantId: await grant.save(),
       gty: 'authorization_code',
