@@ -17,8 +17,7 @@ const generatorPath = findOidcAgent();
 if (!generatorPath)
   process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');
 const withAgent = generatorPath ? test : test.skip;
-/** Returns the path of a program of oidc-agent. */
-const program = (name: string): string => join(dirname(generatorPath ?? ''), name);
+const pathOfProgram = (name: string): string => join(dirname(generatorPath ?? ''), name);
 const run = promisify(execFile);
 
 const client = {
@@ -44,7 +43,7 @@ beforeAll(async () => {
   await runCommand('auth', { DATABASE_URL: system.database.ownerUrlOf('auth') }, 'import.ts', input);
   services = await system.startServices();
   environment = { ...process.env, HOME: folder, TMPDIR: folder, OIDC_CONFIG_DIR: folder };
-  const { stdout } = await run(program('oidc-agent'), ['--json'], { env: environment });
+  const { stdout } = await run(pathOfProgram('oidc-agent'), ['--json'], { env: environment });
   agent = JSON.parse(stdout);
   environment.OIDC_SOCK = agent?.socket;
 }, 120_000);
@@ -80,7 +79,7 @@ async function connect(userCode: string): Promise<void> {
 }
 
 withAgent(
-  'oidc-agent signs in with a device code, refreshes, and books a bay',
+  'oidc-agent signs in with a device code and refreshes its token, with which the test books a bay',
   async () => {
     const options = [
       '--manual',
@@ -92,7 +91,7 @@ withAgent(
     ];
     const account = [`--iss=${services.auth.base}`, `--client-id=${client.client_id}`, `--scope=${client.scope}`];
     const secrets = [`--client-secret=${client.client_secret}`, '--pw-cmd=echo password'];
-    const generator = spawn(program('oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
+    const generator = spawn(pathOfProgram('oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
       env: environment,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -100,7 +99,8 @@ withAgent(
     await connect(await findInErrors(generator, /enter the code: (\S+)\s/));
     expect(await ended).toEqual([0, null]);
 
-    const { stdout } = await run(program('oidc-token'), ['--force-new', 'bay'], { env: environment });
+    // `--force-new` makes the agent use its refresh token.
+    const { stdout } = await run(pathOfProgram('oidc-token'), ['--force-new', 'bay'], { env: environment });
     const token = stdout.trim();
     expect(decodeJwt(token)).toMatchObject({ client_id: 'agent', facilities: ['fac-north'] });
     expect(await bookOnce(services.firstInstance.base, token)).toBe(201);

@@ -10,10 +10,9 @@ const facilityId = environment.FACILITY_ID ?? 'fac-north';
 const stateFile = environment.STATE_FILE ?? `screen-${bayId}.json`;
 const scope = `openid offline_access ${environment.SCOPE_BASE ?? 'https://bay-booking.example'}/golf/bookings`;
 
-/** The data in the file. The bookings and their position in the change feed are always saved together. */
 interface State {
   refreshToken?: string | undefined;
-  /** The position in the change feed. */
+  /** The position in the change feed up to which `bookings` contains the changes. */
   next?: string;
   bookings: BookingItem[];
 }
@@ -31,6 +30,7 @@ const config = await oidc.discovery(
 
 const client = createBookingsClient({
   baseUrl: environment.BOOKINGS_URL ?? 'http://localhost:4001',
+  // `renew` is true after the Bookings API has rejected the access token.
   auth: async ({ renew }) => {
     if (renew || Date.now() > accessToken.expiresAt - 60_000) await refresh();
     return accessToken.value;
@@ -83,6 +83,7 @@ async function followChanges(): Promise<void> {
     onError: ({ message }) => console.error(`Not up to date: ${message}`),
   });
   for await (const { items, next, startsOver } of pages) {
+    // `startsOver`: the pages contain all bookings again, so the stored bookings are outdated.
     const byId = new Map((startsOver ? [] : state.bookings).map((booking) => [booking.id, booking]));
     for (const change of items) {
       byId.delete(change.id);
@@ -111,7 +112,7 @@ function loadState(): State {
   }
 }
 
-/** Replaces the whole file at once, so that the file is never incomplete, even after a power failure. */
+/** Replaces the file with a new file, so that the file is complete even if the program is killed during the write. */
 function saveState(): void {
   writeFileSync(`${stateFile}.new`, JSON.stringify(state), { mode: 0o600 });
   renameSync(`${stateFile}.new`, stateFile);

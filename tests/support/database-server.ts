@@ -31,7 +31,6 @@ export interface StoppableDatabase extends TestDatabase {
 }
 
 export interface DatabaseServer extends StoppableDatabase {
-  /** The folder with the files of the server. */
   readonly dataPath: string;
 }
 
@@ -41,6 +40,7 @@ export interface DatabaseServer extends StoppableDatabase {
  */
 export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-tests-'));
+  // If root runs the tests, PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(folder, 0o711);
   const [port] = (await freePorts(1)) as [number];
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
@@ -79,7 +79,6 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   };
 }
 
-/** The password of the roles of both services. */
 export const rolePassword = 'test';
 
 /** Returns the function `urlOf` of a server at this port. */
@@ -101,6 +100,7 @@ export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQU
 /** Runs a statement over a connection that is closed afterwards. */
 export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // Without a listener, a lost connection would end the process. The query fails too, and the caller gets its error.
   client.on('error', () => {});
   await client.connect();
   try {

@@ -77,6 +77,6 @@ async function waitUntilReady(launcher: ChildProcess, bases: readonly string[], 
   } catch (error) {
     throw new Error(`npm start is not ready:\n${output()}`, { cause: error });
   }
-  // The launcher exits later, when the system is closed. This rejection must then be handled.
+  // When the system is closed, the launcher exits and `exited` rejects. An unhandled rejection would fail the tests.
   exited.catch(() => {});
 }

@@ -27,6 +27,7 @@ describe('readQueryString', () => {
     expect(read('page=2&isActive=false&name=2')).toEqual({ page: 2, isActive: false, name: '2' });
     expect(read('page=2.0&isActive=yes')).toEqual({ page: '2.0', isActive: 'yes' });
     expect(read('page=1&page=2&name=')).toEqual({ page: ['1', '2'], name: '' });
+    // A number that is too large becomes the largest safe integer.
     expect(read(`page=${'9'.repeat(50)}`)).toEqual({ page: Number.MAX_SAFE_INTEGER });
   });
 

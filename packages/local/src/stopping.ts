@@ -5,12 +5,12 @@ export interface Stopping {
   signal: AbortSignal;
 }
 
-const PARENT_CHECK_MS = 500;
+const parentCheckMilliseconds = 500;
 /**
  * A signal counts as a second Ctrl-C only if this time has passed since the first signal. Under npm, one Ctrl-C sends
  * two signals, one from the terminal and one from npm.
  */
-const SAME_KEYPRESS_MS = 1_000;
+const sameKeypressMilliseconds = 1_000;
 
 /** Calls `onStop` once, with the reason for the stop. Calls `onSecondSignal` for each later signal of the user. */
 export function watchForStop(options: {
@@ -25,16 +25,17 @@ export function watchForStop(options: {
       stoppedAt = Date.now();
       options.onStop(reason);
       controller.abort(new Error(reason));
-    } else if (Date.now() - stoppedAt > SAME_KEYPRESS_MS) options.onSecondSignal();
+    } else if (Date.now() - stoppedAt > sameKeypressMilliseconds) options.onSecondSignal();
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop(name));
   if (options.isUnderNpm) {
+    // When npm ends, another process becomes the parent of the launcher.
     const parent = process.ppid;
     const timer = setInterval(() => {
       if (process.ppid === parent) return;
       clearInterval(timer);
       stop('npm has ended');
-    }, PARENT_CHECK_MS);
+    }, parentCheckMilliseconds);
     timer.unref();
   }
   return { signal: controller.signal };

@@ -1,5 +1,5 @@
-// Tests the embedded server in the situations of a launcher: start, stop, kill -9, files of earlier runs that were
-// interrupted, and error messages.
+// Tests that a launcher can start and stop the embedded server, also after a kill -9 or an interrupted start, and that
+// the launcher prints clear errors. launch.ts is the launcher of these tests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,6 @@ async function launch(options: object = {}): Promise<Launcher> {
   return { child, server: JSON.parse(line) };
 }
 
-/** Launches a server and creates a table. */
 async function launchWithTable(options: object = {}): Promise<Launcher> {
   const launcher = await launch(options);
   await query(launcher.server.url, 'create table entry (n int)');
@@ -57,9 +56,9 @@ async function launchWithTable(options: object = {}): Promise<Launcher> {
 
 const countRows = (url: string) => query(url, 'select count(*)::int as n from entry');
 
-async function end(child: ChildProcess, name: NodeJS.Signals): Promise<void> {
+async function end(child: ChildProcess, signalName: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill(name);
+  child.kill(signalName);
   await once(child, 'exit');
 }
 
@@ -204,7 +203,8 @@ describe('the launcher prints an error', () => {
 const isRoot = process.getuid?.() === 0;
 
 // If the tests run as root, the server runs as another account, which cannot enter the folder `closed`.
-test(`data ${isRoot ? 'cannot' : 'can'} be in a folder for its owner only, and the next start finds the data`, async () => {
+const place = isRoot ? 'outside' : 'in';
+test(`data are ${place} a folder that only its owner may enter, and the next start finds the data`, async () => {
   const closed = join(folder, 'closed');
   mkdirSync(closed, { mode: 0o700 });
   const options = { dataDir: join(closed, 'postgres') };

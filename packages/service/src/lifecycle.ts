@@ -52,6 +52,7 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
   if (process.channel) {
     process.once('disconnect', () => void stop('parent process is gone'));
+    // The channel alone must not keep the process alive.
     process.channel.unref();
   }
   for (const { name, ...options } of listeners) {

@@ -33,7 +33,6 @@ afterEach(() => {
   child?.kill('SIGKILL');
 });
 
-/** Starts the service and waits until it listens. */
 async function startService({ ipc = false } = {}) {
   const service = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['pipe', 'pipe', 'pipe', ...(ipc ? ['ipc' as const] : [])],
@@ -45,7 +44,6 @@ async function startService({ ipc = false } = {}) {
     logLines.push(line);
     for (const resolve of waiters.splice(0)) resolve();
   });
-  /** Waits for a line of the log that contains `text`. */
   const waitForLine = async (text: string): Promise<string> => {
     for (;;) {
       const found = logLines.find((line) => line.includes(text));

@@ -1,4 +1,4 @@
-// Tests the connection pool without a database.
+// Tests the connection pool with fake connections.
 import { describe, expect, test } from '@jest/globals';
 import { Pool, type PooledConnection } from '../src/database/pool.ts';
 
@@ -45,7 +45,7 @@ function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }
 }
 
 describe('acquire', () => {
-  test('opens at most `max` connections, and waiting callers get a connection in the order of their calls', async () => {
+  test('opens at most `max` connections, and serves waiting callers in the order of their calls', async () => {
     const { pool, opened, acquire } = createPool();
     const [connection1, connection2] = [await acquire(), await acquire()];
     const order: string[] = [];
@@ -69,10 +69,10 @@ describe('acquire', () => {
   });
 
   test('waits for an open connection if no further connection can be opened', async () => {
-    let isFull = false;
-    const { pool, acquire } = createPool({ openFails: () => isFull });
+    let isServerFull = false;
+    const { pool, acquire } = createPool({ openFails: () => isServerFull });
     const connection = await acquire();
-    isFull = true;
+    isServerFull = true;
     const waiting = acquire();
     await new Promise<void>((resolve) => pool.once('failure', () => resolve()));
     pool.release(connection);

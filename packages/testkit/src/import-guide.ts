@@ -10,6 +10,7 @@ export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<
     read('docs/import.md')
       .split(/^## /m)
       .find((text) => text.startsWith(`${service}\n`)) ?? '';
+  // Finds each table whose first heading is like `field of a facility`. The groups are the object and the rows.
   const tables = section.matchAll(/^\| field of ([\w ]+) \|.*\n((?:\|.*\n)+)/gm);
   return Object.fromEntries(
     Array.from(tables, ([, object, rows = '']) => [
@@ -19,9 +20,11 @@ export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<
   );
 }
 
+/** Returns the fields of a schema in the form of `documentedFields`. */
 export const fieldsOf = (schema: { readonly properties: object; readonly required?: readonly string[] }): Fields =>
   Object.keys(schema.properties)
     .map((name) => (schema.required?.includes(name) ? `${name}*` : name))
     .toSorted();
 
+/** Finds the names in backticks, and the `*` after the name of a mandatory field. */
 const namesIn = (cell: string): Fields => [...cell.matchAll(/`(\w+)`(\*?)/g)].map(([, name, star]) => `${name}${star}`);

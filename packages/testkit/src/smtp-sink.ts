@@ -53,6 +53,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
       });
     },
   });
+  // Without a listener, a broken connection would end the process.
   server.on('error', () => {});
   server.listen(0, '127.0.0.1');
   await once(server.server, 'listening');

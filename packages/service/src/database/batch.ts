@@ -168,7 +168,6 @@ export class Batch {
   }
 }
 
-/** Returns a function that converts the texts of the columns to an object. */
 function rowConverter(columns: readonly Column[], types: TypeParsers): PreparedStatement['toRow'] {
   const names = columns.map(({ name }) => name);
   const parsers = columns.map(({ dataTypeID }) => types.getTypeParser(dataTypeID, 'text'));

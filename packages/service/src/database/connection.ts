@@ -17,6 +17,7 @@ export interface ConnectionOptions {
   readonly queryTimeout: number;
   /** Called with the error of every statement that fails. */
   readonly onFailure: (error: unknown) => void;
+  /** Called with errors whose cause may be a schema that does not fit this release. */
   readonly inspectError: InspectError | undefined;
 }
 
@@ -80,7 +81,7 @@ export class Connection implements PooledConnection {
   /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
-    // pg and batches do not know which names the other has prepared. With the prefix, they never use the same name.
+    // pg and `Batch` each remember only their own prepared statements. The prefix makes all their names different.
     const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {
