@@ -90,6 +90,7 @@ withAgent(
       '--redirect-uri=',
     ];
     const account = [`--iss=${services.auth.base}`, `--client-id=${client.client_id}`, `--scope=${client.scope}`];
+    // oidc-agent encrypts the stored account `bay` with the password that the command `echo password` prints.
     const secrets = [`--client-secret=${client.client_secret}`, '--pw-cmd=echo password'];
     const generator = spawn(pathOfProgram('oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
       env: environment,

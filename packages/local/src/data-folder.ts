@@ -32,8 +32,8 @@ export function lockDataFolder(folder: string): Lock {
         `${owner === undefined ? '' : `, because it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  // If root runs the launcher, PostgreSQL runs as another user, which must be able to enter this folder. The files with
-  // secrets are still protected, because they have mode 0600.
+  // If root runs the launcher, PostgreSQL runs as another user, which must be able to enter this folder, so a new folder
+  // gets mode 0711. The files with secrets are still protected, because they have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return acquireLock(join(folder, 'launcher.pid'));

@@ -57,7 +57,7 @@ export interface LogoutSender {
 const checkInterval = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
-/** The maximum number of tokens for one client. A client that does not respond must not delay other clients' tokens. */
+/** The part of `maxParallel` for one client. A client that does not respond must not delay other clients' tokens. */
 const maxParallelPerClient = 10;
 /**
  * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A

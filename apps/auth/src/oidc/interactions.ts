@@ -33,6 +33,7 @@ export interface InteractionClient {
 }
 
 export interface Interaction {
+  /** The id of the interaction, which is part of the paths of its pages. */
   readonly uid: string;
   /** The page that must be shown: `login` or `consent`. */
   readonly prompt: string;
@@ -45,7 +46,7 @@ export interface Interaction {
   readonly socialProvider: string | undefined;
   /** The account that is signed in. Undefined if nobody is signed in. */
   readonly accountId: string | undefined;
-  /** What the user has already granted to the client. Undefined if there is no grant yet. */
+  /** The id of the grant: what the user has already allowed the client. Undefined if there is no grant yet. */
   readonly grantId: string | undefined;
   /** Returns undefined if the client was removed or disabled after the request began. */
   readonly findClient: () => Promise<InteractionClient | undefined>;

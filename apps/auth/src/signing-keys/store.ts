@@ -56,8 +56,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       transaction((tx) => work(changesIn(tx, encryptionKey))),
 
     /**
-     * Stores with each key that new tokens are valid for up to `seconds`. Does nothing if a longer lifetime is already
-     * stored.
+     * Stores the longest lifetime of new tokens in each key that is not retired, unless the key already has a longer
+     * lifetime.
      */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
