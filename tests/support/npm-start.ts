@@ -59,7 +59,6 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
   return { auth, bookings, output: () => output, close };
 }
 
-/** Ends the launcher, which stops the services before it exits. */
 async function end(launcher: ChildProcess): Promise<void> {
   if (launcher.exitCode !== null || launcher.signalCode !== null) return;
   const exited = once(launcher, 'exit');

@@ -27,10 +27,7 @@ export async function withTimeout<T>(
   }
 }
 
-/**
- * Waits for a time.
- * @throws the reason of `signal` as soon as it is aborted
- */
+/** @throws the reason of `signal` as soon as it is aborted */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {

@@ -73,7 +73,6 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   }
 }
 
-/** Returns false if the path still exists after ten seconds. */
 async function waitUntilRemoved(path: string): Promise<boolean> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
     if (!existsSync(path)) return true;

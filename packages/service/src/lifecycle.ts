@@ -65,7 +65,6 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
 }
 
-/** Returns a function that calls `work`, but at most once per minute. */
 function oncePerMinute(work: () => void): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {

@@ -35,9 +35,7 @@ export type ShowAccount = (
   state?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
 ) => Promise<void>;
 
-/**
- * The texts that confirm a change. After the change, the query parameter `done` of the redirect is the key of a text.
- */
+/** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
   password:

@@ -47,7 +47,6 @@ export interface LogoutSenderOptions {
 export interface LogoutSender {
   /** Starts to send the tokens that are in the queue now, and does not wait for them. */
   readonly sendQueued: () => void;
-  /** Resolves when no token is being sent. */
   readonly waitUntilIdle: () => Promise<void>;
   /** Takes no more tokens from the queue, and waits for the tokens that are being sent. */
   readonly close: () => Promise<void>;

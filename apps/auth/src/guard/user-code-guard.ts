@@ -16,7 +16,7 @@ export interface UserCodeKeys {
 }
 
 export interface UserCodeAttempt {
-  /** Undoes the count of this attempt. The caller must call it if the code was right. */
+  /** Undoes the count of this attempt. Must be called if the code was right. */
   readonly succeeded: () => Promise<void>;
 }
 

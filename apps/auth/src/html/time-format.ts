@@ -7,10 +7,7 @@ export interface FormattedTime {
 
 const timeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/**
- * Formats a time like `5 Mar 2026, 10:00 UTC`. In the browser, the script browser/page.js replaces the text by the time
- * in the user's time zone.
- */
+/** Formats a time like `5 Mar 2026, 10:00 UTC`. In the browser, browser/page.js converts it to the user's time zone. */
 export const formatTime = (date: Date): FormattedTime => ({
   iso: date.toISOString(),
   text: `${timeFormat.format(date)} UTC`,

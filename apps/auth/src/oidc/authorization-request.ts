@@ -52,7 +52,6 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
 export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
   removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
 
-/** Registers the middleware that rewrites the query of GET requests to the authorization endpoint. */
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {

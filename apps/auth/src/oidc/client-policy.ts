@@ -14,7 +14,6 @@ import { normaliseScope, type ScopeTable } from './scopes.ts';
 
 /**
  * Counts a token request. Returns the seconds that the client must wait, or 0 if the request is allowed.
- *
  * Many users share a public client. The requests of a public client are therefore counted separately for each IPv4
  * address and each IPv6 /64 network.
  */

@@ -5,7 +5,7 @@ import type { Provider } from 'oidc-provider';
 
 export interface BrowserCookies {
   readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** `maxAge` is in seconds. Without it, the browser deletes the cookie when it is closed. */
+  /** `maxAge` is in seconds. Without `maxAge`, the browser deletes the cookie when the browser is closed. */
   readonly set: (
     request: IncomingMessage,
     response: ServerResponse,

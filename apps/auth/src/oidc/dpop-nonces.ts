@@ -40,9 +40,7 @@ export function createNonces(keys: readonly JWK[]) {
   };
 }
 
-/**
- * Returns the difference between `iat` and the current time in seconds. It is positive even if `iat` is in the future.
- */
+/** Returns the seconds between `iat` and now, as a positive number even if `iat` is in the future. */
 export const ageOf = ({ iat }: { readonly iat?: number | undefined }): number =>
   Math.abs(Date.now() / 1000 - (iat ?? 0));
 
@@ -87,7 +85,7 @@ export const rememberUntilLastUse =
   (issuer, jti, expiresAt) =>
     isFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
 
-/** Returns the payload of the DPoP proof of the current request. The proof may not have been verified. */
+/** Returns the payload of the DPoP proof of the current request. The proof may still be unverified. */
 const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
 
 /** Reads the payload of a proof without verifying it. Returns undefined for text that is not a JWT. */

@@ -30,7 +30,6 @@ export function removeCode(ctx: KoaContextWithOIDC, response: Record<string, unk
   if (isImplicitToken(ctx.oidc.params?.response_type)) delete response.code;
 }
 
-/** Deletes the code of an implicit flow from the database before the response is sent. */
 export function deleteImplicitCodes(provider: Provider): void {
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();

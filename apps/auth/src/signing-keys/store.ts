@@ -12,9 +12,7 @@ interface StoredKey extends SigningKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
-/**
- * The advisory lock of each transaction that changes the state of keys, so only one instance changes keys at a time.
- */
+/** The number of the advisory lock that allows only one instance at a time to change keys. */
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
@@ -55,10 +53,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
       transaction((tx) => work(changesIn(tx, encryptionKey))),
 
-    /**
-     * Stores the longest lifetime of new tokens in each key that is not retired, unless the key already has a longer
-     * lifetime.
-     */
+    /** Stores the lifetime of tokens in each key that is not retired, unless the key already has a longer lifetime. */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
         seconds,
@@ -91,7 +86,7 @@ const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl
 
 /**
  * Finds the longest `access_token_ttl` of all clients, and stores it in each signing key that is not retired. A key
- * that already has a longer lifetime keeps it. An import calls this function before and after it changes clients. The
+ * that already has a longer lifetime is not changed. An import calls this function before and after it changes clients. The
  * first call is needed because a client may get a shorter lifetime while its earlier tokens are still valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {

@@ -37,26 +37,21 @@ export interface FlowSecrets {
 export interface SocialProvider {
   readonly name: string;
   readonly title: string;
-  /**
-   * Whether tokens of native apps can be accepted. False if the settings name no endpoint or app to check them with.
-   */
+  /** Whether native tokens are accepted. False if the settings name no app, or no endpoint that checks the tokens. */
   readonly acceptsNativeTokens: boolean;
   /**
    * Returns the address at the provider where the user signs in.
-   *
    * @throws {Error} if the provider cannot be reached
    */
   readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets) => Promise<URL>;
   /**
    * Exchanges the code of the callback for the user's identity.
-   *
    * @throws {SignInCancelledError} if the user cancelled at the provider
    * @throws {Error} for every other failure
    */
   readonly redeemCallback: (callbackUrl: URL, secrets: FlowSecrets) => Promise<SocialIdentity>;
   /**
    * Returns the owner of an access token that a native app got from the provider.
-   *
    * @throws {NativeTokenError} if the provider does not confirm that the token is valid and was issued to our app
    * @throws {Error} if the provider is unavailable
    */

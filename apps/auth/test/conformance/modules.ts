@@ -12,7 +12,6 @@ import {
 
 type Module = (rp: RelyingParty) => Promise<void>;
 
-/** Checks that an authorization request with these parameters succeeds. */
 const succeeds =
   (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
   async (rp) => {

@@ -21,7 +21,6 @@ export interface AccessTokenVerifierOptions extends DpopOptions {
   readonly jwksCache: JwksCache;
   readonly issuer: string;
   readonly audience: string;
-  /** The scope that every request needs. */
   readonly scope: string;
   /** The address of the resource metadata, which the WWW-Authenticate header contains (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl: string;
@@ -160,13 +159,12 @@ async function verifySignature(
   }
 }
 
-/** Without a `reason`, the challenge has no `error` (RFC 6750 section 3.1). This is for requests without a token. */
+/** Without a `reason`, as for a request without a token, the challenge has no `error` (RFC 6750 section 3.1). */
 function unauthorized(challenge: string, reason = ''): ApiError {
   const error = reason && `, error="invalid_token", error_description="${reason}"`;
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge + error } });
 }
 
-/** Returns undefined if the token is not a JWT. */
 function headerOf(token: string): Record<string, unknown> | undefined {
   try {
     const decoded = jsonwebtoken.decode(token, { complete: true });

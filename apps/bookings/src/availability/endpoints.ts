@@ -95,10 +95,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
   ];
 }
 
-/**
- * Reads the interval of a request, whose length is limited.
- * @throws {ApiError} 400 with every problem of the request
- */
+/** @throws {ApiError} 400 with every problem of the request */
 function readInterval(query: AvailabilityQuery, routerErrors: readonly ValidationError[]): Interval {
   const errors = [...routerErrors];
   const isPlaceReported = routerErrors.some(({ field }) => field === 'locationIds' || field === 'bayIds');

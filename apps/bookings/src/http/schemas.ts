@@ -9,10 +9,7 @@ export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 /** The empty object `_links` of a resource without links. */
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
-/**
- * Returns the schema of an object in a response. The object has no other properties. Only the properties in `optional`
- * can be left out.
- */
+/** Returns the schema of an object in a response. Only the properties in `optional` can be left out. */
 export function responseSchema<const Properties extends object>(
   properties: Properties,
   optional: readonly (keyof Properties)[] = [],

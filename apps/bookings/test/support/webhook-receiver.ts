@@ -40,7 +40,6 @@ export async function startWebhookReceiver() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     events,
 
-    /** Sets the listener that responds to all later requests. */
     respondWith: (listener: RequestListener): void => {
       respond = listener;
     },

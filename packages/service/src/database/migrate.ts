@@ -154,7 +154,6 @@ function checkHistory(
   }
 }
 
-/** Runs `work`, and repeats it after a lock timeout or a deadlock. */
 export async function retryOnLockTimeout(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

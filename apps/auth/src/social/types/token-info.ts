@@ -5,7 +5,6 @@ import { requestTimeout } from './code-flow.ts';
 /**
  * Returns the response of the endpoint. Redirects are not followed, because the address of the request contains the
  * token.
- *
  * @throws {NativeTokenError} if the endpoint rejects the token
  * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests
  */
