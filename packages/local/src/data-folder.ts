@@ -27,14 +27,12 @@ export function lockDataFolder(folder: string): Lock {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
-    throw new Error(
-      `DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}` +
-        `${owner === undefined ? '' : `, because it belongs to user ${owner}`} ` +
-        `(${(error as NodeJS.ErrnoException).code})`,
-    );
+    const reason = owner === undefined ? '' : `, because it belongs to user ${owner}`;
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}${reason} (${code})`);
   }
-  // If root runs the launcher, PostgreSQL runs as another user. A new folder gets mode 0711, so that this user can enter
-  // the folder. The files with secrets have mode 0600.
+  // If root runs the launcher, PostgreSQL runs as another user. A new folder gets mode 0711, so that this user can
+  // enter the folder. The files with secrets have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return acquireLock(join(folder, 'launcher.pid'));

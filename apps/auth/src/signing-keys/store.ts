@@ -86,8 +86,8 @@ const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl
 
 /**
  * Finds the longest `access_token_ttl` of all clients, and stores it in each signing key that is not retired. A key
- * that already has a longer lifetime is not changed. An import calls this function before and after it changes clients. The
- * first call is needed because a client may get a shorter lifetime while its earlier tokens are still valid.
+ * that already has a longer lifetime is not changed. An import calls this function before and after it changes
+ * clients. The first call is needed because a client may get a shorter lifetime while its earlier tokens are valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
   await query(
