@@ -165,9 +165,10 @@ describe('a personal access token', () => {
 });
 
 describe('clients without an account', () => {
-  test('a driving-range client gets unauthorized_client, even if it is registered for client_credentials', async () => {
+  test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
     for (const [client_id, client_secret] of [
       ['demo-range', 'demo-range-secret'],
+      // Unlike demo-range, this client is registered for client_credentials.
       ['range-machine', 'range-machine-secret'],
     ] as const) {
       const response = await requestToken({
