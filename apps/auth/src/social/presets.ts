@@ -2,7 +2,7 @@
 // the credentials. docs/social.md lists the limits of each preset.
 //
 // A preset applies to the provider with the same name. The preset does not apply if the file contains the setting that
-// `replacedBy` names: the file then names another server, and its tokens must never be sent to the public endpoints.
+// `replacedBy` names: the file then names another server, whose tokens must never be sent to the public endpoints.
 
 export interface Preset {
   /** If the file contains this setting, the preset is not used at all. */

@@ -55,7 +55,7 @@ export const distributedWriter: BookingWriter = {
   ],
 };
 
-/** `n`: 1 adds the booking to the count of the bin, -1 subtracts it, 0 changes no count. */
+/** `n`: 1 adds the booking to the count of the bin, -1 subtracts the booking, and 0 is only for the change feed. */
 function appendChange(
   { facilityId, id }: Booking,
   version: number,
