@@ -19,7 +19,7 @@ import { onDatabase } from './server.ts';
 
 const run = promisify(execFile);
 
-/** SQL for the ids of the dataset. `number` is an SQL expression. */
+/** SQL for the ids of the dataset. `number` is an SQL expression. In the statements, `b` is the number of a bay. */
 const facilityId = (number: string) => `'bench-fac-' || lpad((${number})::text, 4, '0')`;
 const locationId = (number: string) => `'bench-loc-' || lpad((${number})::text, 4, '0')`;
 const bayId = (number: string) => `'bench-bay-' || lpad((${number})::text, 6, '0')`;

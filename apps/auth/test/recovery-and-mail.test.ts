@@ -53,8 +53,7 @@ const requestTokens = async (username: string, secret: string) =>
   );
 
 /** Enters more wrong passwords than the lockout allows. */
-const lockOut = (username: string) =>
-  Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+const lockOut = (username: string) => Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
 
 describe('registrations', () => {
   test('a registration sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
