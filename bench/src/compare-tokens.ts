@@ -91,6 +91,9 @@ async function startTokenPeer(name: string, key: Record<string, string>, databas
   });
 }
 
+/** In the arguments of the Lua scripts, this value means that there is no header Authorization. */
+const noHeader = '-';
+
 const pathOf = ({ name }: Target): string => (peers.includes(name) ? '/token' : '/connect/token');
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
@@ -101,10 +104,14 @@ export function clientCredentials(): Operation {
     client_secret: serviceClient.secret,
     scope,
   });
-  return { name: 'client-credentials', load: (target) => ({ script: 'form.lua', args: [pathOf(target), body, '-'] }) };
+  const load = (target: Target): Load => ({ script: 'form.lua', args: [pathOf(target), body, noHeader] });
+  return { name: 'client-credentials', load };
 }
 
-/** Every round begins with new refresh tokens. At its end, wrk drops the responses that contain the next tokens. */
+/**
+ * Every round begins with new refresh tokens. At the end of a round, wrk drops the responses that have not arrived yet,
+ * and the refresh tokens in these responses are lost.
+ */
 export function refresh(folder: string): Operation {
   return {
     name: 'refresh',
@@ -118,7 +125,7 @@ export function refresh(folder: string): Operation {
       const client = isService ? web : serviceClient;
       return {
         script: 'refresh.lua',
-        args: [pathOf(target), file, '-', `&client_id=${client.id}&client_secret=${client.secret}`],
+        args: [pathOf(target), file, noHeader, `&client_id=${client.id}&client_secret=${client.secret}`],
       };
     },
   };
@@ -127,7 +134,7 @@ export function refresh(folder: string): Operation {
 const signInForm = form({ grant_type: 'password', client_id: native.id, ...user, scope });
 
 function password(): Operation {
-  return { name: 'password', load: () => ({ script: 'form.lua', args: ['/connect/token', signInForm, '-'] }) };
+  return { name: 'password', load: () => ({ script: 'form.lua', args: ['/connect/token', signInForm, noHeader] }) };
 }
 
 const signIn = ({ url }: Target): Promise<Response> =>
@@ -147,7 +154,7 @@ async function measureDuringSignIns(options: RunOptions, service: Target): Promi
     load: ({ name }) => {
       clearInterval(signIns);
       if (name === 'during sign-ins') signIns = setInterval(() => void signIn(service).catch(() => {}), 50);
-      return { script: 'get.lua', args: ['-', file] };
+      return { script: 'get.lua', args: [noHeader, file] };
     },
   };
   const targets = ['idle', 'during sign-ins'].map((name) => ({ ...service, name }));

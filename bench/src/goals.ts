@@ -58,6 +58,7 @@ const releaseBounds = {
   refresh: 0.95,
 };
 
+/** "Rate to X" is the rate of the service, divided by the rate of X. docs/performance.md describes each X. */
 const goals: readonly Goal[] = [
   atLeast(0.55, 'get: rate to bare', ratio('get', 'bare')),
   atLeast(1, 'get: rate to Fastify', ratio('get', 'fastify')),
@@ -124,7 +125,6 @@ const goals: readonly Goal[] = [
   atMost(0, 'failed responses', ({ samples }) => samples.reduce((sum, { failed }) => sum + failed, 0)),
 ];
 
-/** Returns a verdict for each goal whose value was measured. */
 export function judge(results: Results): Verdict[] {
   return goals.flatMap(({ goal, bound, operator, measure }) => {
     const measured = measure(results);

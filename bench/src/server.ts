@@ -9,7 +9,7 @@ import pg from 'pg';
 export interface MeasuredServer {
   /** Returns the URL of the database with this name. If DATABASE_URL is set, returns DATABASE_URL for every name. */
   database(name: string): Promise<string>;
-  /** The process id of the embedded server. Undefined if DATABASE_URL is set. */
+  /** The process id of the embedded server. Undefined if DATABASE_URL is set, and on systems without /proc. */
   readonly pid: number | undefined;
   stop(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export interface MeasuredServer {
 export interface ServerOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string | undefined;
-  /** Further settings for an embedded server. */
+  /** Further settings of PostgreSQL for an embedded server. */
   readonly settings?: Record<string, string>;
   readonly log: (line: string) => void;
 }
@@ -31,13 +31,15 @@ export async function startServer({
   if (databaseUrl) {
     return { database: async () => databaseUrl, pid: undefined, stop: async () => {} };
   }
-  const buffers = Math.min(2048, Math.floor(totalmem() / 2 ** 20 / 8));
+  // An eighth of the memory of this machine, but at most 2 GB.
+  const buffersMb = Math.min(2048, Math.floor(totalmem() / 2 ** 20 / 8));
   const server = await startEmbeddedPostgres({
     dataDir: dataDir ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
     watchdog: true,
     onProgress: log,
-    settings: { shared_buffers: `${buffers}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
+    settings: { shared_buffers: `${buffersMb}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
   });
+  // The first line of postmaster.pid is the process id of the server.
   const pid = await onDatabase(server.url, async (client) => {
     const { rows } = await client.query<{ pid: string }>(
       "select (string_to_array(pg_read_file('postmaster.pid'), E'\\n'))[1] as pid",

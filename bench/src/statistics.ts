@@ -23,12 +23,12 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
 }
 
-/** Formats a number with three significant digits. */
+/** Formats a number with three significant digits. Never drops an integer digit, and shows three decimals at most. */
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
-  const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
-  return value.toFixed(Math.min(places, 3));
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.min(decimals, 3));
 }
 
 export function withSpread({ median: middle, min, max }: Spread): string {

@@ -13,7 +13,7 @@ export interface Load {
 export interface WrkResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Percentiles and maximum of the response times, in milliseconds. */
+  /** The percentiles `p50`, `p95` and `p99`, and the maximum `max` of the response times are in milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;

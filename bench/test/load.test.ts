@@ -18,10 +18,13 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** Runs a statement that selects `count(*)`, and returns the number. */
 const count = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0].count);
 
 describe('the loader', () => {
-  const dataset = datasetOf(5_000, 250);
+  const maxFacilities = 250;
+  const dataset = datasetOf(5_000, maxFacilities);
+  const exclusionViolation = '23P01';
 
   test('writes exactly as many bookings as requested, and nothing when it runs again', async () => {
     const lines: string[] = [];
@@ -31,28 +34,31 @@ describe('the loader', () => {
     expect(lines.at(-1)).toBe('the 5000 bookings exist already');
   });
 
-  test('enables every index again, and creates no overlapping bookings', async () => {
+  test('leaves every index valid, and creates no overlapping bookings', async () => {
     expect(await count('select count(*) from pg_index where not indisvalid or not indisready')).toBe(0);
-    const overlapping = `select count(*) from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
-      and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
+    const overlapping = `select count(*) from booking a join booking b on a.facility_id = b.facility_id
+      and a.bay_id = b.bay_id and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
     expect(await count(overlapping)).toBe(0);
     const copy = client.query(
-      `insert into booking select facility_id, gen_random_uuid(), location_id, bay_id, null, null, user_alias, start_date, end_date, created_at, last_updated_at
-       from booking limit 1`,
+      `insert into booking select facility_id, gen_random_uuid(), location_id, bay_id, null, null, user_alias,
+       start_date, end_date, created_at, last_updated_at from booking limit 1`,
     );
-    await expect(copy).rejects.toMatchObject({ code: '23P01' });
+    await expect(copy).rejects.toMatchObject({ code: exclusionViolation });
   });
 
   test('creates ids that end with the tag of the facility, and a reference for each external id', async () => {
+    // The tag is the first 16 bits of the SHA-256 of the facility id. Character 15 of a UUID is its version.
     const untagged = `select count(*) from booking
       where right(id::text, 4) <> left(encode(sha256(facility_id::bytea), 'hex'), 4) or substr(id::text, 15, 1) <> '7'`;
     expect(await count(untagged)).toBe(0);
-    const missing = `select count(*) from booking b full join booking_reference r on r.booking_id = b.id and r.external_booking_id = b.external_booking_id
+    const unmatched = `select count(*) from booking b full join booking_reference r
+      on r.booking_id = b.id and r.external_booking_id = b.external_booking_id
       where r.booking_id is null and b.external_booking_id is not null or b.id is null`;
-    expect(await count(missing)).toBe(0);
+    expect(await count(unmatched)).toBe(0);
   });
 
   test('refuses a database that contains another dataset', async () => {
-    await expect(loadDataset(database.url, datasetOf(6_000, 250), () => {})).rejects.toThrow('another dataset');
+    const otherDataset = datasetOf(6_000, maxFacilities);
+    await expect(loadDataset(database.url, otherDataset, () => {})).rejects.toThrow('another dataset');
   });
 });

@@ -1,5 +1,5 @@
-// Serves a token endpoint with @node-oauth/oauth2-server. This is the peer `oauth2-server`. Its data are in memory, and
-// its access tokens are signed with ES256.
+// Serves a token endpoint with @node-oauth/oauth2-server, with which the benchmark compares auth. All data are in
+// memory, and the access tokens are signed with ES256.
 import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import OAuth2Server from '@node-oauth/oauth2-server';
@@ -11,7 +11,7 @@ const { port, clientId, clientSecret, scope, audience, key: jwk, refreshTokens }
 const key = createPrivateKey({ key: jwk, format: 'jwk' });
 const client = { id: clientId, grants: ['client_credentials', 'refresh_token'] };
 const user = { id: subject };
-const kept = new Map<string, OAuth2Server.RefreshToken>();
+const refreshTokenStore = new Map<string, OAuth2Server.RefreshToken>();
 
 const server = new OAuth2Server({
   accessTokenLifetime: tokenLifetime,
@@ -33,17 +33,17 @@ const server = new OAuth2Server({
     generateRefreshToken: async () => randomBytes(32).toString('base64url'),
     saveToken: async (token: OAuth2Server.Token) => {
       const saved = { ...token, client, user };
-      if (token.refreshToken) kept.set(token.refreshToken, { ...saved, refreshToken: token.refreshToken });
+      if (token.refreshToken) refreshTokenStore.set(token.refreshToken, { ...saved, refreshToken: token.refreshToken });
       return saved;
     },
-    getRefreshToken: async (token: string) => kept.get(token) ?? null,
-    revokeToken: async ({ refreshToken }: { refreshToken: string }) => kept.delete(refreshToken),
+    getRefreshToken: async (token: string) => refreshTokenStore.get(token) ?? null,
+    revokeToken: async ({ refreshToken }: { refreshToken: string }) => refreshTokenStore.delete(refreshToken),
   } as never,
 });
 
 function newRefreshToken(): string {
   const refreshToken = randomBytes(32).toString('base64url');
-  kept.set(refreshToken, {
+  refreshTokenStore.set(refreshToken, {
     refreshToken,
     client,
     user,

@@ -1,5 +1,6 @@
 // Receives webhooks for the benchmark. `/hook` responds immediately, and `/hang` never responds. `/stats` returns the
-// number of events that arrived at `/hook`, and how many of them arrived more than two seconds after the change.
+// number of events that arrived at `/hook` since the last request to `/stats`, and how many of these events arrived
+// more than two seconds after the change.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 
