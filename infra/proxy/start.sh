@@ -9,7 +9,8 @@ if [ -z "${TLS_CERTIFICATE:-}" ]; then
   TLS_CERTIFICATE=/tmp/tls.crt TLS_KEY=/tmp/tls.key
   echo 'start-proxy: TLS_CERTIFICATE is not set, so a self-signed certificate for localhost was created (for development only)' >&2
 fi
-# Makes nginx look up the names of the services every 5 s, so that it finds new and restarted containers.
+# Makes nginx look up the names of the services every 5 s, so that it finds new and restarted containers. nginx needs
+# brackets around an IPv6 address.
 nameserver=$(awk '$1 == "nameserver" { print $2; exit }' /etc/resolv.conf)
 case $nameserver in *:*) nameserver="[$nameserver]" ;; esac
 printf 'resolver %s valid=5s ipv6=off;\nresolver_timeout 2s;\n' "$nameserver" >/tmp/resolver.conf
