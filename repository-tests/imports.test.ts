@@ -5,7 +5,6 @@ import { describe, expect, test } from '@jest/globals';
 
 const imports = modules.flatMap(importsOf);
 
-/** Returns one sentence for each import that breaks a rule. */
 const violations = (breaks: (found: Import) => boolean): readonly string[] =>
   imports.filter(breaks).map(({ from, to }) => `${from} imports ${to}`);
 
@@ -20,7 +19,6 @@ test('the modules and their imports are found', () => {
 });
 
 describe('workspaces', () => {
-  /** The packages that each workspace may import. */
   const allowed: Readonly<Record<string, readonly string[]>> = {
     client: [],
     common: [],
@@ -79,8 +77,8 @@ describe('modules of an app', () => {
 
   test('only apps/auth/src/oidc imports oidc-provider, and only two files import its internal modules', () => {
     expect(violations(({ from, to }) => to === 'oidc-provider' && !from.startsWith('apps/auth/src/oidc/'))).toEqual([]);
-    // The library has no public functions for DPoP proofs and nonces (apps/auth/src/oidc/README.md). Its version is
-    // exact.
+    // oidc-provider has no public functions for DPoP proofs and nonces (apps/auth/src/oidc/README.md). Internal modules
+    // can change in every release, so apps/auth/package.json pins one exact version.
     const dpop = /^apps\/auth\/src\/oidc\/dpop(-nonces)?\.ts$/;
     expect(violations(({ from, to }) => to.startsWith('oidc-provider/') && !dpop.test(from))).toEqual([]);
   });
@@ -90,7 +88,7 @@ describe('modules of an app', () => {
     expect(violations(({ from, to }) => from.startsWith('apps/auth/src/html/') && pages.test(to))).toEqual([]);
   });
 
-  test.each(['auth', 'bookings'])('apps/%s/src contains at most eight modules directly, and folders', (app) => {
+  test.each(['auth', 'bookings'])('apps/%s/src has at most eight modules outside its folders', (app) => {
     const directly = modules.filter((file) => new RegExp(`^apps/${app}/src/[^/]+$`).test(file));
     expect(directly.length).toBeGreaterThan(0);
     expect(directly.length).toBeLessThanOrEqual(8);

@@ -57,7 +57,8 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
     expect(installCommands).not.toContain('npm ci');
     // The script installs both services, starts a second instance of bookings with the new login, and drops the old
-    // login. At its end, the shell stops the services.
+    // login. The documented commands set $HOST, $TOKEN and $NEW, the new password. At the end of the script, the shell
+    // stops the services.
     const script = `trap 'kill $(jobs -p); wait' EXIT
 ${installCommands}
 echo; echo ------
@@ -78,6 +79,7 @@ curl -s "$BASE_URL/health/ready"`;
       env: environment as NodeJS.ProcessEnv,
       timeout: 90_000,
     });
+    // The second of the last four outputs belongs to the documented commands that change the password.
     const [created, , list, readiness] = stdout.split('------\n').slice(-4) as [string, string, string, string];
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
     expect(JSON.parse(list)).toMatchObject({ total: 1 });

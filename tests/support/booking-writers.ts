@@ -50,7 +50,7 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
     }
   }
 
-  /** Creates and changes bookings in turn in both facilities. Moves every third and deletes every fourth booking. */
+  /** Creates bookings in the two facilities in turn, and changes each. Moves every third and deletes every fourth. */
   async function write(writer: number): Promise<void> {
     const firstSlot = writer * slotsPerWriter;
     const bookingOf = (facility: Facility, number: number) => ({

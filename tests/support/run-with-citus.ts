@@ -15,6 +15,7 @@ if (!programs) {
 const cluster = await startCitusCluster(programs);
 process.stdout.write(`TEST_DATABASE_URL=${cluster.url}\n`);
 const [command, ...args] = process.argv.slice(2);
+// Without a handler, these signals would end this process before the cluster is stopped.
 const interrupted = Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(process, name)));
 if (command) {
   const child = spawn(command, args, {

@@ -221,6 +221,7 @@ describe('the user logs in or registers', () => {
     const claims = decodeJwt(String(tokens.id_token));
     expect(claims).toMatchObject({ email: 'nora@example.org', email_verified: false });
 
+    // Without SMTP_URL, the server writes mail to its log.
     const link = new RegExp(`${server.origin}/verify-email\\?token=[\\w-]+`).exec(server.log.join('\n'))?.[0] ?? '';
     const confirm = await browser.open(link);
     const unconfirmed = await exchange(await browser.open(requestUrl({ scope: `openid email ${scopes.play}` })));

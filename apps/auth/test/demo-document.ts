@@ -3,7 +3,7 @@ import type { ImportDocument } from '../src/import/document.ts';
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 
 export function demoDocument(scopes: ScopeTable): ImportDocument {
-  const every = scopes.all.join(' ');
+  const everyScope = scopes.all.join(' ');
   return {
     facilities: [
       { id: 'fac-north', name: 'North Range' },
@@ -47,7 +47,7 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
         post_logout_redirect_uris: ['http://localhost:4010/signed-out'],
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        scope: every,
+        scope: everyScope,
       },
       {
         client_id: 'demo-spa',
@@ -56,7 +56,7 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
         redirect_uris: ['http://localhost:4010/spa'],
         grant_types: ['authorization_code', 'implicit', 'refresh_token'],
         response_types: ['code', 'token', 'id_token token'],
-        scope: every,
+        scope: everyScope,
       },
       {
         client_id: 'demo-native',
@@ -67,7 +67,7 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
         redirect_uris: ['com.example.demo:/callback', 'http://127.0.0.1/callback', 'http://localhost:4010/native'],
         grant_types: ['authorization_code', 'refresh_token', 'password', 'social_access_token'],
         response_types: ['code'],
-        scope: every,
+        scope: everyScope,
       },
       {
         client_id: 'demo-range',

@@ -40,11 +40,9 @@ const requestParameters = {
   ...pkce.challenge,
 };
 
-/** Pushes an authorization request with a client assertion. */
 const push = async (parameters: Record<string, string> = requestParameters, from = client) =>
   statusAndBody(await server.post('/connect/par', { ...parameters, ...(await from.authenticate()) }));
 
-/** Opens the authorization endpoint with the `request_uri` of a pushed request. */
 const openRequest = (requestUri: unknown, browser = openBrowser(server), clientId = client.clientId) =>
   browser.open(
     `${server.origin}/connect/authorize?${new URLSearchParams({ client_id: clientId, request_uri: String(requestUri) })}`,

@@ -272,7 +272,7 @@ describe('a service account rotates a token', () => {
 
 describe('the token of another account', () => {
   test.each(['rotate', 'revoke'])(
-    'the token of another account gives 404 on the page %s, and still works',
+    'the page %s returns 404 for the token, and the token still works',
     async (page) => {
       const { id, secret } = await createToken();
       const other = await portal.signIn('bot');
@@ -285,7 +285,7 @@ describe('the token of another account', () => {
     },
   );
 
-  test('the token of another account gives the same 404 as a client that is not a personal access token', async () => {
+  test('the page revoke also returns 404 for a client that is not a personal access token', async () => {
     const { browser } = await portal.signIn(name);
     expect((await browser.open(portal.at('/portal/tokens/demo-web/revoke'))).status).toBe(404);
   });

@@ -19,6 +19,7 @@ const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  // ISSUER contains the port, so the test must find a free port before the service starts.
   const probe = createServer().listen(0);
   await once(probe, 'listening');
   port = (probe.address() as AddressInfo).port;
@@ -58,7 +59,7 @@ function start(file: string, args: readonly string[] = [], env: Record<string, s
 const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
 
 describe('from an empty database', () => {
-  test('the service starts without a schema, is not ready, and becomes ready after the migration', async () => {
+  test('the service becomes ready after the migration, signs with rotated keys, and stops at SIGTERM', async () => {
     const { child, output, ended } = start('main.ts');
     await eventually(async () => (await health('live').catch(() => undefined)) === 200);
     expect(await health('ready')).toBe(503);
@@ -83,6 +84,7 @@ describe('from an empty database', () => {
     const before = await kidOfNewToken();
     const rotated = await run('commands/keys.ts', ['rotate']);
     expect(rotated.code).toBe(0);
+    // There is a new key for each of the two algorithms, RS256 and ES256.
     expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
     await eventually(async () => (await kidOfNewToken()) !== before);
     const listed = await run('commands/keys.ts', ['list']);

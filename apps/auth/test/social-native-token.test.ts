@@ -1,7 +1,7 @@
 // Tests which native tokens are accepted, depending on the provider's response (docs/behaviour.md, "Social providers").
 //
-// The simulated provider decodes each token as base64, and returns the result as its response. A test therefore chooses
-// the response with the token.
+// A token of these tests contains the provider's responses, in base64url. The simulated provider decodes the token that
+// it gets, and sends these responses.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -71,9 +71,9 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   const bearer = request.headers.authorization?.replace(/^Bearer /, '');
   const token =
     pathname === '/userinfo' ? bearer : (form.get('token') ?? searchParams.get('access_token') ?? undefined);
-  const responses = JSON.parse(
-    Buffer.from(searchParams.get('input_token') ?? token ?? '', 'base64url').toString(),
-  ) as Responses;
+  // The provider debugToken gets the checked token as `input_token`, and its own credentials as `access_token`.
+  const checked = searchParams.get('input_token') ?? token ?? '';
+  const responses = JSON.parse(Buffer.from(checked, 'base64url').toString()) as Responses;
   const response = pathname === '/userinfo' ? (responses.user ?? 404) : responses.token;
   return typeof response === 'number' ? [response, { error: 'no' }] : [200, response];
 }
@@ -93,9 +93,11 @@ const exchange = async (name: string, responses: Responses, headers: Record<stri
     ),
   );
 
+/** The response of an introspection endpoint to a valid token. */
 const live = { active: true, client_id: app, sub: 'u-1' };
+/** The response of Facebook's `debug_token` to a valid token. */
 const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
-const past = Math.floor(Date.now() / 1000) - 60;
+const minuteAgo = Math.floor(Date.now() / 1000) - 60;
 
 describe('native tokens that are valid and were issued to one of nativeAudiences', () => {
   test.each<[string, string, Responses]>([
@@ -129,8 +131,8 @@ describe('native tokens that the provider does not confirm', () => {
       { token: { azp: 'another-app', aud: app, sub: 'u-1' } },
     ],
     ['tokenInfo', 'has no user', { token: { aud: app } }],
-    ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(past) } }],
-    ['tokenInfo', 'is an invalid request', { token: 400 }],
+    ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(minuteAgo) } }],
+    ['tokenInfo', 'makes the request invalid', { token: 400 }],
     ['tokenInfo', 'is unknown', { token: null }],
     [
       'tokenInfo',
@@ -157,7 +159,7 @@ describe('native tokens that the provider does not confirm', () => {
     ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: live }],
     ['debugToken', 'is not authorized for userinfo', { token: valid, user: 401 }],
   ])(
-    'at the provider %s, a native token gets invalid_grant if the provider says that it %s',
+    'at the provider %s, a native token gets invalid_grant if it %s',
     async (name, _title, responses) => {
       expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
     },
@@ -179,7 +181,7 @@ describe('native tokens that the provider cannot check', () => {
 test('a token that no provider confirms counts as a failed sign-in from the IP address', async () => {
   const guarded = await server.startInstance({ LOCKOUT_ADDRESS_FAILURES: '5' });
   await server.db.raw('delete from guard_count');
-  const exchange = (token: string) =>
+  const requestWith = (token: string) =>
     fetch(`${guarded.origin}/connect/token`, {
       method: 'POST',
       body: new URLSearchParams({
@@ -190,8 +192,8 @@ test('a token that no provider confirms counts as a failed sign-in from the IP a
         token,
       }),
     });
-  for (let n = 0; n < 5; n++) expect((await exchange('not a token')).status).toBe(400);
-  const locked = await exchange('not a token');
+  for (let n = 0; n < 5; n++) expect((await requestWith('not a token')).status).toBe(400);
+  const locked = await requestWith('not a token');
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
   await server.db.raw('delete from guard_count');
 });

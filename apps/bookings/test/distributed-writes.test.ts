@@ -13,6 +13,7 @@ import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem
 
 let system: TestSystem;
 beforeAll(async () => {
+  // With a single connection, `expectStatements` sees every statement that the service has prepared.
   system = await createTestSystem({ poolMax: 1 });
   await query(system.db, 'create table if not exists pg_dist_partition ()');
 });
@@ -22,8 +23,11 @@ afterAll(async () => {
 });
 
 const facilities = ['fac-north', 'fac-south'];
+/** Returns the instant that is this many hours after the beginning of 2050. */
+const instantAt = (hour: number) => new Date(Date.UTC(2050, 0, 1, hour));
+/** Returns a request body for a booking of one hour. */
 const bodyAt = (hour: number, fields: object = {}) => {
-  const [startDate, endDate] = [hour, hour + 1].map((hours) => new Date(Date.UTC(2050, 0, 1, hours)).toISOString());
+  const [startDate, endDate] = [hour, hour + 1].map((hours) => instantAt(hours).toISOString());
   return bookingBody({ startDate, endDate, ...fields });
 };
 const create = (body: object, headers: Record<string, string> = {}) =>
@@ -32,11 +36,12 @@ const update = (id: string, body: object, headers: Record<string, string> = {}) 
   system.call('PUT', `/api/bookings/${id}`, { body, headers });
 
 async function count(criteria: Partial<Criteria> = {}): Promise<number> {
-  const counts = createCountReader(system.db, async () => true);
+  const isComplete = async () => true;
+  const counts = createCountReader(system.db, isComplete);
   return Number(await counts.count({ facilities, now: new Date(), ...criteria }));
 }
 
-/** Expects that the number of rows equals the count, and returns this number of bookings. */
+/** Expects that the count equals the number of bookings in the table, and returns this number. */
 async function expectConsistentCount(): Promise<number> {
   const [row] = await query<{ n: number }>(system.db, 'select count(*)::int as n from booking');
   expect(await count()).toBe(row?.n);
@@ -90,22 +95,20 @@ test('a rejected booking is not inserted and not counted, and its external booki
 });
 
 test('an updated booking is counted at its new hour and location, and a rejected update changes nothing', async () => {
-  const countBefore = (hour: number): Promise<number> => {
-    const end = new Date(Date.UTC(2050, 0, 1, hour));
-    return count({ time: { kind: 'overlapping', start: undefined, end } });
-  };
+  const countBeforeHour30 = () =>
+    count({ time: { kind: 'overlapping', start: undefined, end: instantAt(30) } });
   await create(bodyAt(21));
   const { body: booking, headers } = await create(bodyAt(20));
-  const [all, early] = [await expectConsistentCount(), await countBefore(30)];
+  const [all, beforeHour30] = [await expectConsistentCount(), await countBeforeHour30()];
   expect((await update(booking.id, bodyAt(20, { userAlias: 'Renamed' }))).status).toBe(200);
-  expect(await countBefore(30)).toBe(early);
+  expect(await countBeforeHour30()).toBe(beforeHour30);
   const updated = await update(booking.id, bodyAt(40, { bayId: 'bay-n2-01', userAlias: 'Moved' }));
   expect(updated.body).toMatchObject({ bayId: 'bay-n2-01', userAlias: 'Moved', createdAt: booking.createdAt });
-  expect(await countBefore(30)).toBe(early - 1);
+  expect(await countBeforeHour30()).toBe(beforeHour30 - 1);
   expect(errorCodes(await update(booking.id, bodyAt(21)))).toEqual(['BOOK00002']);
   expect(errorCodes(await update(booking.id, bodyAt(22, { bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
   expect((await update(booking.id, bodyAt(22), { 'If-Match': headers.etag as string })).status).toBe(412);
-  expect(await countBefore(30)).toBe(early - 1);
+  expect(await countBeforeHour30()).toBe(beforeHour30 - 1);
   await expectStatements([separateWrites.update, separateWrites.appendChange], singleStatementWrites.update);
   expect(await expectConsistentCount()).toBe(all);
 });

@@ -12,16 +12,16 @@ import { createTestSystem, type TestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 
 const bayId = 'bay-n1-08';
-const minutes = (count: number) => () => new Date(Date.now() + count * 60_000);
+const clockAheadBy = (minutes: number) => () => new Date(Date.now() + minutes * 60_000);
 
 // The clock of one instance is 20 minutes fast, and the clock of the other is 20 minutes slow.
 let fast: TestSystem;
 let slow: TestSystem;
-let other: string;
+let tokenOfOtherClient: string;
 beforeAll(async () => {
-  fast = await createTestSystem({ now: minutes(20), poolMax: 10 });
-  slow = await createTestSystem({ now: minutes(-20), sharing: fast });
-  other = await fast.token(['fac-north', 'fac-south'], { client_id: 'other' });
+  fast = await createTestSystem({ now: clockAheadBy(20), poolMax: 10 });
+  slow = await createTestSystem({ now: clockAheadBy(-20), sharing: fast });
+  tokenOfOtherClient = await fast.token(['fac-north', 'fac-south'], { client_id: 'other' });
 });
 afterAll(async () => {
   await slow.close();
@@ -47,14 +47,15 @@ test('if the owner of a hold and another client compete for its time slot, exact
   const winners = { owner: 0, competitor: 0 };
   for (let round = 0; round < 60; round += 1) {
     const body = bookingBody({ bayId });
+    // The holds expire after 0 to 15 ms, so that some of them expire while the two requests run.
     const holdId = await holdFor(round / 4, body);
     const [owner, competitor] = await Promise.all([
       slow.call('POST', '/api/bookings', { body: { ...body, holdId } }),
       round % 2
-        ? fast.call('POST', '/api/bookings', { body, token: other })
+        ? fast.call('POST', '/api/bookings', { body, token: tokenOfOtherClient })
         : fast.call('POST', '/api/booking-holds', {
             body: { bayId, startDate: body.startDate, endDate: body.endDate },
-            token: other,
+            token: tokenOfOtherClient,
           }),
     ]);
     const [winner, loser] = owner.status === 201 ? [owner, competitor] : [competitor, owner];
@@ -63,7 +64,7 @@ test('if the owner of a hold and another client compete for its time slot, exact
     expect(errorCodes(loser as typeof owner)).toEqual(['BOOK00002']);
     expect(await countBookings(body)).toBe(winner === owner || round % 2 ? 1 : 0);
     if (winner === competitor && round % 2 === 0)
-      await fast.call('DELETE', `/api/booking-holds/${competitor.body.id}`, { token: other });
+      await fast.call('DELETE', `/api/booking-holds/${competitor.body.id}`, { token: tokenOfOtherClient });
     await until(liveHolds, (holds) => holds.length === 0);
   }
   expect(winners.owner + winners.competitor).toBe(60);
@@ -81,7 +82,7 @@ test('a booking succeeds even if its hold expires while the booking waits for th
       'fac-north',
       bayId,
     ]);
-    const booking = slow.call('POST', '/api/bookings', { body: { ...body, holdId } }).then((response) => response);
+    const booking = slow.call('POST', '/api/bookings', { body: { ...body, holdId } });
     await until(() => isTransactionWaiting(fast.db), Boolean);
     await until(liveHolds, (holds) => holds.length === 0);
     await lockHolder.query('commit');

@@ -1,10 +1,9 @@
 // Tests the behaviour that all endpoints share: the error envelope for every status, CORS, security headers, request
 // ids and rate limits (docs/behaviour.md, "Status codes").
-
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 import { malformedRequestResponse } from '../src/http/malformed-request.ts';
@@ -14,9 +13,6 @@ import { closeExtraSystems, createExtraSystem, createTestSystem } from './suppor
 afterEach(closeExtraSystems);
 
 const system = useFixture(() => createTestSystem());
-beforeAll(async () => {
-  await system.call('GET', '/api/bookings');
-});
 
 const paths = {
   '/api/bookings': ['POST', 'GET', 'HEAD'],
@@ -111,11 +107,11 @@ describe('Prefer: handling=strict', () => {
     },
   );
 
-  test.each(['a', 'a='])('a header with %s and many spaces is parsed in linear time', async (start) => {
+  test.each(['a', 'a='])('a Prefer header with %s and many spaces is parsed in linear time', async (start) => {
     const headers = { Prefer: `${start}${' '.repeat(100_000)}"` };
     const startedAt = performance.now();
     expect((await system.call('GET', '/api/bookings', { headers })).status).toBe(200);
-    // An earlier regular expression with quadratic time took more than 10 s.
+    // A regular expression with quadratic time would take more than 10 s.
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
@@ -269,7 +265,7 @@ describe('429 for too many requests', () => {
 });
 
 describe.each([400, 408, 413, 431] as const)(
-  '%i for a malformed request, a slow request or a header that is too large',
+  '%i for a request that Node rejects before a handler runs',
   (status) => {
     test('the response has the error envelope and the headers of every error response', () => {
       const { headers, body } = malformedRequestResponse(status);
@@ -285,6 +281,7 @@ describe('503 and readiness', () => {
   test('while the database is not migrated, requests get 503 with Retry-After; after the migration, 200', async () => {
     const migrated = await createExtraSystem();
     const name = new URL(migrated.databaseUrl).pathname.slice(1);
+    // New connections to the database find no tables, as before the migration.
     await query(system.db, `alter database ${name} set search_path = no_such_schema`);
     const instance = await createExtraSystem({ sharing: migrated });
     const responses = [
@@ -359,6 +356,9 @@ describe('503 and readiness', () => {
 });
 
 describe('500 for an unexpected error', () => {
+  /** The SQLSTATE of a statement that names a column which does not exist. */
+  const undefinedColumn = '42703';
+
   test('the response to an unexpected error has no internal details, which are only in the log', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
@@ -374,14 +374,14 @@ describe('500 for an unexpected error', () => {
         },
       ],
     });
-    expect(separate.logged.join('')).toContain('42703');
+    expect(separate.logged.join('')).toContain(undefinedColumn);
   });
 });
 
 test('if BASE_URL has a path, links contain the path, and requests work with and without it', async () => {
-  const behind = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
+  const instance = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
   for (const prefix of ['', '/range/v1']) {
-    const { status, body } = await behind.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
+    const { status, body } = await instance.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
     expect(status).toBe(200);
     expect(body._links.self.href).toBe(
       'https://example.org/range/v1/api/booking-locations?ids=loc-north-1&page=1&pageSize=500',

@@ -31,7 +31,6 @@ const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
 describe('a bay of the token’s facilities', () => {
   test('the list includes every booking in progress at query time, and none that has ended', async () => {
     const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
-    // This booking starts on the day before and is still in progress.
     const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
     const next = await book('bay-n1-01', '2030-06-16T12:00:00Z', '2030-06-16T13:00:00Z');
     await book('bay-n1-02', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');

@@ -20,8 +20,8 @@ afterAll(async () => {
   await system.close();
 });
 
-/** Starts another instance with these keys in WEBHOOK_KEY. */
-const restartWith = (...keys: readonly Buffer[]) =>
+/** Starts another instance with these keys in WEBHOOK_KEY. The instance delivers events, unlike `system`. */
+const startInstance = (...keys: readonly Buffer[]) =>
   createExtraSystem({ sharing: system, webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'], keys } });
 
 async function register(idempotencyKey: string) {
@@ -45,7 +45,7 @@ test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again s
   const [{ id, secret: firstSecret }] = webhooks as [(typeof webhooks)[0]];
   const { secret } = (await system.call('POST', `/api/webhooks/${id}/rotate`)).body;
 
-  const withBothKeys = await restartWith(newKey, oldKey);
+  const withBothKeys = await startInstance(newKey, oldKey);
   await expectSignedPing(withBothKeys, id, [firstSecret, secret]);
   const headers = { 'Idempotency-Key': 'key-1' };
   const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
@@ -53,28 +53,29 @@ test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again s
   await withBothKeys.runWebhookJob(job);
   // A rolling restart moves the new key to the first place. Instances that still have the old key first must decrypt
   // secrets that a restarted instance has encrypted with the new key.
-  const withOldKeyFirst = await restartWith(oldKey, newKey);
+  const withOldKeyFirst = await startInstance(oldKey, newKey);
   await expectSignedPing(withOldKeyFirst, id, [firstSecret, secret]);
   await closeExtraSystems();
 
-  const withNewKey = await restartWith(newKey);
+  const withNewKey = await startInstance(newKey);
   await expectSignedPing(withNewKey, id, [firstSecret, secret]);
   for (const webhook of webhooks.slice(1)) await expectSignedPing(withNewKey, webhook.id, [webhook.secret]);
 });
 
 test('a secret that no key decrypts stays unchanged, and the other secrets are encrypted again', async () => {
-  const webhooks = await Promise.all(['lost', 'kept'].map(register));
-  const [lost, kept] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
+  const webhooks = await Promise.all(['key-first', 'key-second'].map(register));
+  // The job encrypts secrets in the order of the webhook ids, so it finds the unreadable secret first.
+  const [unreadable, readable] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
     (typeof webhooks)[0],
     (typeof webhooks)[0],
   ];
-  const lostText = 'v1.00000000.AAAA.AAAA';
-  await query(system.db, 'update webhook set secret = $2 where id = $1', [lost.id, lostText]);
-  const withBothKeys = await restartWith(newKey, oldKey);
+  const secretOfUnknownKey = 'v1.00000000.AAAA.AAAA';
+  await query(system.db, 'update webhook set secret = $2 where id = $1', [unreadable.id, secretOfUnknownKey]);
+  const withBothKeys = await startInstance(newKey, oldKey);
   await withBothKeys.runWebhookJob(job);
-  const [row] = await query(system.db, 'select secret from webhook where id = $1', [lost.id]);
-  expect(row).toEqual({ secret: lostText });
+  const [row] = await query(system.db, 'select secret from webhook where id = $1', [unreadable.id]);
+  expect(row).toEqual({ secret: secretOfUnknownKey });
   expect(withBothKeys.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
   await closeExtraSystems();
-  await expectSignedPing(await restartWith(newKey), kept.id, [kept.secret]);
+  await expectSignedPing(await startInstance(newKey), readable.id, [readable.secret]);
 });

@@ -82,11 +82,8 @@ async function onServer<T>(url: string, work: (server: pg.Client) => Promise<T>)
   }
 }
 
-async function onEach(
-  nodes: readonly string[],
-  work: (node: pg.Client, url: string) => Promise<unknown>,
-): Promise<void> {
-  await Promise.all(nodes.map((url) => onServer(url, (node) => work(node, url))));
+async function onEach(nodes: readonly string[], work: (node: pg.Client) => Promise<unknown>): Promise<void> {
+  await Promise.all(nodes.map((url) => onServer(url, work)));
 }
 
 // Creates the template if it does not exist, and returns its name. The name contains a hash of the migrations. A server

@@ -16,7 +16,7 @@ async function verify(token: string) {
   return jwtVerify(token, jwks, { issuer: issuer.url, audience: 'http://bookings.test' });
 }
 
-test('tokens verify before and after a rotation, until their key is no longer published', async () => {
+test('tokens verify before and after a rotation, until their key is removed from the JWKS', async () => {
   const oldToken = await issuer.token({ facilities: ['fac-north'] });
   const { payload, protectedHeader } = await verify(oldToken);
   expect(payload).toMatchObject({
@@ -29,6 +29,7 @@ test('tokens verify before and after a rotation, until their key is no longer pu
   await verify(oldToken);
   await issuer.rotate({ retire: true });
   await expect(verify(oldToken)).rejects.toThrow('no applicable key');
+  // `verify` was called four times, and fetches the JWKS each time.
   expect(issuer.requests.jwks).toBe(4);
 });
 

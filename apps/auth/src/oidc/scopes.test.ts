@@ -11,8 +11,8 @@ const someScopes = fc
 const errorOf = (requested: readonly string[], issuesIdToken: boolean, allowed: readonly string[] = table.all) =>
   findScopeError(table, { requested, allowed, issuesIdToken });
 
-describe('scopes of the openid family (rule 2)', () => {
-  test('a request without an id_token may contain no scope of the family, and the error names all of them', () => {
+describe('scopes of the openid family (rule 2 of the specification)', () => {
+  test('without an id_token, a request may contain no scope of the openid family, and the error names them', () => {
     fc.assert(
       fc.property(someScopes, (requested) => {
         const family = requested.filter(isOpenidFamily);
@@ -21,7 +21,7 @@ describe('scopes of the openid family (rule 2)', () => {
     );
   });
 
-  test('a request with an id_token may contain scopes of the family only if it contains openid', () => {
+  test('with an id_token, a request may contain scopes of the openid family only if it contains openid', () => {
     fc.assert(
       fc.property(someScopes, (requested) => {
         const valid = requested.includes('openid') || !requested.some(isOpenidFamily);

@@ -14,7 +14,7 @@ test('newTaggedId returns unique version 7 UUIDs with the time and the tag of th
   }
 });
 
-test('the tag of an id finds its facility among those of a token', () => {
+test('the tag of an id finds its facility among those of a token, even in upper case', () => {
   const facilities = Array.from({ length: 100 }, (_, index) => `fac-${index}`);
   const findLikelyFacilities = createFacilityLookup();
   for (const facility of facilities) {

@@ -1,4 +1,5 @@
-// Starts the real application on a port, with its own token issuer and its own database that contains the test places.
+// Starts the real application on a port, with its own token issuer and its own database that contains the locations and
+// bays of places.ts.
 import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';
@@ -35,11 +36,9 @@ export interface TestSystem {
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
-  /** Creates an access token for these facilities. */
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
-  /** Runs the cleanup job of webhooks with this name. */
   runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -66,9 +65,7 @@ export interface TestSystemOptions {
     /** The keys of WEBHOOK_KEY. */
     readonly keys?: readonly Buffer[];
   };
-  /**
-   * If given, the new system uses the database and the issuer of this system, like a second instance of the service.
-   */
+  /** The new system uses the database and the issuer of this system, like a second instance of the service. */
   readonly sharing?: TestSystem;
 }
 
