@@ -14,7 +14,6 @@ const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 
-/** Returns an error code of OAuth unchanged, and "other" for everything else. */
 export const errorLabel = (error: string): string => (oauthError.test(error) ? error : 'other');
 
 /** Returns an audit trail that records each event in `audit`, and counts the event. */

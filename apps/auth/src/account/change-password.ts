@@ -78,6 +78,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     if (text) return showErrors(400, { field: 'newPassword', text });
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);
+    // The old device cookie became invalid with the old password.
     browser.renewDevice(request, response, { id: account.id, passwordHash });
     await sessions.endEverythingElse(account.id, sessionId, {
       keepGrants: field(request, 'keepApplications') === 'yes',

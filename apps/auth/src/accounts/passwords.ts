@@ -13,7 +13,7 @@ export const maxPasswordLength = 256;
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
-/** Too many passwords are waiting to be hashed or estimated. The response is a 503. */
+/** Too many passwords are waiting to be hashed, or to be checked for their strength. The response is a 503. */
 export class PasswordQueueFullError extends Error {
   override readonly name = 'PasswordQueueFullError';
   readonly status = 503;

@@ -84,7 +84,7 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
   return errors;
 }
 
-/** Finds private keys. oidc-provider rejects them too, but its message contains neither the key nor the reason. */
+/** Finds private keys (with `d`) and symmetric keys (with `k`), which oidc-provider would reject without a reason. */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
   if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];

@@ -79,8 +79,8 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
   };
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
-  /** A user who must sign in first returns to the page of the facility. */
-  const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
+  /** A user who must sign in before a change returns to the page of the facility. */
+  const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
 
   router.get(
@@ -123,7 +123,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
         recordChange(request, context, 'membership.role-changed', { detail, endedInvitations });
         response.redirect(303, `${facility.path}?notice=role-changed`);
       }),
-      restorable,
+      afterSignIn,
     ),
   );
 
@@ -169,7 +169,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
         recordChange(request, context, 'membership.revoked', { detail, endedInvitations });
         response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
       }),
-      restorable,
+      afterSignIn,
     ),
   );
   return router;

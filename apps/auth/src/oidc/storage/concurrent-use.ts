@@ -20,8 +20,8 @@ import { currentRequestState, requestState } from '../request-state.ts';
  */
 const maxDuration = 5_000;
 /**
- * The maximum number of remembered uses, which limits the memory. If there are more, the oldest use is forgotten. It is
- * then treated like a use at another instance.
+ * The maximum number of remembered uses, which limits the memory. If there are more, the oldest use is forgotten, and
+ * is then treated like a use at another instance.
  */
 const maxUses = 10_000;
 

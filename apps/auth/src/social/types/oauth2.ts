@@ -71,6 +71,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
       if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
       const { data } = await fetchTokenInfo(tokenInfoEndpoint, {
         input_token: token,
+        // Facebook's access token for requests of the application itself.
         access_token: `${clientId}|${clientSecret}`,
       });
       const facts = (data ?? {}) as Readonly<Record<string, unknown>>;
@@ -100,6 +101,7 @@ async function fetchProfile(
   const response = await openid
     .fetchProtectedResource(configuration, accessToken, new URL(userinfoEndpoint), 'GET', undefined, headers)
     .catch((error: Error) => {
+      // The library throws this error for every response with the header WWW-Authenticate.
       if (error instanceof openid.WWWAuthenticateChallengeError) return error.response;
       throw error;
     });

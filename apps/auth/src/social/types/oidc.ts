@@ -63,7 +63,7 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
 
 /** The milliseconds after which the discovery document is read again. */
 const discoveryLifetime = 3600_000;
-/** The milliseconds after which reading is tried again, if it failed and an older document is still known. */
+/** The milliseconds for which the last known document is used after reading the document has failed. */
 const retryDiscoveryAfter = 60_000;
 
 /** Returns a function that caches the document. While the provider is unavailable, the last known document is used. */
@@ -116,8 +116,8 @@ function clientAuthentication(clientSecret: string | undefined): openid.ClientAu
 }
 
 /**
- * Adds claims from the userinfo endpoint, if `claims` contain no name or no e-mail address. If the endpoint does not
- * respond, the claims are returned without a change.
+ * Adds claims from the userinfo endpoint, if `claims` contain no name or no e-mail address. If the request to the
+ * endpoint fails, the claims are returned without a change.
  *
  * @throws {ProfileError} if the response is about another user
  */
