@@ -119,7 +119,6 @@ export function problemOf(code: ErrorCode, contextData: Context = {}): Problem {
 /** The text of ERR00002 for an unknown field. Such a field is an error only with `Prefer: handling=strict`. */
 const unknownField = "'{fieldName}' is not known.";
 
-/** Returns one problem for each validation error of a request. */
 export function problemsOf(validationErrors: readonly ValidationError[], contextData: Context = {}): Problem[] {
   return validationErrors.map(({ field, kind, hint }) => {
     const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
@@ -128,7 +127,6 @@ export function problemsOf(validationErrors: readonly ValidationError[], context
   });
 }
 
-/** Creates an error with a single problem. */
 export function apiError(
   code: ErrorCode,
   options: { context?: Context; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},

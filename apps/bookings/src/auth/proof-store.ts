@@ -10,7 +10,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 /** Stores the use of a proof. Returns false if a proof with this key and `jti` was used before. */
 export type UseProof = (thumbprint: string, jti: string) => Promise<boolean>;
 
-/** How long a proof is stored, in seconds. The proof is valid from 60 s before until 60 s after its `iat`. */
+/** How long a proof is stored, in seconds. A proof is valid for 120 s: from 60 s before until 60 s after its `iat`. */
 const lifetime = 300;
 
 interface WaitingProof {
@@ -32,7 +32,7 @@ export function createProofStore(db: Database) {
          from string_to_table($1, ',') as proof (id), set_config('synchronous_commit', 'off', true)
        on conflict do nothing returning id`,
       // The ids are sorted, because two instances that insert the same ids in different orders could block each other.
-      // They are one text and not an array, because pg takes 10 µs to escape each element of an array.
+      // The parameter is one text and not an array, because pg takes 10 µs to escape each element of an array.
       [ids.toSorted().join(','), lifetime],
     );
     return new Set(rows.map(({ id }) => id));

@@ -8,7 +8,7 @@ import type { BayRow } from './store.ts';
 
 export const availabilityPath = '/api/booking-availability';
 
-/** Returns the gaps of a bay. Gaps that are shorter than `minMinutes` are left out. */
+/** Returns the gaps of a bay: the times when it is free. Gaps that are shorter than `minMinutes` are left out. */
 export function bayAvailability(bay: Omit<BayRow, 'hours' | 'asOf'>, gaps: readonly Interval[], minMinutes = 0) {
   const { id, name, bookable, locationId, locationName, facilityId, timeZone } = bay;
   const longEnough = gaps.filter(({ start, end }) => end - start >= minMinutes * 60_000);

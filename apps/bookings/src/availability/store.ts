@@ -17,7 +17,7 @@ export interface BayRow {
   readonly facilityId: string;
   readonly timeZone: string;
   readonly hours: OpeningHours | null;
-  /** The time of the database. */
+  /** The time at which the row was read, by the clock of the database. */
   readonly asOf: string;
 }
 

@@ -27,7 +27,7 @@ export async function readJsonObject(request: Request, response: Response): Prom
 
 /**
  * Reads a body that a request may leave out: a JSON object, a form, or a JSON string, which is the value of the field
- * `stringField`. An empty body counts as `{}`.
+ * `stringField`. An empty body counts as `{}`, and a body without a content type as JSON.
  * @throws {ApiError} 400 for any other body, because a body must never be ignored; 413 if the body is too large; 415 if
  * the content encoding is not supported
  */
@@ -54,7 +54,6 @@ function hasBody(request: Request): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
 }
 
-/** A body without a content type counts as JSON. */
 function isJson({ headers }: Request): boolean {
   return headers['content-type'] === undefined || jsonType.test(headers['content-type']);
 }

@@ -44,7 +44,8 @@ export function createRegistration(services: RegistrationServices) {
     const creation = {
       idempotencyKey,
       caller,
-      // The hash of a stored request is the hash of this object. Its form must not change between releases.
+      // A repeated request is recognised by the hash of this object, and an older release may have stored the hash. The
+      // form of this object must therefore never change.
       body: { webhook: body },
       validationErrors: [...request.validationErrors, ...webhookErrors],
       now,
@@ -66,7 +67,10 @@ export function createRegistration(services: RegistrationServices) {
     });
   };
 
-  /** Decrypts a stored response. @throws {ApiError} 400 if the token lacks a facility of the webhook */
+  /**
+   * Decrypts a stored response.
+   * @throws {ApiError} 400 if the token lacks a facility of the webhook
+   */
   function readRegistration(stored: StoredResponse, keyId: string, { facilities }: Caller): EndpointResponse {
     const response = JSON.parse(secretBox.decrypt(stored.response, keyId)) as EndpointResponse;
     // If the client has lost access to a facility since the first request, it must not see the secret again.

@@ -33,11 +33,11 @@ export interface Delivery {
   /** The number of the change in the change feed. Null for a ping. */
   readonly modified: number | null;
   readonly state: DeliveryState;
-  /** The number of attempts that were made. */
   readonly attempts: number;
   /** The HTTP status of the last attempt. Null if there was no response. */
   readonly lastStatus: number | null;
   readonly lastAttemptAt: string | null;
+  /** Null if the delivery is no longer pending. */
   readonly nextAttemptAt: string | null;
 }
 

@@ -33,7 +33,7 @@ export interface BookingFilter {
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The query of the links between pages. It includes an `endDate` that the request has in its body. */
+  /** The query of the links between pages. If the request has `endDate` only in its body, this query contains it. */
   readonly linkQuery: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }

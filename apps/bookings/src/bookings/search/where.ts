@@ -6,12 +6,12 @@ import { bookedRange } from '../storage/statements.ts';
 import type { BookingFilter, TimeFilter } from './filter.ts';
 
 export interface Criteria extends BookingFilter {
-  /** Never empty. */
+  /** The facilities in which the search finds bookings. Never empty. */
   readonly facilities: readonly string[];
   readonly now: Date;
   /**
    * Selects bookings that are in progress or in the future. The search then has exactly one facility. `todayOnly`
-   * selects only bookings that start on the current day in the time zone of the facility.
+   * leaves out bookings that start after the current day in the time zone of the facility.
    */
   readonly upcoming?: { readonly todayOnly: boolean } | undefined;
 }
@@ -59,9 +59,9 @@ const hour = 3_600_000;
 const isLong = "end_date - start_date > interval '4 hours'";
 
 /**
- * Returns the conditions for the bookings in progress at an instant, for bookings of up to four hours and for longer
- * ones. An index limits the rows of each part. Each bay has at most one booking in progress. A booking whose start and
- * end both equal the instant is in progress but not active, so `isActive` excludes it.
+ * Returns two lists of conditions for the bookings in progress at an instant: for bookings of up to four hours, and for
+ * longer bookings, which the partial index booking_long finds. A booking whose start and end both equal the instant is
+ * in progress but not active, so `isActive` excludes it.
  */
 export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
   const at = bindInstant(instant, bind);
@@ -82,10 +82,10 @@ export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): read
 const timeZone = '(select time_zone from facility where id = $1)';
 
 /**
- * Two conditions select the bookings that start today. The comparison with midnight limits the range of the index. The
- * comparison of the dates is needed when the clocks go back at midnight, because midnight then occurs twice.
+ * Builds the conditions for bookings that start today or earlier. The comparison with midnight limits the range of the
+ * index. The comparison of the dates is needed when the clocks go back at midnight, because midnight then occurs twice.
  */
-function startsToday(criteria: Criteria, bind: Bind): string {
+function startsBeforeTomorrow(criteria: Criteria, bind: Bind): string {
   const localNow = `${bindInstant(criteria.now, bind)} at time zone ${timeZone}`;
   const midnight = `(date_trunc('day', ${localNow}) + interval '1 day') at time zone ${timeZone}`;
   return `start_date < ${midnight} and (start_date at time zone ${timeZone})::date <= (${localNow})::date`;
@@ -105,11 +105,12 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
   if (locationIds) conditions.push(`location_id ${oneOf(locationIds, bind)}`);
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
   if (time) conditions.push(...timeConditions(time, splitInstant(criteria), bind));
-  if (upcoming?.todayOnly) conditions.push(startsToday(criteria, bind));
+  if (upcoming?.todayOnly) conditions.push(startsBeforeTomorrow(criteria, bind));
   conditions.push(...activeConditions(criteria, bind));
   return conditions;
 }
 
+/** If the search is split at the start of the interval, the conditions leave out the start: the two parts check it. */
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
   // `start_date <= to` is redundant because of `end_date <= to`, but it limits the range of the index.

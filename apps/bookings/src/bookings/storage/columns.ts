@@ -34,11 +34,8 @@ type Table = typeof table;
 export type Field = keyof Table;
 type FieldsWith<Properties> = { [F in Field]: Table[F] extends Properties ? F : never }[Field];
 
-/** The fields that a request to create a booking sets. */
 export type CreateField = FieldsWith<{ setBy: string }>;
-/** The fields that a request to update a booking sets. */
 export type UpdateField = FieldsWith<{ setBy: 'create and update' }>;
-/** The fields that clients see. */
 export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 
 /** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
@@ -84,7 +81,6 @@ export function assignments<F extends Field>(names: readonly F[], parameter: Rea
   return names.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
 }
 
-/** Returns the values for the parameters of these fields. */
 export function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
   return names.map((field) => source[field]);
 }

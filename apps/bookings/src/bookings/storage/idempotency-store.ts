@@ -48,7 +48,6 @@ export function createIdempotencyStore(db: Database) {
     find: async (id: string, now: Date): Promise<StoredResponse | undefined> =>
       (await query<StoredResponse>(db, idempotencyStatements.find, [id, expiredBefore(now)]))[0],
 
-    /** Deletes expired responses in batches. Returns their number. */
     deleteExpired: async (now: Date): Promise<number> => {
       const before = expiredBefore(now);
       let deleted = 0;

@@ -19,7 +19,7 @@ import {
 /** Must equal the expression of the constraint booking_no_overlap, so that searches by time can use its index. */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
-// Citus allows only immutable functions in updates, hence the explicit conversion to UTC.
+// Citus allows only immutable functions in updates. `extract` is not immutable for times with a time zone.
 const milliseconds = "(extract(epoch from booking.last_updated_at at time zone 'UTC') * 1000)::bigint";
 const etag = `(booking.version::text || '-' || ${milliseconds}::text)`;
 
@@ -34,8 +34,8 @@ export const bookingReads = {
   bayOf: 'select bay_id as "bayId" from booking where facility_id = $1 and id = $2::uuid',
 
   /**
-   * Reports why bay $2 cannot be booked from $3 to $4. Booking $5 and hold $6 are ignored. Returns no row if the bay
-   * does not exist.
+   * Reports why bay $2 cannot be booked from $3 to $4. Booking $5 and hold $6 are ignored. If $3 is null, only
+   * `bookable` is meaningful. Returns no row if the bay does not exist.
    */
   conflicts: `select bookable, $3::timestamptz is not null and exists (
   select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid
@@ -46,7 +46,7 @@ export const bookingReads = {
 ) as "heldUntil" from bay where facility_id = $1 and id = $2`,
 } as const;
 
-/** The checks that a request made before its statement locks the bay. */
+/** The results of the checks that a request made before its statement locks the bay. */
 export interface BayCheck {
   /**
    * The version of the rules that permit the interval, or -1 if the rules do not permit it
@@ -63,9 +63,10 @@ export interface BayCheck {
 }
 
 /**
- * Whether a bay has no live hold except those that were checked. After PostgreSQL has waited for the lock of a bay, it
- * evaluates conditions on the newest row of the bay, but reads other tables as they were before the wait. A new closure
- * or hold therefore also increases a column of the bay: `rules_version` or `held_until`.
+ * Builds the condition that a bay has no live hold except those that the request has looked up. After PostgreSQL has
+ * waited for the lock of a bay, it evaluates conditions on the newest row of the bay, but reads other tables as they
+ * were before it waited. A new closure or hold therefore also increases a column of the bay: `rules_version` or
+ * `held_until`.
  */
 const hasNoNewHold = (checkedHeldUntil: string): string =>
   `(held_until is null or held_until <= greatest(now(), ${checkedHeldUntil}::timestamptz))`;
@@ -95,6 +96,7 @@ const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   on conflict on constraint booking_no_overlap do nothing
   returning facility_id, id, version, location_id, start_date`;
 
+/** The parameters of the updated fields follow the six other parameters of `updateValues`. */
 const updateParameter = parameters(updateFields, 7);
 
 export interface BookingUpdate {
@@ -121,8 +123,9 @@ const keepsBayAndTimes =
   ` and booking.end_date = ${updateParameter.endDate}`;
 
 /**
- * Locks the old and the new bay, then locks the booking and updates it. The bays are locked in the order of their ids,
- * so that concurrent updates cannot deadlock. The rules are not checked for a booking that keeps its bay and times.
+ * Locks the old and the new bay, then locks the booking and updates it. The condition that counts the rows of `locked`
+ * makes PostgreSQL lock the bays first. The bays are locked in the order of their ids, which prevents deadlocks between
+ * concurrent updates. The rules are not checked for a booking that keeps its bay and times.
  */
 const updateBooking = `locked as materialized (
   select facility_id, id, location_id, bookable, rules_version, held_until from bay where facility_id = $1
