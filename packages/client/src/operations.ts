@@ -19,7 +19,6 @@ export type QueryOf<Id extends OperationId> = NonNullable<Parameters<Id>['query'
 /** The type of the JSON in a successful response. `undefined` stands for a response without a body (202, 204, 304). */
 export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['responses']>;
 
-/** The options that every request accepts. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** The maximum duration of one attempt in milliseconds. Default: `timeoutMs` of the client. */

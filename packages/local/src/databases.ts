@@ -61,14 +61,14 @@ export async function ensureDatabase(
 
 /**
  * Returns the secrets that all launchers on this server share. The first launcher stores its own secrets in a table
- * that only the administrator can read. Launchers that share a server need the same secrets, because each of them
+ * that has a single row and that only the administrator can read. Launchers that share a server need the same secrets, because each of them
  * decrypts values that another has encrypted.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   let shared = own;
   await withClient(serverUrl, async (client) => {
     await client.query('begin');
-    // Two launchers that start at the same time run one after the other. Any number is possible for this lock.
+    // Two launchers that start at the same time run one after the other. The number of the lock is arbitrary.
     await client.query('select pg_advisory_xact_lock(1650545514)');
     await client.query('create schema if not exists bay_booking_launcher');
     await client.query(
@@ -76,7 +76,7 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
          sole boolean primary key default true check (sole), value jsonb not null
        )`,
     );
-    // The stored secrets take precedence. The own secrets only add those that an older launcher did not know.
+    // If both objects contain a secret, `||` keeps the stored one. `own` only adds secrets that are not stored yet.
     await client.query(
       `insert into bay_booking_launcher.secrets (value) values ($1)
        on conflict (sole) do update set value = excluded.value || secrets.value`,
@@ -89,7 +89,6 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
   return shared;
 }
 
-/** Creates the role, or sets the password of an existing role. */
 async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
   const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role]);
   await client.query(

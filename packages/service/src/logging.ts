@@ -100,8 +100,8 @@ let failedWrites = 0;
 export const failedLogWrites = (): number => failedWrites;
 
 /**
- * Returns the destination that writes to standard output. All loggers of a process share it. It collects lines in a
- * buffer, because a system call for each line would take a tenth of the CPU time of a request.
+ * Returns the destination that writes to standard output, and that all loggers of a process share. The destination
+ * collects lines in a buffer, because a system call for each line would take a tenth of the CPU time of a request.
  */
 function standardOutput(): DestinationStream {
   if (output) return output;

@@ -15,7 +15,7 @@ const expectedErrors = [
   '57014', // query_canceled
 ];
 
-/** Adds the metrics of databases to the registry. The keys of `databases` are the values of the label `pool`. */
+/** The keys of `databases` are the values of the label `pool`. */
 export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonly<Record<string, Database>>): void {
   const pools = Object.entries(databases).map(([name, db]) => [name, requirePool(db)] as const);
   new Gauge({

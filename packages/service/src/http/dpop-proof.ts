@@ -3,7 +3,7 @@
 //
 // The caller must check the time and the nonce of the proof, and that the proof is used only once. Each of the two
 // services has its own rules for these checks.
-import { hash, verify } from 'node:crypto';
+import { constants, hash, verify } from 'node:crypto';
 import { joseToDer } from 'ecdsa-sig-formatter';
 import { type DpopHeader, decodeProofPart, InvalidDpopProof, readDpopHeader } from './dpop-header.ts';
 
@@ -63,8 +63,10 @@ export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProo
 function isSignedBy({ alg, key }: DpopHeader, data: Buffer, encodedSignature: string): boolean {
   const signature = Buffer.from(encodedSignature, 'base64url');
   if (alg === 'ES256') return signature.length === 64 && verify('sha256', data, key, joseToDer(signature, 'ES256'));
-  // RFC 7518 section 3.5: padding 6 is RSASSA-PSS, and the salt is as long as the hash.
-  if (alg === 'PS256') return verify('sha256', data, { key, padding: 6, saltLength: 32 }, signature);
+  // The salt is as long as the hash, 32 bytes (RFC 7518 section 3.5).
+  if (alg === 'PS256')
+    return verify('sha256', data, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }, signature);
+  // EdDSA has its own hash function, so node:crypto expects null.
   return verify(null, data, key, signature);
 }
 

@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream';
 
 export type MalformedRequestStatus = 400 | 408 | 413 | 431;
 
-/** Returns the headers and the body of the response to a malformed request. */
 export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -24,15 +23,14 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
  */
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';
-  let hosts = 0;
+  let hostHeaders = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
-    if (name.toLowerCase() === 'host') hosts++;
+    if (name.toLowerCase() === 'host') hostHeaders++;
   }
-  return hosts === 1;
+  return hostHeaders === 1;
 }
 
-/** Writes the response directly to the connection and closes the connection. */
 export function sendMalformedResponse(
   socket: Duplex,
   status: MalformedRequestStatus,
