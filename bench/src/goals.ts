@@ -110,14 +110,14 @@ const goals: readonly Goal[] = [
   ...['create', 'availability'].map((operation) =>
     atLeast(
       0.95,
-      `${operation} beside 100 000 expired holds: rate to none`,
+      `${operation} with 100 000 expired holds: rate to none`,
       ratio(`expired-holds ${operation}`, 'without', 'rate', 'with expired holds'),
     ),
   ),
   atLeast(500, 'webhooks: deliveries a second', median('webhooks', 'rate', 'all healthy')),
   atLeast(
     0.95,
-    'webhooks: share within 2 s beside receivers that hang',
+    'webhooks: share within 2 s while other receivers hang',
     ratio('webhooks', 'expected', 'rate', 'within 2 s'),
   ),
   atLeast(0.8, 'hot bay: rate to pgbench', ratio('hot bay', 'pgbench')),

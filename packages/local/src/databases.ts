@@ -16,7 +16,7 @@ export interface DatabaseUrls {
   service: string;
 }
 
-/** Creates the database and its roles, or updates them if they exist. Sets the given passwords of the roles. */
+/** Creates or updates the database and its two roles, and sets the passwords of the roles. */
 export async function ensureDatabase(
   serverUrl: string,
   app: AppName,
@@ -60,9 +60,9 @@ export async function ensureDatabase(
 }
 
 /**
- * Returns the secrets that all launchers on this server share. The first launcher stores its own secrets in a table
- * that has a single row and that only the administrator can read. Launchers that share a server need the same secrets, because each of them
- * decrypts values that another has encrypted.
+ * Returns the secrets that all launchers on this server share. The first launcher stores its own secrets in a table of
+ * one row, which only the administrator can read. Launchers that share a server need the same secrets, because each
+ * launcher decrypts values that another launcher has encrypted.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   let shared = own;

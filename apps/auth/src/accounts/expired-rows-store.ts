@@ -7,7 +7,7 @@ const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
-  // The session of oidc-provider has ended. A row without it that is less than a day old may be for a new session.
+  // A row without a session of oidc-provider has ended, unless the row is new and its session is not stored yet.
   [
     'browser_session',
     `seen_at < now() - interval '1 day'

@@ -49,7 +49,8 @@ export function createSignIn({ accounts, guard, audit }: SignInOptions) {
         return { refused: 'locked', retryAfter: lockout.retryAfter };
       }
       if (succeeded) return { account };
-      const reason = !account ? 'unknown account' : passwordMatches ? 'account disabled' : 'wrong password';
+      let reason = 'unknown account';
+      if (account) reason = passwordMatches ? 'account disabled' : 'wrong password';
       audit.record({ kind: 'sign-in.refused', accountId: account?.id, address, detail: { reason } });
       return { refused: 'invalid' };
     },

@@ -28,8 +28,8 @@ const settingsOfOtherClients: readonly string[] = [
 ];
 
 /**
- * Adds the settings that the client's profile requires, if the import file leaves them out. If the file contains a
- * wrong setting, it is not changed here, and `findHighSecurityErrors` reports it.
+ * Adds the settings that the client's profile requires and that the import file leaves out. A wrong setting in the file
+ * is not changed here, and `findHighSecurityErrors` reports it.
  */
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
@@ -43,8 +43,8 @@ export function findHighSecurityErrors(
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
-    // A personal access token is stored without these settings. If they were ignored silently, the client would be less
-    // secure than the author of the file expects.
+    // A personal access token is stored without these settings. Without an error, the client would be less secure than
+    // the author of the file expects.
     const ignored = settingsOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );

@@ -23,8 +23,8 @@ export interface ClientValidator {
   /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
   /**
-   * Returns the reason why the server may not send requests to this address, such as a `jwks_uri`. Returns undefined if
-   * the server may do so.
+   * Returns the reason why the server may not send requests to this address, such as a `jwks_uri`, or undefined if it
+   * may.
    */
   readonly addressError: (address: string) => string | undefined;
 }

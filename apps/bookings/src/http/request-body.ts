@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts';
 
 const readRawBody = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Matches application/json, text/json, and types of both that end with +json, such as application/hal+json. */
+/** Matches `application/` or `text/`, followed by `json` or a name that ends with `+json`, such as `hal+json`. */
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 /** Finds the value of the parameter `charset` of a content type. */

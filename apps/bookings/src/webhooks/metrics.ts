@@ -4,8 +4,8 @@ import { Counter, Gauge } from 'prom-client';
 import type { Outcome } from './worker.ts';
 
 /**
- * Returns the function that counts an attempt to deliver. `oldestDue` returns the time at which the oldest waiting
- * delivery was due, or undefined if none waits. It is called each time Prometheus collects the metrics.
+ * Returns the function that counts an attempt to deliver. `oldestDue` is called each time Prometheus collects the
+ * metrics. It returns the time at which the oldest waiting delivery was due, or undefined if no delivery waits.
  */
 export function observeDeliveries(
   { registry }: Metrics,

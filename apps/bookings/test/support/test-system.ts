@@ -130,7 +130,6 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
     issuer.token({ facilities, exp, ...claims });
-  const defaultToken = await token(['fac-north', 'fac-south']);
   return {
     url,
     databaseUrl,
@@ -140,21 +139,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     logged,
     databaseErrors,
     token,
-    call: async (method, path, { token = defaultToken, body, headers = {} } = {}) => {
-      const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);
-      if (token !== null) request.set('Authorization', `Bearer ${token}`);
-      for (const [name, value] of Object.entries(headers)) request.set(name, value);
-      if (body !== undefined) {
-        // A text or bytes are sent unchanged. supertest would otherwise encode them as JSON.
-        if (typeof body === 'string' || Buffer.isBuffer(body)) {
-          request.set('Content-Type', headers['Content-Type'] ?? 'application/json').serialize((raw) => raw as string);
-          request.send(body as string);
-        } else request.send(body as object);
-      }
-      const response = await request;
-      checkResponse(method, path, response);
-      return response;
-    },
+    call: createCall(url, await token(['fac-north', 'fac-south'])),
     runWebhookJob: async (name) => {
       await webhooks.cleanupJobs.find((job) => job.name === name)?.run();
     },
@@ -167,6 +152,22 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       await issuer.close();
       await database?.drop();
     },
+  };
+}
+
+function createCall(url: string, defaultToken: string): TestSystem['call'] {
+  return async (method, path, { token = defaultToken, body, headers = {} } = {}) => {
+    const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);
+    if (token !== null) request.set('Authorization', `Bearer ${token}`);
+    for (const [name, value] of Object.entries(headers)) request.set(name, value);
+    if (typeof body === 'string' || Buffer.isBuffer(body)) {
+      // A text or bytes are sent unchanged. supertest would otherwise encode them as JSON.
+      request.set('Content-Type', headers['Content-Type'] ?? 'application/json').serialize((raw) => raw as string);
+      request.send(body as string);
+    } else if (body !== undefined) request.send(body as object);
+    const response = await request;
+    checkResponse(method, path, response);
+    return response;
   };
 }
 

@@ -4,8 +4,8 @@
 const escapedNul = '\\u0000';
 
 /**
- * Returns the JSON text of a value. Removes NUL characters from strings, because PostgreSQL cannot store them and any
- * parameter of a request may contain them.
+ * Returns the JSON text of a value. Removes NUL characters from strings, because any parameter of a request may contain
+ * NUL characters, and PostgreSQL cannot store them.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);

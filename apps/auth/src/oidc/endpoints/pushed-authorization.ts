@@ -1,6 +1,6 @@
 // Rewrites pushed authorization requests (RFC 9126) and device authorization requests (RFC 8628) before oidc-provider
-// handles them. They are changed like the requests to the authorization endpoint (authorization-request.ts). The
-// library then uses the parsed and changed body instead of reading the body of the request.
+// handles these requests. Their parameters are changed like those of requests to the authorization endpoint
+// (authorization-request.ts). The library uses the changed body instead of reading the body of the request.
 //
 // Long requests are rejected, because their parameters are stored, and because public clients send them without
 // authentication.

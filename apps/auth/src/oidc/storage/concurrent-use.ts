@@ -15,8 +15,8 @@ import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
- * The milliseconds for which a winning request counts as in progress, if its response is not written earlier. Also the
- * time after which a new connection no longer determines the arrival of its first request.
+ * The milliseconds for which a winning request counts as in progress, if its response is not written earlier. A request
+ * also never counts as arrived earlier than this time before it is handled.
  */
 const maxDuration = 5_000;
 /**
@@ -91,7 +91,7 @@ export function createConcurrentUse() {
      *
      * `consumedAt` is in seconds since 1970, by the clock of the database. If another instance served the winning
      * request, the time of its response is not known, so `consumedAt` is used instead. If the clock of the database is
-     * ahead of the clock of this host, a replay in this time difference looks like a concurrent use. It is then
+     * ahead of the clock of this host, a replay in this time difference looks like a concurrent use. The replay is then
      * rejected without revoking the grant.
      */
     isConcurrent(hash: string, consumedAt: number): boolean {

@@ -26,7 +26,7 @@ export function isSelective({ ids, externalBookingIds, correlationIds, bayIds, u
 
 /**
  * Builds the right side of a condition: `= $1::text` for a single value, or else `= any($1)`. With a single value,
- * PostgreSQL can return rows in the order of an index. With an array, it must sort them.
+ * PostgreSQL can return rows in the order of an index. With an array, PostgreSQL must sort the rows.
  */
 export function oneOf(values: readonly string[], bind: Bind): string {
   return values.length === 1 ? `= ${bind(values[0])}::text` : `= any(${bind(values)})`;
@@ -44,8 +44,7 @@ export function bindInstant(instant: Date, bind: Bind): string {
 
 /**
  * Returns the instant that splits a search in two parts: bookings in progress at this instant, and bookings that start
- * later. A single condition for both would make PostgreSQL sort every future booking. Undefined if the search is not
- * split.
+ * later. A single condition would make PostgreSQL sort every future booking. Undefined if the search is not split.
  */
 export function splitInstant({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
   if (upcoming) return criteria.now;
