@@ -28,7 +28,8 @@ const runKeysCommand = (subcommand: string): Promise<string> => {
     KEY_ENCRYPTION_KEY: keyEncryptionKey,
     KEY_PUBLISH_DELAY: String(publishDelay),
   };
-  return runCommand('auth', environment, 'keys.ts', '', [subcommand]);
+  const input = '';
+  return runCommand('auth', environment, 'keys.ts', input, [subcommand]);
 };
 
 test('no request of four clients fails while the signing keys rotate twice, and no process restarts', async () => {

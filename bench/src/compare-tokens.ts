@@ -29,6 +29,7 @@ export interface TokenOptions extends ServiceRunOptions {
   readonly targetNames: readonly string[];
 }
 
+/** The servers with which auth is compared. Each has a script in targets/. */
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
 const tokensPerRound = 4 * defaultConnections;
 

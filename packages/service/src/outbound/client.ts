@@ -1,8 +1,8 @@
-// Sends HTTP requests to addresses that partners have chosen, and only to public addresses.
+// Sends HTTP requests to URLs that partners have chosen, but connects only to public and allowed IP addresses.
 //
-// The client resolves a name itself, for every request, and connects only to the addresses that it has checked. This
-// prevents attacks with a name whose address changes between the check and the connection (DNS rebinding). The client
-// does not follow redirects.
+// The client resolves the host name itself for every request, and connects only to the addresses that it has checked.
+// Otherwise, an attacker could change the address of the name between the check and the connection (DNS rebinding). The
+// client does not follow redirects.
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';

@@ -15,8 +15,8 @@ import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
- * The milliseconds for which a winning request counts as in progress, if its response is not written earlier. A request
- * also never counts as arrived earlier than this time before it is handled.
+ * A winning request counts as in progress for at most these milliseconds. A request counts as arrived at most these
+ * milliseconds before this process handles it.
  */
 const maxDuration = 5_000;
 /**
@@ -25,7 +25,7 @@ const maxDuration = 5_000;
  */
 const maxUses = 10_000;
 
-/** The use of one artifact by requests to this instance. Times are values of `performance.now()`. */
+/** The use of one artifact (a code or refresh token) at this instance. Times are values of `performance.now()`. */
 interface Use {
   /** A request that arrives before this time is a concurrent use. */
   concurrentUntil: number;
