@@ -18,7 +18,6 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Runs a statement that selects `count(*)`, and returns the number. */
 const count = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0].count);
 
 describe('the loader', () => {

@@ -97,7 +97,6 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-// Codes that several endpoints list together.
 export const fieldCodes = ['ERR00001', 'ERR00002'] as const satisfies readonly ErrorCode[];
 /** The errors of a booking or hold that is not possible in this bay at this time. */
 export const bookingRuleCodes = [
@@ -109,17 +108,16 @@ export const bookingRuleCodes = [
 ] as const satisfies readonly ErrorCode[];
 export const idempotencyCodes = ['ERR00409', 'ERR00422'] as const satisfies readonly ErrorCode[];
 
-/** The `contextData` of a problem. */
-type Context = Readonly<Record<string, unknown>>;
+type ContextData = Readonly<Record<string, unknown>>;
 
-export function problemOf(code: ErrorCode, contextData: Context = {}): Problem {
+export function problemOf(code: ErrorCode, contextData: ContextData = {}): Problem {
   return { code, description: errorCatalogue[code].description, moreInfo: '', contextData };
 }
 
 /** The text of ERR00002 for an unknown field. Such a field is an error only with `Prefer: handling=strict`. */
 const unknownField = "'{fieldName}' is not known.";
 
-export function problemsOf(validationErrors: readonly ValidationError[], contextData: Context = {}): Problem[] {
+export function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): Problem[] {
   return validationErrors.map(({ field, kind, hint }) => {
     const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
     const text = kind === 'unknown' ? unknownField : problem.description;
@@ -129,7 +127,7 @@ export function problemsOf(validationErrors: readonly ValidationError[], context
 
 export function apiError(
   code: ErrorCode,
-  options: { context?: Context; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},
+  options: { context?: ContextData; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},
 ): ApiError {
   const { context, moreInfo = '', headers = {}, cause } = options;
   return new ApiError(errorCatalogue[code].status, [{ ...problemOf(code, context), moreInfo }], { headers, cause });

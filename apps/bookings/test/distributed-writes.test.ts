@@ -25,7 +25,6 @@ afterAll(async () => {
 const facilities = ['fac-north', 'fac-south'];
 /** Returns the instant that is this many hours after the beginning of 2050. */
 const instantAt = (hour: number) => new Date(Date.UTC(2050, 0, 1, hour));
-/** Returns a request body for a booking of one hour. */
 const bodyAt = (hour: number, fields: object = {}) => {
   const [startDate, endDate] = [hour, hour + 1].map((hours) => instantAt(hours).toISOString());
   return bookingBody({ startDate, endDate, ...fields });

@@ -6,7 +6,6 @@ export type { Booking } from './storage/columns.ts';
 /** A booking as clients see it, apart from its links. */
 export type PublicBooking = Pick<Booking, PublicField>;
 
-/** All the fields that an update sets. */
 export type BookingChange = Pick<Booking, UpdateField>;
 
 /** The ETags of the header If-Match, without quotes. Undefined allows every version of a resource. */

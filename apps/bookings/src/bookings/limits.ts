@@ -15,7 +15,6 @@ export const noLimits: BookingLimits = { maxHours: 0, maxDaysAhead: 0 };
 
 const hour = 3_600_000;
 
-/** Returns the violated limits of a booking. Both limits can be violated. */
 export function findLimitErrors(
   { start, end }: { readonly start: Date | undefined; readonly end: Date | undefined },
   { maxHours, maxDaysAhead }: BookingLimits,

@@ -17,7 +17,7 @@ import { importTestPlaces } from './places.ts';
 
 export const baseUrl = 'https://bookings.example';
 
-/** The key that encrypts the signing secrets, unless the test gives others. */
+/** The default key that encrypts the signing secrets of webhooks. */
 const webhookKey = Buffer.alloc(32, 7);
 
 interface CallOptions {

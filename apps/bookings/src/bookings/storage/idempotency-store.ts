@@ -3,7 +3,7 @@ import { type Database, errorCode, query } from '@bay-booking/service/database/d
 import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 
-/** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
+/** The milliseconds for which a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetime = 24 * 3_600_000;
 const deleteBatch = 1_000;
 /** The SQLSTATE of a statement that has waited too long for a lock. */

@@ -160,7 +160,7 @@ const insertAndCount = (furtherCte = ''): string => `with inserted as (
 ${countInserted('inserted')}
 returning booking_id as id`;
 
-/** Statements that each write a booking and its counts. */
+/** Each statement writes a booking and its counts. */
 export const singleStatementWrites = {
   insert: insertAndCount(),
 
