@@ -126,9 +126,7 @@ async function expectServicesToRecover(): Promise<void> {
   }
 }
 
-/**
- * Sends all bookings again. Expects that stored bookings are rejected as duplicates, and that lost ones are created.
- */
+/** Sends all bookings again. Expects that stored bookings are rejected as duplicates, and lost bookings are created. */
 async function expectLostBookingsCreated(token: string, ids: readonly string[], stored: ReadonlySet<string>) {
   const sendAgain = async (id: string) => {
     const response = await book(bookings.base, token, bookingWithExternalId(id));

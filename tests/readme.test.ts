@@ -1,5 +1,4 @@
-// Runs the shell commands of README.md and docs/api.md against the system that `npm start` starts. Only the ports
-// differ.
+// Runs the shell commands of README.md and docs/api.md against the system that `npm start` starts, on other ports.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { read, shellBlocks } from '@bay-booking/testkit/repository';

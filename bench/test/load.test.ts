@@ -1,5 +1,4 @@
-// Tests the loader of the benchmark: it creates valid bookings, all indexes work afterwards, and it refuses a database
-// with another dataset.
+// Tests the loader of the benchmark: it creates valid bookings and indexes, and refuses a database with other data.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';

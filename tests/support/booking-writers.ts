@@ -21,10 +21,7 @@ const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */
 const slotsPerWriter = 100_000;
 
-/**
- * Starts `count` writers. They send their requests to the addresses in `bases` in turn. The test may change this array
- * while the writers run.
- */
+/** Starts `count` writers, which send requests to the addresses in `bases` in turn. The test may change this array. */
 export function startBookingWriters(bases: readonly string[], token: string, count: number): BookingWriters {
   const unexpectedStatuses: number[] = [];
   let writes = 0;

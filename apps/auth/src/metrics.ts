@@ -8,9 +8,7 @@ import { grantTypes } from './oidc/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
-/**
- * Matches the error codes of OAuth: the codes without a common prefix, and all codes with one of the listed prefixes.
- */
+/** Matches the error codes of OAuth: those without a common prefix, and all codes with one of the listed prefixes. */
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 

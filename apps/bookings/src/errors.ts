@@ -1,5 +1,4 @@
-// Defines the error codes of the API with their status, text and headers, and creates errors from them (specification,
-// "Errors").
+// Defines the error codes of the API with status, text and headers, and creates errors (specification, "Errors").
 import type { ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
@@ -14,10 +13,7 @@ const challenge: Headers = {
 };
 const allow: Headers = { Allow: { description: 'The methods that the resource supports.', schema: text } };
 
-/**
- * Every error code. `appliesTo` says which endpoints can return it; without `appliesTo`, only the endpoints that list
- * the code in `errorCodes` can.
- */
+/** `appliesTo` says which endpoints can return a code. Default: the endpoints that list the code in `errorCodes`. */
 export const errorCatalogue = {
   ERR00001: { status: 400, description: "'{fieldName}' is mandatory." },
   ERR00002: { status: 400, description: "'{fieldName}' is invalid." },

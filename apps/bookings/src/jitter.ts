@@ -1,5 +1,4 @@
-// Varies intervals at random, so that several instances do not run a job, or repeat a failed request, at the same
-// moment.
+// Varies intervals at random, so that several instances do not run a job or repeat a request at the same moment.
 
 /** Returns a random number that differs from `interval` by up to the given share of `interval`, such as 0.25. */
 export function withJitter(interval: number, share: number): number {

@@ -1,5 +1,4 @@
-// Tests that the writer for distributed databases, which needs several statements for each write, keeps bookings and
-// counts consistent.
+// Tests that the writer for distributed databases, which runs several statements, keeps bookings and counts consistent.
 //
 // The service recognises a distributed database by the table pg_dist_partition. These tests create the table on a
 // PostgreSQL without Citus (docs/operations/scale.md).

@@ -1,7 +1,5 @@
-// Tests which bays the transactions lock that write bookings. The transaction that creates a booking locks its bay. An
-// update, or a move to another facility, locks the old and the new bay. The locks are taken in a fixed order, which
-// prevents deadlocks.
-
+// Tests which bays a transaction locks when it writes a booking. Creating a booking locks its bay. An update, or a move
+// to another facility, locks the old and the new bay. The fixed order of the locks prevents deadlocks.
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';

@@ -26,9 +26,7 @@ export interface BookingsClient {
   readonly closures: Closures;
   readonly changes: Changes;
   readonly webhooks: Webhooks;
-  /**
-   * Sends a request to the endpoint with this operationId of the OpenAPI document. Returns status, headers and data.
-   */
+  /** Sends a request to the endpoint with an operationId of the OpenAPI document. Returns status, headers and data. */
   readonly request: Send;
 }
 

@@ -25,10 +25,7 @@ export interface DocumentNode {
   readonly value: unknown;
 }
 
-/**
- * Checks the conditions that JSON Schema cannot express, and returns the errors. `root` is the whole document, which
- * may also violate the schema.
- */
+/** Checks conditions that JSON Schema cannot express, and returns the errors. `root` may also violate the schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
 /**
@@ -67,10 +64,7 @@ export function elementsOf(parent: DocumentNode, name: string): readonly Documen
   return Array.isArray(value) ? value.map((element, index) => ({ path: `${path}/${index}`, value: element })) : [];
 }
 
-/**
- * Returns one error for each object whose `property` has the same text as in an earlier object. Texts are compared
- * after `normalize`.
- */
+/** Returns one error for each object whose `property`, after `normalize`, has the same text as in an earlier object. */
 export function findDuplicates(
   objects: readonly DocumentNode[],
   property: string,

@@ -1,5 +1,4 @@
-// Starts two stand-ins for social providers, `google` and `facebook`, if the demo is loaded and SOCIAL_PROVIDERS_FILE
-// is not set.
+// Starts stand-ins for the social providers Google and Facebook, if the demo is loaded without SOCIAL_PROVIDERS_FILE.
 import { join } from 'node:path';
 import { startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { writePrivately } from './data-folder.ts';

@@ -157,8 +157,7 @@ async function copySettings(server: pg.Client, from: string, to: string): Promis
   }
 }
 
-// Repeats `work` while it fails with object_in_use. PostgreSQL reports this error for a moment after the last session
-// was closed.
+// Repeats `work` while it fails with object_in_use, as PostgreSQL may report shortly after the last session was closed.
 async function retryWhileInUse(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

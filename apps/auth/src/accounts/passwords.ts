@@ -8,8 +8,7 @@ const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 /** The maximum length of a password in characters. A longer password is not safer, but takes more time to hash. */
 export const maxPasswordLength = 256;
 
-// Each running hash needs a thread and 19 MiB of memory. The numbers of running and of waiting hashes are therefore
-// limited.
+// Each running hash needs a thread and 19 MiB of memory, so the numbers of running and waiting hashes are limited.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 

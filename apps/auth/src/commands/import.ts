@@ -23,8 +23,7 @@ import { withDatabase } from './with-database.ts';
 runCommand(async () => {
   const [file, ...rest] = process.argv.slice(2);
   if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
-  // npm runs this command in apps/auth. A relative path, however, refers to the directory in which the user started
-  // npm.
+  // npm runs this command in apps/auth, but a relative path refers to the directory in which the user started npm.
   const directory = process.env.INIT_CWD ?? process.cwd();
   const {
     databaseUrl,

@@ -1,6 +1,5 @@
 // Sends the pages of this site, and protects their handlers: a handler runs only if the user is signed in, where that
-// is required, and if the CSRF token of a form is valid. The folders interaction/, account/, portal/ and social/ use
-// this file.
+// is required, and if the CSRF token of a form is valid.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';

@@ -16,16 +16,11 @@ export interface ClientMetadataError {
 }
 
 export interface ClientValidator {
-  /**
-   * Returns those of the `members` that are no client metadata, or that belong to a disabled feature of the library.
-   */
+  /** Returns the members that are no client metadata, or that belong to a disabled feature of the library. */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  /**
-   * Returns the reason why the server may not send requests to this address, such as a `jwks_uri`, or undefined if it
-   * may.
-   */
+  /** Returns why the server may not send requests to an address such as a `jwks_uri`, or undefined if it may. */
   readonly addressError: (address: string) => string | undefined;
 }
 

@@ -13,10 +13,7 @@ export interface HistoryRow {
 }
 
 const pageSize = 25;
-/**
- * The last page that is shown. There is a limit, because the query becomes slower with each page. Older events are
- * still in the table.
- */
+/** The last page that is shown, because the query becomes slower with each page. The table also has older events. */
 export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;

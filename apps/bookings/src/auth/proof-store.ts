@@ -1,5 +1,4 @@
-// Stores the DPoP proofs that were used, so that all instances together accept each proof only once (RFC 9449 section
-// 11.1).
+// Stores used DPoP proofs, so that all instances together accept each proof only once (RFC 9449 section 11.1).
 //
 // While one statement runs, further proofs wait. The next statement stores all of them. The commit does not wait until
 // the proofs are on disk. Other instances see the proofs nevertheless, and only a crash of the database in the next

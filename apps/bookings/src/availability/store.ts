@@ -33,10 +33,7 @@ export interface BayFilter {
   readonly bayIds?: readonly string[] | undefined;
 }
 
-/**
- * Builds the statement that reads a page of the bays of these facilities that the filter selects. Without `page`, the
- * statement counts these bays.
- */
+/** Builds the statement that reads a page of the selected bays, or counts these bays if `page` is undefined. */
 export function baysStatement(
   facilities: readonly string[],
   { locationIds, bayIds }: BayFilter,
@@ -122,8 +119,8 @@ export function createAvailabilityStore(db: Queryable) {
     },
 
     /**
-     * Reads the times when bays are unavailable. `interval` is in milliseconds. The hold `exceptHoldId` is ignored, so
-     * its time counts as free.
+     * Reads the times when bays are unavailable. `interval` is in milliseconds. The time of the hold `exceptHoldId`
+     * counts as free.
      */
     findTaken: async (
       facilityId: string,

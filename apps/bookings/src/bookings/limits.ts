@@ -1,6 +1,5 @@
 // Limits how long a booking can last and how far in the future it can end (MAX_BOOKING_HOURS and MAX_DAYS_AHEAD;
-// docs/behaviour.md, "Validation"). Without limits, a typing error in the year of an endDate could block a bay for
-// hundreds of years.
+// docs/behaviour.md, "Validation"). Without limits, a typing error in an endDate could block a bay for centuries.
 import type { ValidationError } from '@bay-booking/common/validation';
 
 /** The limits of bookings and holds. The value 0 switches a limit off. */

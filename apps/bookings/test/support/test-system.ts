@@ -1,5 +1,4 @@
-// Starts the real application on a port, with its own token issuer and its own database that contains the locations and
-// bays of places.ts.
+// Starts the real application on a port, with its own token issuer, and a database with the bays of places.ts.
 import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';

@@ -26,10 +26,7 @@ export interface OutboundRequest {
   readonly body?: string | undefined;
   /** The time for the whole request, from resolving the name to reading the response, in ms. */
   readonly timeout: number;
-  /**
-   * The maximum size of the response body. A larger body is an error. If `maxBytes` is 0, any body is accepted and
-   * discarded.
-   */
+  /** The maximum size of the response body. A larger body is an error. If `maxBytes` is 0, any body is discarded. */
   readonly maxBytes: number;
 }
 
@@ -203,9 +200,7 @@ class HttpsAgent extends https.Agent {
   }
 }
 
-/**
- * Reads a short body to its end, so that the connection can be reused. Closes the connection of a longer body.
- */
+/** Reads a short body to its end, so that the connection can be reused. Closes the connection of a longer body. */
 function discard(response: http.IncomingMessage): void {
   let remaining = maxDiscardedBytes;
   response.on('data', (chunk: Buffer) => {

@@ -2,18 +2,14 @@
 // handles these requests. Their parameters are changed like those of requests to the authorization endpoint
 // (authorization-request.ts). The library uses the changed body instead of reading the body of the request.
 //
-// Long requests are rejected, because their parameters are stored, and because public clients send them without
-// authentication.
+// Long requests are rejected, because their parameters are stored, and public clients need no authentication.
 import express, { Router } from 'express';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { rewriteAuthorizationQuery } from '../authorization-request.ts';
 // Silences the warning of oidc-provider that the body of the request was already parsed.
 import '../library-warnings.ts';
 
-/**
- * The maximum length of a body in bytes. The authorization endpoint accepts about half of this length: 8,000
- * characters.
- */
+/** The maximum length of a body in bytes: about twice the length that the authorization endpoint accepts. */
 const maxBody = 16_384;
 
 export function rewritePushedRequests(paths: string[]): Router {

@@ -102,9 +102,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   return configuration;
 }
 
-/**
- * Sends the secret with HTTP Basic, unless the discovery document says that only the body of a request may contain it.
- */
+/** Sends the secret with HTTP Basic, unless the discovery document allows the secret only in the body of a request. */
 function clientAuthentication(clientSecret: string | undefined): openid.ClientAuth {
   if (clientSecret === undefined) return openid.None();
   const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];

@@ -74,10 +74,7 @@ export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): read
   ];
 }
 
-/**
- * The time zone of the facility, whose id is $1. The time zone is not cached, because an import can change it at any
- * moment.
- */
+/** The time zone of the facility, whose id is $1. It is not cached, because an import can change it at any moment. */
 const timeZone = '(select time_zone from facility where id = $1)';
 
 /**

@@ -92,17 +92,12 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   return picked as Pick<Booking, F>;
 }
 
-/**
- * Builds `jsonb_build_object('id', booking.id, …)`, which is a booking as JSON with the names of the fields as keys.
- */
+/** Builds `jsonb_build_object('id', booking.id, …)`: a booking as JSON with the names of the fields as keys. */
 export function jsonObject(names: readonly Field[], from: string): string {
   return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
 }
 
-/**
- * Reads JSON that `jsonObject` has built. PostgreSQL writes times in JSON with the offset of the session's time zone,
- * so they are converted to UTC.
- */
+/** Reads JSON that `jsonObject` has built. Converts times to UTC, because they have the offset of the session. */
 export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
   const entries = publicFields.map((field) => {
     const value = json[field] ?? null;

@@ -65,8 +65,7 @@ export interface BayCheck {
 /**
  * Builds the condition that a bay has no live hold except those that the request has looked up. After PostgreSQL has
  * waited for the lock of a bay, it evaluates conditions on the newest row of the bay, but reads other tables as they
- * were before it waited. A new closure or hold therefore also increases a column of the bay: `rules_version` or
- * `held_until`.
+ * were before it waited. A new closure or hold therefore also increases `rules_version` or `held_until` of the bay.
  */
 const hasNoNewHold = (checkedHeldUntil: string): string =>
   `(held_until is null or held_until <= greatest(now(), ${checkedHeldUntil}::timestamptz))`;

@@ -1,5 +1,4 @@
-// Defines the interface that writes a booking and its counts. One implementation is for a single PostgreSQL, the other
-// for a distributed database.
+// Defines the interface that writes a booking and its counts, on a single PostgreSQL or on a distributed database.
 import type { Statement } from '@bay-booking/service/database/transaction';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import type { BayCheck, BookingKey, BookingUpdate } from './statements.ts';
@@ -26,9 +25,7 @@ export interface BookingWriter {
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
 
-  /**
-   * The statement returns the deleted booking, or no row if it does not exist or the ETags do not allow the deletion.
-   */
+  /** The statement returns the deleted booking, or no row if it is missing or the ETags do not allow the deletion. */
   delete(key: BookingKey, etags: AllowedEtags): Statement;
   countDelete(deleted: Booking): readonly Statement[];
 }
