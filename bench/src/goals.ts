@@ -58,7 +58,7 @@ const releaseBounds = {
   refresh: 0.95,
 };
 
-/** "Rate to X" is the rate of the service, divided by the rate of X. docs/performance.md describes each X. */
+/** "Rate to X" is the rate, divided by the rate of the target or operation X (docs/performance.md). */
 const goals: readonly Goal[] = [
   atLeast(0.55, 'get: rate to bare', ratio('get', 'bare')),
   atLeast(1, 'get: rate to Fastify', ratio('get', 'fastify')),
