@@ -271,19 +271,16 @@ describe('a service account rotates a token', () => {
 });
 
 describe('the token of another account', () => {
-  test.each(['rotate', 'revoke'])(
-    'the page %s returns 404 for the token, and the token still works',
-    async (page) => {
-      const { id, secret } = await createToken();
-      const other = await portal.signIn('bot');
-      const path = `/portal/tokens/${id}/${page}`;
-      expect((await other.browser.open(portal.at(path))).status).toBe(404);
-      const csrf = csrfTokenOf(other.page, '/portal/tokens');
-      const response = await other.browser.send(forged(other.page, path, { csrf, overlap: '0' }), {});
-      expect(response.status).toBe(404);
-      expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
-    },
-  );
+  test.each(['rotate', 'revoke'])('the page %s returns 404 for the token, and the token still works', async (page) => {
+    const { id, secret } = await createToken();
+    const other = await portal.signIn('bot');
+    const path = `/portal/tokens/${id}/${page}`;
+    expect((await other.browser.open(portal.at(path))).status).toBe(404);
+    const csrf = csrfTokenOf(other.page, '/portal/tokens');
+    const response = await other.browser.send(forged(other.page, path, { csrf, overlap: '0' }), {});
+    expect(response.status).toBe(404);
+    expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
+  });
 
   test('the page revoke also returns 404 for a client that is not a personal access token', async () => {
     const { browser } = await portal.signIn(name);

@@ -158,12 +158,9 @@ describe('native tokens that the provider does not confirm', () => {
     ['debugToken', 'is invalid for userinfo', { token: valid, user: 400 }],
     ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: live }],
     ['debugToken', 'is not authorized for userinfo', { token: valid, user: 401 }],
-  ])(
-    'at the provider %s, a native token gets invalid_grant if it %s',
-    async (name, _title, responses) => {
-      expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    },
-  );
+  ])('at the provider %s, a native token gets invalid_grant if it %s', async (name, _title, responses) => {
+    expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
 });
 
 describe('native tokens that the provider cannot check', () => {

@@ -93,8 +93,7 @@ test('a rejected booking is not inserted and not counted, and its external booki
 });
 
 test('an updated booking is counted at its new hour and location, and a rejected update changes nothing', async () => {
-  const countBeforeHour30 = () =>
-    count({ time: { kind: 'overlapping', start: undefined, end: instantAt(30) } });
+  const countBeforeHour30 = () => count({ time: { kind: 'overlapping', start: undefined, end: instantAt(30) } });
   await create(bodyAt(21));
   const { body: booking, headers } = await create(bodyAt(20));
   const [all, beforeHour30] = [await expectConsistentCount(), await countBeforeHour30()];

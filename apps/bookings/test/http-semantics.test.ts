@@ -264,18 +264,15 @@ describe('429 for too many requests', () => {
   });
 });
 
-describe.each([400, 408, 413, 431] as const)(
-  '%i for a request that Node rejects before a handler runs',
-  (status) => {
-    test('the response has the error envelope and the headers of every error response', () => {
-      const { headers, body } = malformedRequestResponse(status);
-      expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
-      expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
-      expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
-      expect(headers['X-Request-Id']).toMatch(/^[0-9a-f-]{36}$/);
-    });
-  },
-);
+describe.each([400, 408, 413, 431] as const)('%i for a request that Node rejects before a handler runs', (status) => {
+  test('the response has the error envelope and the headers of every error response', () => {
+    const { headers, body } = malformedRequestResponse(status);
+    expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
+    expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
+    expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
+    expect(headers['X-Request-Id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
 
 describe('503 and readiness', () => {
   test('while the database is not migrated, requests get 503 with Retry-After; after the migration, 200', async () => {
