@@ -5,11 +5,11 @@ import { describe, expect, test } from '@jest/globals';
 
 const maxLineLength = 120;
 const scripts = findFiles('{apps,packages}/**/*.{ts,js}', '{tests,repository-tests,bench,examples}/**/*.{ts,js}');
-const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
+const documents = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
 
 test('the files are found', () => {
   expect(scripts.length).toBeGreaterThan(400);
-  expect(pages.length).toBeGreaterThan(20);
+  expect(documents.length).toBeGreaterThan(20);
 });
 
 test.each(['auth', 'bookings'])('at most eight files lie directly in the source folder of %s', (app) => {
@@ -27,14 +27,14 @@ describe('the first comment of a file', () => {
     return /^[\s\S]*?[.:?!](?=\s)/.exec(comment.replaceAll(/\n?\/\/ /g, ' '))?.[0] ?? '';
   }
 
-  const withComment = scripts.filter((file) => !/(^|\/)jest\.config\.js$/.test(file));
+  const checkedFiles = scripts.filter((file) => !/(^|\/)jest\.config\.js$/.test(file));
 
-  test('every file has a first comment', () => {
-    expect(withComment.filter((file) => !firstSentence(read(file)))).toEqual([]);
+  test('every file except jest.config.js starts with a sentence', () => {
+    expect(checkedFiles.filter((file) => !firstSentence(read(file)))).toEqual([]);
   });
 
-  test('no first comment is a question', () => {
-    expect(withComment.filter((file) => firstSentence(read(file)).endsWith('?'))).toEqual([]);
+  test('no file starts with a question', () => {
+    expect(checkedFiles.filter((file) => firstSentence(read(file)).endsWith('?'))).toEqual([]);
   });
 });
 
@@ -49,19 +49,19 @@ test('comments have at most 120 characters per line', () => {
 });
 
 test('documents have at most 120 characters per line outside of tables and code', () => {
-  const longLines = pages.flatMap((page) =>
-    read(page)
+  const longLines = documents.flatMap((document) =>
+    read(document)
       .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
       .split('\n')
       .filter((line) => line.length > maxLineLength && !line.startsWith('|'))
-      .map((line) => `${page}: ${line}`),
+      .map((line) => `${document}: ${line}`),
   );
   expect(longLines).toEqual([]);
 });
 
 test('no file cites the contract, which readers of the repository do not have', () => {
   // Migrations are not checked: their files never change, and comments of the first migrations cite the contract.
-  const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
+  const files = [...scripts, ...documents, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
   // The pattern does not match "expand and contract", in which the word has another meaning.
   const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;
   const thisFile = 'repository-tests/source-files.test.ts';

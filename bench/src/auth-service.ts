@@ -47,7 +47,8 @@ const dataset = {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       pkce: 'optional',
-      // The other targets also sign with ES256. Signing with RSA would take longer than all other work of a refresh.
+      // The other measured servers also sign with ES256. Signing with RSA would take longer than all other work of a
+      // refresh.
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },
@@ -86,8 +87,8 @@ export async function startAuth(options: {
   };
   const file = join(folder, 'auth.json');
   writeFileSync(file, JSON.stringify(dataset));
-  await command(authFolder, ['src/commands/migrate.ts'], env);
-  await command(authFolder, ['src/commands/import.ts', file], env);
+  await runCommand(authFolder, ['src/commands/migrate.ts'], env);
+  await runCommand(authFolder, ['src/commands/import.ts', file], env);
   return startChild({
     name: 'auth',
     script: join(authFolder, 'package.json'),
@@ -100,7 +101,7 @@ export async function startAuth(options: {
   });
 }
 
-async function command(cwd: string, args: readonly string[], env: Record<string, string>): Promise<void> {
+async function runCommand(cwd: string, args: readonly string[], env: Record<string, string>): Promise<void> {
   const child = spawn(process.execPath, args, {
     cwd,
     env: { PATH: process.env.PATH, ...env },
@@ -112,13 +113,14 @@ async function command(cwd: string, args: readonly string[], env: Record<string,
 }
 
 /** Signs in once, and then runs the code flow once for each refresh token. */
-export async function refreshTokensOf(origin: string, count: number): Promise<string[]> {
+export async function obtainRefreshTokens(origin: string, count: number): Promise<string[]> {
   const browser = openFormBrowser([origin]);
   const request = {
     response_type: 'code',
     client_id: web.id,
     redirect_uri: callback,
     scope: `openid offline_access ${scope}`,
+    // OpenID Connect requires this parameter for `offline_access`.
     prompt: 'consent',
   };
   const tokens: string[] = [];

@@ -32,10 +32,10 @@ export async function bookingOperations({
     writeFileSync(path, `${lines.join('\n')}\n`);
     return path;
   };
-  const own = [facilityIds(facilities)];
-  const lines = async (sql: string, values: unknown[] = own) =>
-    (await client.query<{ line: string }>(sql, values)).rows.map(({ line }) => line);
+  const lines = async (sql: string) =>
+    (await client.query<{ line: string }>(sql, [facilityIds(facilities)])).rows.map(({ line }) => line);
 
+  // `order by md5(…)` returns the rows in an order that looks random, but is the same in every run.
   const ids = await lines(
     `select '/api/bookings/' || id as line from booking where facility_id = any($1) and start_date < '${createdFrom}' order by md5(id::text) limit 5000`,
   );
@@ -68,11 +68,17 @@ export async function bookingOperations({
   ];
 }
 
-const origin = Date.parse(createdFrom) / 1000;
-/** The number of the next slot. All targets, rounds and operations share this number, so no slot is used twice. */
+const firstSlotStart = Date.parse(createdFrom) / 1000;
+/**
+ * The number of the next slot. A slot is half an hour in one bay, after `createdFrom`. All targets, rounds and
+ * operations share this number, so no slot is used twice.
+ */
 let nextSlot = 0;
 
-/** Creates bookings of half an hour. The caller must have deleted the bookings of earlier runs. */
+/**
+ * Returns the operation that creates bookings of half an hour. The caller must have deleted the bookings of earlier
+ * runs. `prefix` is the beginning of the external booking ids, or `-` for bookings without such an id.
+ */
 export function create(
   name: string,
   options: { client: pg.Client; token: string; bays: number; prefix: string },
@@ -80,14 +86,18 @@ export function create(
   const { token, bays, prefix } = options;
   return {
     name,
-    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(origin), prefix] }),
+    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstSlotStart), prefix] }),
     afterMeasurement: (requests) => {
+      // wrk may have sent further requests whose responses it did not receive and count.
       nextSlot += requests + 1000;
     },
   };
 }
 
-/** Creates the bookings that the operation `update` changes: one on each of five days in each bay. */
+/**
+ * Creates the bookings that the operation `update` changes: one on each of five days in each bay. A booking id ends
+ * with a hash of the facility id (apps/bookings/src/bookings/booking-id.ts).
+ */
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
@@ -103,6 +113,7 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
   );
+  // With all facility ids, PostgreSQL can use an index. Every index on `start_date` begins with `facility_id`.
   await client.query(
     `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
   );

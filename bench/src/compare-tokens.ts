@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { native, refreshTokensOf, serviceClient, startAuth, user, web } from './auth-service.ts';
+import { native, obtainRefreshTokens, serviceClient, startAuth, user, web } from './auth-service.ts';
 import { baseUrl, scope } from './bookings-service.ts';
 import { type Child, profileFlags, startChild } from './child.ts';
 import {
@@ -118,7 +118,7 @@ export function refresh(folder: string): Operation {
     load: async (target): Promise<Load> => {
       const isService = !peers.includes(target.name);
       const tokens = isService
-        ? await refreshTokensOf(target.url, tokensPerRound)
+        ? await obtainRefreshTokens(target.url, tokensPerRound)
         : ((await (await fetch(`${target.url}/refresh-tokens`)).json()) as string[]);
       const file = join(folder, `refresh-${target.name}`);
       writeFileSync(file, `${tokens.join('\n')}\n`);

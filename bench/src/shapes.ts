@@ -8,6 +8,7 @@ import { type Shape, type Sources, shapes } from './shape-list.ts';
 import { digits, median, percentile } from './statistics.ts';
 
 export interface ShapeResult {
+  /** The number of facilities in the token, in words. */
   readonly tenant: string;
   readonly shape: string;
   /** Milliseconds from the request to the response, over HTTP. */
@@ -17,9 +18,13 @@ export interface ShapeResult {
   readonly database: number;
   /** Milliseconds of the slowest statement. */
   readonly slowest: number;
+  /** The number of statements per request. */
   readonly statements: number;
+  /** The rows of the table `booking` that PostgreSQL read per request. */
   readonly rowsRead: number;
+  /** How often PostgreSQL scanned the whole table `booking` in all requests. */
   readonly sequentialScans: number;
+  /** The number of bookings that match the request. */
   readonly total: number;
 }
 
@@ -69,9 +74,10 @@ async function measureShape(
   { client, url, token, tenant, sources, requests }: ShapeOptions,
   shape: Shape,
 ): Promise<ShapeResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const agent = new Agent({ keepAlive: true, maxSockets: publishingRequests });
   const send = (path: string) => request(agent, `${url}${path}`, token);
   const first = await send(shape.path(sources));
+  // Some shapes request a page near the end of the list, whose number follows from the number of pages.
   const page = shape.page?.(first.pageCount ?? 1);
   const createPath = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
   for (let n = 0; n < warmUpRequests; n++) await send(createPath());

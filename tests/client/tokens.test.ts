@@ -27,7 +27,7 @@ function recordingFetch(onRequest: (url: string, headers: Headers) => void = () 
   return { fetch: record, requests, to: (path: string) => requests.filter((request) => request.path === path) };
 }
 
-/** Creates a client with these options, which then needs a token for a request. Returns the id in the response. */
+/** Requests a location with a new client, which must first get a token. Returns the id of the location. */
 const getLocation = async (options?: Partial<BookingsClientOptions>) =>
   (await system.createClient(options).locations.get('loc-north-1')).id;
 
@@ -51,6 +51,7 @@ describe('client credentials', () => {
     const client = system.createClient({ fetch });
     await Promise.all(Array.from({ length: 10 }, () => client.locations.get('loc-north-1')));
     expect(to('/connect/token')).toHaveLength(1);
+    // A token is valid for 3600 s.
     const now = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_500_000);
     await client.locations.get('loc-north-1');
@@ -69,6 +70,7 @@ describe('client credentials', () => {
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_590_000);
     expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
     await eventually(async () => to('/connect/token').length === 2);
+    // The client does not use a token in its last three seconds.
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_599_000);
     const error = await client.locations.get('loc-north-1').catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'BookingsTokenError', cause: { name: 'BookingsConnectionError' } });

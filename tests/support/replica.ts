@@ -29,6 +29,7 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
   await session.connect();
   try {
+    // With `true`, PostgreSQL writes the checkpoint immediately.
     await session.query("select pg_backup_start('base', true)");
     await mkdir(target, { mode: 0o700 });
     for (const name of await readdir(database.dataPath)) {
@@ -69,6 +70,7 @@ export interface Replica {
 /** Starts a replica. It connects to the primary at `primaryPort`, which may be the port of a proxy. */
 export async function startReplica(primary: DatabaseServer, primaryPort: number = primary.port): Promise<Replica> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-replica-'));
+  // The user that runs PostgreSQL must be able to enter the folder.
   await chmod(folder, 0o711);
   const { uid, gid } = await stat(primary.dataPath);
   await chown(folder, uid, gid);

@@ -1,5 +1,5 @@
 // Starts what the portal tests need: an authorization server with the members of two facilities, and an SMTP server
-// that stores e-mails. Each user has a test browser, which runs no scripts.
+// that stores e-mails. Users sign in with test browsers, which run no scripts.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
@@ -58,7 +58,7 @@ export interface PortalFixture {
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
   /** Requests an access token with the credentials of a personal access token. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
-  /** Changes the database as if the account had signed in, and used its session last, `minutes` ago. */
+  /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }

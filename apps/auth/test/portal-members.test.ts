@@ -78,9 +78,10 @@ describe('an owner or staff member sees the people of the facility', () => {
     for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
   });
 
-  test('tokens are “none yet” before the first token, and “none active” after a revocation', async () => {
+  test('a facility shows “none yet” before its first token, and “none active” after a revocation', async () => {
     const facility = await addFacility('fac-tokens', ['token-owner'], { 'token-bot': 'bookings-manager' });
     const { browser, page } = await portal.signIn('token-owner', facility);
+    // The cells of the columns "Tokens" and "Last used".
     expect(textOf(page.html)).toContain('none yet never');
     const requestToken = await addToken('token-bot');
     expect(await requestToken()).toMatchObject({ status: 200 });
@@ -184,7 +185,7 @@ describe('the last owner of a facility', () => {
 });
 
 describe('a revoked role stops new access tokens', () => {
-  test('the confirmation page says for how long issued access tokens still work', async () => {
+  test('the confirmation page says how long issued access tokens still work, and new ones are not issued', async () => {
     const requestToken = await addToken('bot');
     const before = await requestToken();
     expect(facilitiesOf(before)).toEqual(['fac-north']);
@@ -220,7 +221,7 @@ describe('a revoked role stops new access tokens', () => {
 });
 
 describe('the history of a facility', () => {
-  test('the history of a facility lists who changed what, when and from which IP address', async () => {
+  test('the history of a facility lists who changed what, when and from which IP address, newest first', async () => {
     const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
     const { browser, page } = await portal.signIn('teller', facility);
     await browser.send(filled(page, '/invitations', { email: 'Site@range.example' }), {});
@@ -236,6 +237,7 @@ describe('the history of a facility', () => {
     await browser.send(filled(revoke, '/revoke'), {});
 
     const history = await browser.open(portal.at(`${facility}/history`));
+    // `textOf` replaces a tag by a space, which would separate a name from the punctuation after it.
     const text = textOf(history.html.replaceAll('</strong>', ''));
     const expected = [
       'teller revoked the role Bookings Manager of story-bot.',

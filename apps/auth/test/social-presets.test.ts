@@ -8,7 +8,7 @@ import { socialProvidersFile } from './social-server.ts';
 
 const clientId = 'com.example.bay-booking';
 const clientSecret = 'public-provider-secret';
-const ada = '100001';
+const adaId = '100001';
 
 const originalFetch = globalThis.fetch;
 let providers: PublicProviders;
@@ -16,6 +16,7 @@ let server: AuthServer;
 beforeAll(async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   providers = await createPublicProviders({ clientId, clientSecret, applePublicKey: publicKey });
+  // The server of the test runs in this process, so its requests reach the simulated providers.
   globalThis.fetch = providers.fetch;
   const appleSecret = await new SignJWT()
     .setProtectedHeader({ alg: 'ES256', kid: 'KEY1234567' })
@@ -48,7 +49,7 @@ const findAccount = async (name: string) => {
   const [row] = await server
     .db('social_identity')
     .join('account', 'account.id', 'account_id')
-    .where({ provider: name, subject: ada })
+    .where({ provider: name, subject: adaId })
     .select('account.name', 'account.email', 'account.email_verified');
   return row;
 };
@@ -57,7 +58,7 @@ describe.each(names)('%s', (name) => {
   test(`the preset ${name} signs a user in, and creates the account once`, async () => {
     for (let round = 1; round <= 2; round++) {
       const { visitor, authorizationUrl } = await beginSignIn(name);
-      const page = await visitor.open(providers.signIn(authorizationUrl, ada));
+      const page = await visitor.open(providers.signIn(authorizationUrl, adaId));
       expect(page.url.href).toBe(`${server.origin}/account`);
     }
     expect(await findAccount(name)).toEqual(
@@ -78,14 +79,14 @@ describe.each(names)('%s', (name) => {
 
   test(`the preset ${name} shows an error page if the provider does not accept the code`, async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
-    const callback = providers.signIn(authorizationUrl, ada);
+    const callback = providers.signIn(authorizationUrl, adaId);
     callback.searchParams.set('code', 'made-up');
     const page = await visitor.open(callback);
     expect(page.status).toBe(502);
     expect(page.title).toMatch(/did not work/);
   });
 
-  test(`the preset ${name} accepts no native tokens`, async () => {
+  test(`the preset ${name} accepts no tokens that a native app got from the provider`, async () => {
     const form = { grant_type: 'social_access_token', client_id: 'demo-native', scope: scopes.play };
     const response = await server.post('/connect/token', { ...form, token: 'made-up', provider: name });
     expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_grant' });

@@ -29,8 +29,8 @@ export function countFailedFetches({ registry }: Metrics): () => void {
 }
 
 /**
- * Returns the function that counts a list by the server that it was read from. `lagBytes` returns the lag of the
- * replica, and is called when Prometheus collects the metrics.
+ * Returns the function that counts a list by the server that it was read from. `reason` says why the server was not the
+ * replica. `lagBytes` returns the lag of the replica, and is called when Prometheus collects the metrics.
  */
 export function observeListReads(
   { registry }: Metrics,

@@ -23,7 +23,7 @@ test.each([
   ['that is longer than MAX_BOOKING_HOURS', '2030-05-02T08:00:00Z', '2030-05-02T12:00:00.001Z', [tooLong]],
   ['that ends later than MAX_DAYS_AHEAD', '2030-05-31T11:00:00Z', '2030-05-31T12:00:00.001Z', [tooLate]],
   ['with both errors', '2030-05-02T08:00:00Z', '9999-12-31T00:00:00Z', [tooLong, tooLate]],
-])('a booking %s returns ERR00002 for endDate, with the limit in moreInfo', async (_title, start, end, problems) => {
+])('a booking or hold %s gets ERR00002 with the limit in moreInfo', async (_title, start, end, problems) => {
   const body = bookingFrom(start, end);
   for (const path of ['/api/bookings', '/api/booking-holds']) {
     const { userAlias: _, ...holdBody } = body;

@@ -21,6 +21,7 @@ afterAll(() => system.close());
 
 const facilities = ['fac-north', 'fac-south'];
 const now = new Date();
+/** The PostgreSQL error for overlapping bookings of a bay. */
 const exclusionViolation = '23P01';
 
 const countRows = async (where: string): Promise<number> => {
@@ -30,7 +31,8 @@ const countRows = async (where: string): Promise<number> => {
 
 /** Compares the counts with the number of rows: by facility, by location, before an instant, and active bookings. */
 async function expectRightCounts(): Promise<void> {
-  const { count } = createCountReader(system.db, async () => true);
+  const areCountsComplete = async () => true;
+  const { count } = createCountReader(system.db, areCountsComplete);
   for (const facility of facilities) {
     expect(await count({ facilities: [facility], now })).toBe(await countRows(`facility_id = '${facility}'`));
   }
@@ -108,7 +110,7 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
   ]);
   expect(ids.length).toBeGreaterThan(50);
   expect(corrections.length).toBeGreaterThan(1);
-  expect(corrections.filter((bins) => bins > 0)).toEqual([]);
+  expect(corrections.filter((wrongBins) => wrongBins > 0)).toEqual([]);
   expect(instance.databaseErrors.filter((code) => code !== exclusionViolation)).toEqual([]);
   await expectRightCounts();
   await compaction.compact();
@@ -116,7 +118,8 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
   await expectRightCounts();
 });
 
-test('pages that are found by the counts are full, and totals are plausible, while bookings are deleted', async () => {
+test('while bookings are deleted, pages are full and no total is below the number of remaining bookings', async () => {
+  // With 0, the store uses the counts to find every page.
   const { search } = createSearchStore(system.db, { maxSkippedRows: 0 });
   const token = await system.token(['fac-east']);
   const ids: string[] = [];
@@ -149,9 +152,10 @@ test('a rejected booking does not append to the log of changes', async () => {
   expect(await query(system.db, 'select booking_id from booking_change')).toEqual(before);
 });
 
-test('a recount counts bookings that a release without counts has written, while clients write bookings', async () => {
+test('while clients write, a recount corrects the counts after changes that were not logged', async () => {
   await compaction.setComplete(false);
   const instance = await createExtraSystem({ sharing: system, poolMax: 8 });
+  // A release without counts changes bookings like these statements: without appending to the log.
   await query(system.db, "delete from booking where bay_id = 'bay-n1-01'");
   const [booking] = await query<{ id: string }>(system.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
   await query(

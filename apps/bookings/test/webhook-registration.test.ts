@@ -12,14 +12,14 @@ afterAll(() => system.close());
 
 const url = 'https://partner.example/hooks';
 let clients = 0;
-/** Creates a token for a client that has no webhook yet. */
-const newClient = (facilities: readonly string[] = ['fac-north', 'fac-south'], client = `client-${++clients}`) =>
+/** Creates a token, by default for a client that has no webhook yet. */
+const createToken = (facilities: readonly string[] = ['fac-north', 'fac-south'], client = `client-${++clients}`) =>
   system.token(facilities, { client_id: client });
 const register = (token: string, body: object = { url }, headers = {}) =>
   system.call('POST', '/api/webhooks', { token, body, headers });
 
 test('a registration returns 201 with Location, secret and defaults', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const { status, body, headers } = await register(token);
   expect(status).toBe(201);
   expect(headers.location).toBe(body._links.self.href);
@@ -39,7 +39,7 @@ test('a registration returns 201 with Location, secret and defaults', async () =
 });
 
 test('secrets are encrypted in the database, also those of stored responses', async () => {
-  const { body } = await register(await newClient(), { url }, { 'Idempotency-Key': 'encrypted' });
+  const { body } = await register(await createToken(), { url }, { 'Idempotency-Key': 'encrypted' });
   const rows = [
     ...(await query<{ text: string }>(system.db, 'select secret as text from webhook')),
     ...(await query<{ text: string }>(system.db, 'select answer as text from idempotency_key')),
@@ -49,7 +49,7 @@ test('secrets are encrypted in the database, also those of stored responses', as
 });
 
 test('the repeated response to the same Idempotency-Key contains the secret', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const first = await register(token, { url }, { 'Idempotency-Key': 'k' });
   const second = await register(token, { url }, { 'Idempotency-Key': 'k' });
   expect(second.status).toBe(201);
@@ -62,34 +62,34 @@ test('the repeated response to the same Idempotency-Key contains the secret', as
 
 test.each([
   ['no address', {}, 'ERR00001'],
-  ['http', { url: 'http://partner.example' }, 'ERR00002'],
-  ['user information', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
+  ['an http address', { url: 'http://partner.example' }, 'ERR00002'],
+  ['user information in the address', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
   ['a loopback address', { url: 'https://127.0.0.1/' }, 'ERR00002'],
   ['a decimal loopback address', { url: 'https://2130706433/' }, 'ERR00002'],
   ['an octal loopback address', { url: 'https://0177.0.0.1/' }, 'ERR00002'],
-  ['a mapped address', { url: 'https://[::ffff:127.0.0.1]/' }, 'ERR00002'],
-  ['a NAT64 address', { url: 'https://[64:ff9b::7f00:1]/' }, 'ERR00002'],
-  ['a 6to4 address', { url: 'https://[2002:7f00:1::]/' }, 'ERR00002'],
+  ['an IPv4-mapped loopback address', { url: 'https://[::ffff:127.0.0.1]/' }, 'ERR00002'],
+  ['a NAT64 address of loopback', { url: 'https://[64:ff9b::7f00:1]/' }, 'ERR00002'],
+  ['a 6to4 address of loopback', { url: 'https://[2002:7f00:1::]/' }, 'ERR00002'],
   ['a private address', { url: 'https://10.0.0.1/' }, 'ERR00002'],
   ['a link-local address', { url: 'https://169.254.169.254/' }, 'ERR00002'],
   ['another protocol', { url: 'ftp://partner.example' }, 'ERR00002'],
-  ['2049 characters', { url: `https://partner.example/${'x'.repeat(2025)}` }, 'ERR00002'],
+  ['an address of 2049 characters', { url: `https://partner.example/${'x'.repeat(2025)}` }, 'ERR00002'],
   ['no event', { url, events: [] }, 'ERR00002'],
   ['an unknown event', { url, events: ['webhook.ping'] }, 'ERR00002'],
   ['no facility', { url, facilityIds: [] }, 'ERR00002'],
-  ['a foreign facility', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
+  ['a facility that the token does not name', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
 ])('a registration with %s returns 400', async (_title, body, code) => {
-  const response = await register(await newClient(), body);
+  const response = await register(await createToken(), body);
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual([code]);
 });
 
 test('an address of 2048 characters is accepted', async () => {
-  expect((await register(await newClient(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(201);
+  expect((await register(await createToken(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(201);
 });
 
-test('more than 20 webhooks of one client return HOOK00001, also if they are registered concurrently', async () => {
-  const token = await newClient();
+test('of 24 concurrent registrations of one client, 20 succeed and 4 return HOOK00001', async () => {
+  const token = await createToken();
   const responses = await Promise.all(Array.from({ length: 24 }, () => register(token)));
   expect(responses.filter(({ status }) => status === 201)).toHaveLength(20);
   for (const response of responses.filter(({ status }) => status !== 201))
@@ -98,9 +98,9 @@ test('more than 20 webhooks of one client return HOOK00001, also if they are reg
 
 test('other clients, and tokens that lack a facility of the webhook, get 404', async () => {
   const owner = `client-${++clients}`;
-  const token = await newClient(['fac-north', 'fac-south'], owner);
+  const token = await createToken(['fac-north', 'fac-south'], owner);
   const { body } = await register(token);
-  for (const other of [await newClient(), await newClient(['fac-north'], owner)]) {
+  for (const other of [await createToken(), await createToken(['fac-north'], owner)]) {
     for (const [method, suffix] of [
       ['GET', ''],
       ['DELETE', ''],
@@ -118,7 +118,7 @@ test('other clients, and tokens that lack a facility of the webhook, get 404', a
 });
 
 test('PUT keeps fields that are left out, and can pause and activate a webhook', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const { body } = await register(token, { url, events: ['booking.deleted'], description: 'Till' });
   const path = `/api/webhooks/${body.id}`;
   const paused = await system.call('PUT', path, { token, body: { url: `${url}/2`, state: 'paused' } });
@@ -137,7 +137,7 @@ test('PUT keeps fields that are left out, and can pause and activate a webhook',
 });
 
 test('a webhook has an ETag: If-None-Match returns 304, and If-Match returns 412 after a change', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const { body, headers } = await register(token);
   const path = `/api/webhooks/${body.id}`;
   const etag = headers.etag as string;
@@ -155,7 +155,7 @@ test('a webhook has an ETag: If-None-Match returns 304, and If-Match returns 412
 });
 
 test('of ten concurrent updates with the same If-Match, exactly one succeeds', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const { body, headers } = await register(token);
   const changes = Array.from({ length: 10 }, (_, number) =>
     system.call('PUT', `/api/webhooks/${body.id}`, {
@@ -169,7 +169,7 @@ test('of ten concurrent updates with the same If-Match, exactly one succeeds', a
 });
 
 test('rotation returns a new secret, and DELETE removes the webhook', async () => {
-  const token = await newClient();
+  const token = await createToken();
   const { body } = await register(token);
   const path = `/api/webhooks/${body.id}`;
   const rotated = await system.call('POST', `${path}/rotate`, { token });

@@ -51,6 +51,7 @@ function repeatAfter401(source: TokenSource, send: SendWithToken): AuthorizedFet
     const token = await waitFor(source(), request.signal);
     const response = await send(token, url, request);
     if (response.status !== 401) return response;
+    // The service has rejected `token`, so the source returns a new token if it can.
     const newToken = await waitFor(source(token), request.signal);
     if (newToken === token) return response;
     await response.body?.cancel();

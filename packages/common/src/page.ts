@@ -38,7 +38,8 @@ export function reconcileTotal(shown: number, offset: number, counted: number): 
 
 /**
  * Returns the envelope with the items of one page. `hrefOf` returns the URL of a page of the list. The links `next` and
- * `prev` are present only if these pages exist. An empty list has `pageCount` 0, and its link `last` leads to page 1.
+ * `prev` are present only if these pages exist. If the requested page is after the last page, `prev` leads to the last
+ * page. An empty list has `pageCount` 0, and its link `last` leads to page 1.
  */
 export function listEnvelope<Item>(
   items: readonly Item[],

@@ -93,10 +93,12 @@ export interface ServiceSecrets {
 
 export type AppName = 'auth' | 'bookings';
 
+const loopbackNetworks = '127.0.0.0/8,::1/128';
+
 /**
- * Returns the environment variables of a service. All variables of `npm start` are passed on, with two exceptions.
- * Variables whose value differs between the services, such as PORT, get their value here. Secrets of one service are
- * not passed to the other service.
+ * Returns the environment variables of a service, except DATABASE_URL. All variables of `npm start` are passed on, with
+ * two exceptions. Variables whose value differs between the services, such as PORT, get their value here. Secrets of
+ * one service are not passed to the other service.
  */
 export function serviceEnvironment(
   app: AppName,
@@ -120,7 +122,7 @@ export function serviceEnvironment(
       BOOKINGS_AUDIENCE: audience,
       COOKIE_KEYS: env.COOKIE_KEYS || secrets.cookieKeys,
       KEY_ENCRYPTION_KEY: env.KEY_ENCRYPTION_KEY || secrets.keyEncryptionKey,
-      OUTBOUND_ALLOW_NETWORKS: env.OUTBOUND_ALLOW_NETWORKS || '127.0.0.0/8,::1/128',
+      OUTBOUND_ALLOW_NETWORKS: env.OUTBOUND_ALLOW_NETWORKS || loopbackNetworks,
       ...(settings.socialProvidersFile ? { SOCIAL_PROVIDERS_FILE: settings.socialProvidersFile } : {}),
       ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.auth) } : {}),
     };
@@ -133,7 +135,7 @@ export function serviceEnvironment(
     AUTH_ISSUER: env.AUTH_ISSUER || settings.issuer,
     AUDIENCE: env.AUDIENCE || audience,
     WEBHOOK_KEY: webhookKey || secrets.webhookKey,
-    WEBHOOK_ALLOW_NETWORKS: env.WEBHOOK_ALLOW_NETWORKS || '127.0.0.0/8,::1/128',
+    WEBHOOK_ALLOW_NETWORKS: env.WEBHOOK_ALLOW_NETWORKS || loopbackNetworks,
     ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.bookings) } : {}),
   };
 }

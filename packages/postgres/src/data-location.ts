@@ -1,6 +1,6 @@
-// Chooses the folder for the data of PostgreSQL. The requested folder is used if the account that runs PostgreSQL can
-// write to it. The account cannot write to a folder inside /root, for example. The data are then in a folder below
-// /var/lib, and a pointer file next to the requested folder contains the path of the used folder.
+// Chooses the folder for the data of PostgreSQL. The requested folder (DATA_DIR) is used if the account that runs
+// PostgreSQL can write to it. Otherwise, for example if DATA_DIR is inside /root, the data are in a folder below
+// /var/lib or /var/tmp, and a pointer file next to DATA_DIR contains the path of that folder.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -41,15 +41,15 @@ export function chooseDataLocation(requested: string, account: Account | undefin
   if (movedData) return useMovedData(movedData, requested, account);
   if (makeFolder(requested, account) && canWriteTo(requested, account))
     return { data: requested, cache: systemFolder(), isMoved: false };
+  // Only a folder with data of PostgreSQL contains this file. Existing data are never replaced by empty data.
   if (existsSync(join(requested, 'PG_VERSION'))) {
     throw new Error(
       `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // The name of the new folder is random, so only the pointer file leads to this folder. A user who removes DATA_DIR
-  // together with the pointer file starts with empty data. A repository that is moved together with the pointer file
-  // keeps its data.
-  const folder = mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
+  // The new folder has a random name, so only the pointer file leads to it. After deleting the pointer file, a user
+  // starts with empty data. A repository that is moved together with the pointer file keeps its data.
+  const folder = mkdtempSync(join(systemFolder(), `${hashOf(requested)}-`));
   const location = useMovedData(join(folder, basename(requested)), requested, account);
   writeFileSync(pointerFile, `${location.data}\n`);
   if (existsSync(requested)) rmdirSync(requested);
@@ -65,7 +65,7 @@ function requireWritableFolder(folder: string): void {
   );
 }
 
-/** Creates the folder `data`, which replaces the requested folder, unless it exists. */
+/** Returns the location of `data`, which replaces the requested folder. Creates `data` if it does not exist. */
 function useMovedData(data: string, requested: string, account: Account): DataLocation {
   const folder = dirname(data);
   mkdirSync(folder, { recursive: true });
@@ -76,7 +76,7 @@ function useMovedData(data: string, requested: string, account: Account): DataLo
   return { data, cache: dirname(folder), isMoved: true };
 }
 
-const fingerprint = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);
+const hashOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);
 
 /** Creates a folder that belongs to the account. Returns false if this is not permitted. */
 function makeFolder(path: string, account: Account | undefined): boolean {
@@ -91,8 +91,10 @@ function makeFolder(path: string, account: Account | undefined): boolean {
   }
 }
 
-// Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
-// /var/tmp, so the function accepts only a folder that belongs to root and to which nobody else can write.
+/**
+ * Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
+ * /var/tmp, so the function accepts only a folder that belongs to root and to which nobody else can write.
+ */
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
     try {

@@ -56,7 +56,7 @@ function createRecordingKnex() {
   return { db: knex({ client: 'pg', connectionPool: pool }), pool, connection, statements, calls };
 }
 
-reliesOn('knex', 'the option connectionPool accepts any object with the methods of tarn', 'pool.ts', async () => {
+reliesOn('knex', "connectionPool accepts any object with the methods of knex's own pool", 'pool.ts', async () => {
   const { db, pool } = createRecordingKnex();
   expect(db.client.pool).toBe(pool);
 });
@@ -157,8 +157,9 @@ reliesOn('pg', 'a query object sends its own messages, and pg calls it for each 
   ]);
 });
 
-reliesOn('pg', 'after an error, pg calls handleError of a query object and no further method', 'batch.ts', async () => {
-  // The mapped value is 00, so PostgreSQL divides by zero. Because of random(), it does this only during the execution.
+reliesOn('pg', 'after an error, pg calls handleError of a query object and stays usable', 'batch.ts', async () => {
+  // The mapped value is 00, so PostgreSQL divides by zero. Because of random(), PostgreSQL cannot calculate the result
+  // before the execution.
   expect(await handlerCallsFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
     { method: 'handleRowDescription' },
     { method: 'handleError', message: { code: '22012' } },

@@ -8,6 +8,7 @@ export interface OAuth2ProviderOptions {
   readonly grants: SocialGrants;
 }
 
+/** Facebook uses the code 190 for errors of access tokens. */
 const error = (message: string) => ({ status: 400, json: { error: { message, code: 190 } } });
 
 export function createOAuth2ProviderRoutes({ clientId, clientSecret, grants }: OAuth2ProviderOptions): SocialRoutes {

@@ -19,7 +19,7 @@ small { display: block; color: light-dark(#556, #aab) }`;
 
 /**
  * `provider` is the name of the provider. `action` is the URL to which the form is posted. The field `user` of the form
- * contains the id of the chosen user. It is empty if the user cancels the sign-in.
+ * contains the id of the chosen user. The field is empty if the user cancels the sign-in.
  */
 export function socialSignInPage(provider: string, action: string): string {
   const buttons = socialUsers.map(

@@ -60,8 +60,8 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
     /**
-     * Deletes the failed sign-ins that were counted for an account. They are counted under `name`, which is equal for
-     * all spellings of a user name.
+     * Deletes the count of failed sign-ins. The count is stored under `name`, which is equal for all spellings of a
+     * user name.
      */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUpForSignIn(username)).name),
@@ -69,8 +69,8 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     links,
     emails,
     /**
-     * Limits how many new passwords are tried for one account or one invitation. The argument of `use` is the id of the
-     * account, or the id of the invitation if a password is chosen for a new account.
+     * Limits the new passwords that are tried for one id: the id of an account, or the id of an invitation if the
+     * account does not exist yet.
      */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 

@@ -1,7 +1,7 @@
 // Defines our own settings of a client, which an import file sets (docs/import.md, "Clients").
 //
-// The schema of the import file and the metadata that oidc-provider reads are derived from this list. The settings are
-// stored in the column `client.metadata`, together with the OpenID Connect client metadata.
+// The schema of the import file and the metadata that oidc-provider reads are derived from `clientSettingSchemas`. The
+// settings are stored in the column `client.metadata`, together with the OpenID Connect client metadata.
 import type { FromSchema } from 'json-schema-to-ts';
 
 export const clientSettingSchemas = {
@@ -22,7 +22,6 @@ export type ClientSettings = FromSchema<{
 
 export const clientSettingNames = Object.keys(clientSettingSchemas) as readonly SettingName[];
 
-/** The settings that a personal access token can have. */
 const personalAccessTokenSettings = ['access_token_ttl'] as const satisfies readonly SettingName[];
 
 /** Returns all settings. Their values need no check, because the import has checked them. */

@@ -183,6 +183,7 @@ function createFeatures(
     ...features,
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
     deviceFlow: createDeviceFlow({ pages, audit }),
+    // signer.ts signs ES256 tokens instead of the library.
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     introspection: {
       enabled: true,
@@ -213,14 +214,17 @@ function createFeatures(
         }
         return resource.info(allowedScopes(client));
       },
-      // If this returned false, a client that requests openid and a custom scope would get an opaque token for userinfo
-      // instead of a JWT for the Bookings API.
+      // With `false`, a client that requests openid and a custom scope would get an opaque token for userinfo instead
+      // of a JWT for the Bookings API.
       useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
     },
   };
 }
 
-/** Returns the setting `findAccount`. It also checks that the scopes of a code or refresh token may still be used. */
+/**
+ * Returns the setting `findAccount`. The function also checks that the scopes of a code or refresh token may still be
+ * used.
+ */
 function createFindAccount(
   { scopes, findAccount }: ProviderDependencies,
   facilitiesClaim: FacilitiesClaim,

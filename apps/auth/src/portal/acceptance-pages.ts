@@ -175,7 +175,8 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
 }
 
 /**
- * Returns the page for a user who is not signed in to the invited account, depending on the account with its address.
+ * Returns the page for a user who is not signed in to the invited account. `existing` is the account whose user name is
+ * the invited address. This account may be replaced by an account of the other kind if nobody has confirmed its e-mail address.
  */
 function viewForAddress(
   { role }: Invitation,

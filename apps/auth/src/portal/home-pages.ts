@@ -25,6 +25,7 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
     const joined = facilities.find(({ id }) => id === queryText(request, 'welcome'));
     const notice = joined && welcomeNotice(joined);
     if (account.kind === 'service') {
+      // A user who has to sign in again before creating a token comes back with the values of the form in the query.
       const values = { name: queryText(request, 'name'), expiresInDays: queryText(request, 'expiresInDays') };
       return showTokens(request, response, signedIn, { ...values, notice });
     }

@@ -4,9 +4,8 @@ import { unavailable } from '../errors.ts';
 const maxAttempts = 20;
 
 /**
- * Calls `attempt` until it returns a result. `attempt` returns undefined if the database did not accept a write, and no
- * reason was found afterwards, because another request has removed the reason in the meantime. `isFirst` is true for
- * the first call.
+ * Calls `attempt` until it returns a result. `attempt` returns undefined if a conflict prevented the write, but another
+ * request had removed the conflict before `attempt` looked it up. `isFirst` is true for the first call.
  *
  * @throws {ApiError} 503 after 20 attempts
  */

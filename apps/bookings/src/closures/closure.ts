@@ -13,10 +13,10 @@ export interface Closure {
   readonly lastUpdatedAt: string;
 }
 
-/**
- * A closure with the ids of all bays that it closes, also if it closes a whole location. The link to the conflicting
- * bookings needs these ids.
- */
 export interface ClosureRow extends Closure {
+  /**
+   * The ids of all bays that the closure closes, also if it closes a whole location. In a response, the link to the
+   * bookings of these bays during the closure contains these ids.
+   */
   readonly closedBayIds: readonly string[];
 }

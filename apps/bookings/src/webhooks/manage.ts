@@ -25,8 +25,9 @@ export interface ManagementServices {
   readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'urlError'>;
+  /** Returns the number of each facility's latest change. After a facility is added, the webhook gets later changes. */
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
-  /** Called after a delivery was added. */
+  /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;
   readonly link: MakeLink;
   readonly now: () => Date;

@@ -11,8 +11,8 @@ export interface RequestedWebhook {
 }
 
 /**
- * `facilityIds` are the facilities of the request or, by default, of the token. Undefined if the request has an
- * invalid `facilityIds` or does not change them.
+ * `facilityIds` are the facilities of the request or, by default, of the token. The request itself cannot contain an
+ * empty list. `facilityIds` is undefined if the field of the request is invalid, or if an update does not contain it.
  */
 export function findWebhookErrors(
   url: string | undefined,

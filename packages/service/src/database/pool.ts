@@ -31,6 +31,7 @@ export interface PoolOptions<Connection> {
 }
 
 interface Waiter<Connection> {
+  /** In ms of the monotonic clock. */
   readonly since: number;
   readonly resolve: (connection: Connection) => void;
   readonly reject: (error: unknown) => void;
@@ -55,8 +56,8 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   readonly #waiters: Waiter<Connection>[] = [];
   readonly #open = new Set<Connection>();
   /**
-   * The open connections that nobody uses, sorted by the time of their release. The pool uses the last of them next, so
-   * the first of them has been idle for the longest time.
+   * The open connections that nobody uses, sorted by the time of their release. The pool takes connections from the end
+   * of this array, so the first connection has been idle for the longest time.
    */
   readonly #idle: Connection[] = [];
   readonly #closing = new Set<Promise<void>>();
@@ -130,7 +131,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#notifyIfEmpty();
     await empty;
     clearInterval(this.#timer);
-    // Waits for the connections to close. The pool stops waiting after `closeTimeout`.
+    // Waits for the connections to close, for at most `closeTimeout`.
     const timeout = new AbortController();
     await Promise.race([
       Promise.all(this.#closing),

@@ -1,5 +1,5 @@
 // Stores the records of oidc-provider, such as codes, opaque access tokens, interactions and grants. We call these
-// records artifacts.
+// records artifacts. Many ids are secrets, such as a code, so only the hash of an id is stored.
 //
 // Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
 // (concurrent-use.ts). Every other write replaces the whole record, so the last write wins.
@@ -47,7 +47,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       const [row] = await run<FoundRow>(statement, [model, value]);
       if (!row) return undefined;
       // If this request is a concurrent use, the artifact is returned as unused, because the library would revoke the
-      // grant of a used artifact. The library then tries to consume the artifact. This fails and rejects the request.
+      // grant of a used artifact. The library then tries to consume the artifact, which fails and rejects the request.
       const isUsed = row.consumedAt !== null && !concurrentUse.isConcurrent(row.id, row.consumedAt);
       return payloadOf(row.payload, id, isUsed ? (row.consumedAt ?? undefined) : undefined);
     };

@@ -1,5 +1,7 @@
 // Builds the SQL that appends rows to the log booking_change. The statements that write bookings include this SQL. The
 // counts (see reader.ts) and the change feed (see ../feed/store.ts) are derived from the log.
+//
+// In a row, `n` is the change of the number of bookings that start at a location in an hour: 1, 0 or -1.
 
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
 const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour, last_state)';
@@ -33,6 +35,5 @@ export const countUpdated = (old: string, updated: string): string => `insert in
   from ${updated} cross join ${old} cross join (values (-1), (0), (1)) change (n)
   where (change.n = 0) = (${old}.location_id = ${updated}.location_id and ${old}.hour = ${updated}.hour)`;
 
-/** Appends a row to the log. */
 export const appendChange = `insert into booking_change ${deletionColumns}
 values ($1, $2::uuid, $3, $4, $5, $6::timestamptz, $7::jsonb)`;

@@ -1,7 +1,7 @@
 // Builds the SQL that reads a page of bookings and counts the bookings of a search.
 //
-// A page is read in the order of an index, and an index also limits the rows that its time conditions read. The cost of
-// a page therefore depends on its size and offset, not on the number of bookings.
+// PostgreSQL reads a page in the order of an index, and finds the rows for conditions on the time with an index. The
+// cost of a page therefore depends on its size and offset, not on the number of bookings.
 import { publicFields, selectList } from '../storage/columns.ts';
 import {
   type Bind,
@@ -70,7 +70,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
 ${firstRowsOfParts(owner)}
 ) page where ${where} ${pageInOrderOf('page.start_date, page.id')}`;
 
-  // The array prevents PostgreSQL from using the index of the constraint, which contains the bay but has no order.
+  // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay but
+  // returns rows in no order.
   const pageOfBays = (): string =>
     pageOfEach(
       'bay',
@@ -78,6 +79,7 @@ ${firstRowsOfParts(owner)}
       `bay.facility_id ${inFacilities} and bay.id ${inBays}`,
     );
 
+  // The array of facilities is always the first parameter, $1.
   const pageOfFacilities = (): string => pageOfEach('facility', 'facility_id = facility.id', 'facility.id = any($1)');
 
   const singlePart = parts.length === 1 ? parts[0] : undefined;
@@ -100,12 +102,17 @@ ${firstRowsOfParts(owner)}
   };
 }
 
-/** The bookings of a search are the union of its parts, which are disjoint. */
+/** A part of a search. No booking is in two parts. */
 interface Part {
   readonly conditions: readonly string[];
   readonly hasFewRows?: boolean;
 }
 
+/**
+ * Returns the parts of a search. A search that `splitInstant` splits has three: short bookings in progress at the
+ * instant, long bookings in progress, and bookings that start later. A segment of such a search contains only bookings
+ * that start later.
+ */
 function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): readonly Part[] {
   const split = splitInstant(criteria);
   const startsLater = split ? [`start_date > ${bindInstant(split, bind)}`] : [];

@@ -101,6 +101,7 @@ export function createBookingStore(db: Database) {
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
         const stored = await storeResponse(run, response, booking);
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
+        // With `looksUpHolds`, the booking is inserted by a second call of `run`, after the bay was locked.
         const lockOrInsert = looksUpHolds ? lockBaysAndReadHolds([booking.bayId], booking) : insertion;
         const rows = await run(...reference, ...lockOrInsert);
         if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
@@ -199,7 +200,9 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Finds why a bay cannot be booked, apart from its rules. Returns undefined if the bay does not exist. */
+    /**
+     * Finds why a bay cannot be booked, apart from the rules of the bay. Returns undefined if the bay does not exist.
+     */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
@@ -238,7 +241,9 @@ function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefine
   return rows.at(-1)?.[0] as Booking | undefined;
 }
 
-/** Returns the statement that changes the row of an external booking id. Returns none if the booking has no such id. */
+/**
+ * Returns the statement that changes the row of an external booking id, or no statement if the booking has no such id.
+ */
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
   return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
 }
