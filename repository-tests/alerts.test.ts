@@ -46,12 +46,14 @@ describe('alerts and dashboards', () => {
   });
 
   test('alerts, dashboards and documents use only metrics that exist', () => {
-    // The metrics of every process are taken from its registry, and the other metrics from the sources.
+    // The registry contains the metrics that every process has. The names of the other metrics are read from the
+    // sources.
     const metrics = createMetrics('any');
     collectProcessMetrics(metrics);
     const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
     for (const file of ['packages/service/src/database/metrics.ts', ...findFiles('apps/*/src/**/metrics.ts')])
       for (const [, name] of read(file).matchAll(/name: '(\w+)'/g)) measured.add(name as string);
+    // Prometheus creates `up`, `ALERTS` and the results of the recording rules.
     for (const name of ['up', 'ALERTS', ...rules.map(({ record }) => record)]) measured.add(name);
 
     const panels = dashboards.flatMap((file) => JSON.parse(read(file)).panels);

@@ -7,11 +7,10 @@ import type { Sampling } from './booking-operations.ts';
 import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-/**
- * `bookWeek` creates bookings in this week for all bays of the first facilities. `removeCreated` deletes them again.
- */
+/** `bookWeek` creates bookings in this week. `removeCreated` of booking-operations.ts deletes them again. */
 const week = { startDate: '2140-01-01T00:00:00.000Z', endDate: '2140-01-08T00:00:00.000Z' };
 const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z';
+/** The number of facilities whose bays are booked in this week. */
 const weekFacilities = 5;
 const baysPerRequest = 50;
 
@@ -41,10 +40,12 @@ export function availabilityOperations({ client, token, facilities, folder }: Sa
       locations.map((id) => `/api/booking-availability?locationIds=${id}&${day}`),
     ),
     get(
-      // The whole day in one page: without availability, a client would need all bookings to know what is free.
+      // Without `/api/booking-availability`, a client would find the free times in all bookings of the day, in one
+      // page.
       'list',
       locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=1000`),
     ),
+    // With one connection, no request waits for another. This measures the response time of the service.
     get(
       'availability-week',
       groups.map((ids) => `/api/booking-availability?bayIds=${ids}&${new URLSearchParams(week)}`),
@@ -53,6 +54,10 @@ export function availabilityOperations({ client, token, facilities, folder }: Sa
   ];
 }
 
+/**
+ * Books the week in each bay. A booking id ends with a hash of the facility id
+ * (apps/bookings/src/bookings/booking-id.ts).
+ */
 async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)

@@ -102,7 +102,7 @@ describe('the redirect', () => {
     expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
   });
 
-  test('a request path in another case or with a trailing slash gives the same redirect', async () => {
+  test('a request path in another case or with a trailing slash reaches the authorization endpoint', async () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
       const parameters = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
       const { url } = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
@@ -113,7 +113,7 @@ describe('the redirect', () => {
     }
   });
 
-  test('POST /connect/authorize gives the same redirect', async () => {
+  test('POST /connect/authorize redirects like GET', async () => {
     const posted = await server.post('/connect/authorize', request());
     expect(posted.status).toBe(303);
     const browser = openBrowser(server);
@@ -194,8 +194,8 @@ describe('the exchange', () => {
   });
 
   test('the scopes of a code request and of a refresh may have extra spaces around them', async () => {
-    const repeated = ` openid   offline_access  ${scopes.play}  `;
-    const tokens = await redeem({ code: await obtainCode({ scope: repeated }) });
+    const withSpaces = ` openid   offline_access  ${scopes.play}  `;
+    const tokens = await redeem({ code: await obtainCode({ scope: withSpaces }) });
     expect(tokens).toMatchObject({ status: 200, scope: `openid offline_access ${scopes.play}` });
     const narrow = await refresh(tokens.refresh_token, web, { scope: `  ${scopes.play}   openid ` });
     expect(narrow).toMatchObject({ status: 200, scope: `${scopes.play} openid` });
@@ -335,7 +335,7 @@ describe('refresh', () => {
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('a refresh gives no scope that the client has lost, and fails without offline_access', async () => {
+  test('a refresh gives no scope that the client has lost, and fails after the loss of offline_access', async () => {
     const client = {
       client_id: 'shrinking',
       client_secret: 'shrinking-secret',

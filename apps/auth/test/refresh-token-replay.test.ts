@@ -40,7 +40,8 @@ const statusOf = async (socket: Socket): Promise<string> => {
   const [chunk] = (await once(socket, 'data')) as [Buffer];
   return chunk.toString().slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 };
-const issuedTokens = async (): Promise<number> => {
+/** Counts the token responses. Each response adds an audit event, which is stored after the response. */
+const countTokenResponses = async (): Promise<number> => {
   await server.auth.waitUntilIdle();
   return (await server.db('audit_event').where({ kind: 'token.issued' })).length;
 };
@@ -86,11 +87,11 @@ test('a use is a replay even if the client has not received the response to the 
   const [{ grant_id: grantId }] = await rowOf(token).select('grant_id');
   const lock = await server.db.transaction();
   await rowOf(blocked).transacting(lock).forUpdate();
-  const before = await issuedTokens();
+  const before = await countTokenResponses();
   const thief = await openConnection();
   // The response to the second request waits for the response to the first one, which waits for the lock.
   thief.write(httpRequest(blocked) + httpRequest(token));
-  await eventually(async () => (await issuedTokens()) > before);
+  await eventually(async () => (await countTokenResponses()) > before);
   expect(await refresh(token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   await lock.rollback();
   thief.destroy();

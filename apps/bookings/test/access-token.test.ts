@@ -100,7 +100,7 @@ describe('an access token', () => {
     ['of another type', { typ: 'JWT' }],
     ['without type', { typ: '' }],
     ['signed with an unpublished key', { kid: 'unknown' }],
-    ['signed with another key', { alg: 'ES384' }],
+    ['signed with ES384', { alg: 'ES384' }],
     ['signed with another RSA key under a published kid', { alg: 'RS256' }],
     ['signed with PS256', { alg: 'PS256' }],
     ['signed with the public key as HMAC secret', { alg: 'HS256' }],
@@ -206,6 +206,7 @@ describe('the signing keys', () => {
     const interval = 500;
     const instance = await createExtraSystem({ sharing: system, issuer: { unknownKidInterval: interval } });
     const statusOf = async (token: string) => (await instance.call('GET', path, { token })).status;
+    // Up to 5 unknown kids cause a fetch immediately. Then, one fetch is allowed in each interval.
     const before = system.issuer.requests.jwks;
     const tokens = await Promise.all(
       Array.from({ length: 60 }, (_, index) => system.token([], { kid: `unknown-${index}` })),

@@ -1,5 +1,5 @@
-// Builds the response bodies of the peers. They are the same resources as those of the service, but plain objects,
-// which the peers encode with JSON.stringify or a JSON Schema.
+// Builds the response bodies of the peers, the servers with which the service is compared. The bodies are plain objects
+// with the same fields as those of the service. A peer encodes them with JSON.stringify or a JSON Schema.
 
 export interface BookingRow {
   id: string;
@@ -13,7 +13,7 @@ export interface BookingRow {
   last_updated_at: Date;
 }
 
-export function bookingResource(row: BookingRow, baseUrl: string, single: boolean): object {
+export function bookingResource(row: BookingRow, baseUrl: string, hasEditLinks: boolean): object {
   const href = `${baseUrl}/api/bookings/${row.id}`;
   return {
     id: row.id,
@@ -27,7 +27,7 @@ export function bookingResource(row: BookingRow, baseUrl: string, single: boolea
     lastUpdatedAt: row.last_updated_at.toISOString(),
     _links: {
       self: { method: 'GET', href },
-      ...(single && { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } }),
+      ...(hasEditLinks && { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } }),
     },
   };
 }
@@ -75,5 +75,6 @@ export function newBooking(
   };
   const { external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date } = row;
   const times = [start_date, end_date, now, now].map((time) => time.toISOString());
-  return { values: [facility, bay_id, id, external_booking_id, correlation_id, user_alias, ...times, 1], row };
+  const version = 1;
+  return { values: [facility, bay_id, id, external_booking_id, correlation_id, user_alias, ...times, version], row };
 }

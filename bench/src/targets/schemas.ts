@@ -1,5 +1,5 @@
-// Defines the JSON Schemas of request and response bodies. The peers `fastify` and `express` validate request bodies
-// with these schemas, and `fastify` also encodes responses with them.
+// Defines the JSON Schemas of request and response bodies for peers, the servers with which the service is compared.
+// The peers `fastify` and `express` validate request bodies, and `fastify` also encodes responses.
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const time = { type: 'string', format: 'date-time' } as const;

@@ -86,6 +86,7 @@ function tryLink(draft: string, path: string): boolean {
   }
 }
 
+/** Blocks the thread, so that `acquireLock` can be synchronous. */
 function pause(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }

@@ -2,7 +2,8 @@
 //
 // A CSRF token is an HMAC of two values. The first value is the id of the browser, which is stored in a cookie. The
 // second value is the CSRF context of the form, for example the session or the interaction to which the page belongs. A
-// token is therefore not valid in another browser, and not valid for another user of the same browser.
+// token is therefore not valid in another browser, and not valid for another user of the same browser. The prefix
+// `form` distinguishes the HMAC from other uses of the key.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BrowserCookies } from '../oidc/cookies.ts';

@@ -1,5 +1,6 @@
 // Stores the browsers in which accounts are signed in (table `browser_session`), and ends the sessions that
-// oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens.
+// oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens:
+// the SQL `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
@@ -27,7 +28,7 @@ export interface SessionStoreOptions {
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** The time of the last use of a session is written at most once in this interval, and not at each request. */
-const useInterval = '1 minute';
+const recordInterval = '1 minute';
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
@@ -51,7 +52,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
         db,
         `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
               used as (update browser_session set seen_at = now()
-                        where uid = $1 and account_id = $2 and seen_at < now() - interval '${useInterval}'
+                        where uid = $1 and account_id = $2 and seen_at < now() - interval '${recordInterval}'
                           and seen_at >= now() - make_interval(secs => $3))
          select extract(epoch from seen_at)::float8 as "seenAt" from before`,
         [uid, accountId, idleLimit],
@@ -109,8 +110,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
      * ended sessions.
      *
      * In the statement, `kept` are the grants that stay. `own` is the session `uid` if its clients lose their grants:
-     * `emptied` then removes the clients from the session. `queueLogoutTokens` reads `ended`, the sessions whose
-     * clients get logout tokens.
+     * `emptied` then removes the clients from the session.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(
@@ -142,7 +142,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       sendLogoutTokens();
     },
 
-    /** Deletes only our row. The session of oidc-provider must have ended already. */
+    /** Deletes only the row in `browser_session`. The session of oidc-provider must have ended already. */
     async delete(uid: string): Promise<void> {
       await query(db, 'delete from browser_session where uid = $1', [uid]);
     },

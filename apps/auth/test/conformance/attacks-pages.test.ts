@@ -14,7 +14,7 @@ const server = useFixture(() =>
 
 const web = { client_id: 'demo-web', redirect_uri: webCallback, response_type: 'code', scope: 'openid', state: 'st' };
 const markup = '"><script>alert(1)</script>';
-/** Whether the browser gets a code without a page. */
+/** With `prompt=none`, only a browser with a session gets a code. */
 const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
   'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
 /** Returns the cookies of a browser without their attributes. */

@@ -1,4 +1,4 @@
-// Creates the example of availability for the OpenAPI document. It uses the locations and bays of the demo.
+// Creates the example of availability for the OpenAPI document, with a bay of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes } from '../http/pagination.ts';
 import { availabilityResponse, bayAvailability } from './resource.ts';

@@ -50,7 +50,7 @@ export function isDateTime(text: string): boolean {
 
 /**
  * Checks the dates of a search. Returns an error if the end is before the start, or an empty array otherwise. A search
- * may have only one of both dates.
+ * may have only one of the two dates.
  */
 export function findReversedIntervalErrors(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
   if (!start || !end || end >= start) return [];

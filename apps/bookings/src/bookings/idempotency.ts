@@ -32,7 +32,10 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
 
 type ContextData = Readonly<Record<string, unknown>>;
 
-/** Reads a stored response. `keyId` identifies the key. @throws {ApiError} 400 if the caller has no access to it */
+/**
+ * Reads a stored response. `keyId` identifies the key.
+ * @throws {ApiError} 400 if the caller has no access to the response
+ */
 export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResponse;
 
 interface FindStoredOptions {
@@ -118,6 +121,7 @@ export async function createOnce(
   const result = await create(keyed, errors);
   if (typeof result === 'object') return result;
   if (result === 'key in progress') throw apiError('ERR00409', { headers: { 'Retry-After': '1' } });
+  // Another request with the same key has stored its response after the first look-up.
   const first = await findStored();
   if (first) return first;
   throw unavailable(new Error('a stored response was deleted while it was looked up'));

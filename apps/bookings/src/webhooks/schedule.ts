@@ -1,4 +1,4 @@
-// Calculates when a failed delivery is attempted again (docs/behaviour.md, "Webhooks"). All times are in milliseconds.
+// Calculates when a failed delivery is attempted again (docs/behaviour.md, "Webhooks"). Durations are in milliseconds.
 import { withJitter } from '../jitter.ts';
 
 const second = 1_000;

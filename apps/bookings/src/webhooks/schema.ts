@@ -12,6 +12,7 @@ const url = {
   type: 'string',
   minLength: 1,
   maxLength: 2048,
+  // No spaces and no control characters.
   pattern: patternWithout('\\u0000-\\u0020\\u007f-\\u009f'),
   description: 'The address of the receiver: https, without user information, at a public address.',
 } as const;

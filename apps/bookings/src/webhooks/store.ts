@@ -1,5 +1,5 @@
-// Reads and writes the tables webhook and webhook_cursor. The first has the registered webhooks. The second has, for
-// each webhook and facility, the position in the change feed and the time of the client's last request.
+// Reads and writes the tables webhook and webhook_cursor. `webhook` has the registered webhooks. `webhook_cursor` has,
+// for each webhook and facility, the position in the change feed and the time of the client's last request.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
@@ -10,7 +10,7 @@ import { maxWebhooksOfClient, type Webhook } from './webhook.ts';
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
 failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
-/** Selects the webhooks that a caller can see. $1 is the client, and $2 are the facilities of its token. */
+/** Selects the webhooks of the client $1 whose facilities are all in $2, the facilities of the token. */
 const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
 
 const statements = {
@@ -149,11 +149,11 @@ export function createWebhookStore(db: Database) {
     },
 
     /**
-     * Returns the secrets of webhooks with a secret that does not begin with `prefix`, in the order of their ids.
-     * Starts after the id `after`.
+     * Returns the secrets of webhooks with a secret that the current key has not encrypted, in the order of their ids.
+     * An encrypted secret begins with the prefix of its key. Starts after the id `after`.
      */
-    findOldSecrets: (prefix: string, after: string, limit: number) =>
-      query<StoredSecrets>(db, statements.findOldSecrets, [prefix, after, limit]),
+    findOldSecrets: (currentPrefix: string, after: string, limit: number) =>
+      query<StoredSecrets>(db, statements.findOldSecrets, [currentPrefix, after, limit]),
 
     /** Replaces the secrets of a webhook, unless they have been rotated in the meantime. */
     replaceSecrets: async (old: StoredSecrets, secret: string, previousSecret: string | null): Promise<void> => {

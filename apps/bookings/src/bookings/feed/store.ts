@@ -129,7 +129,7 @@ export function createFeedStore(db: Database) {
 
     /**
      * Adds to the feed the bookings that are older than the feed itself, in up to 1000 facilities. The first client
-     * that reads the feed of a large facility then does not have to wait for this.
+     * that reads the feed of a large facility then does not have to wait until its bookings are added.
      */
     fill: async (): Promise<void> => {
       const facilities = await query<{ id: string }>(db, feedReads.facilitiesToFill, [maxFacilities]);

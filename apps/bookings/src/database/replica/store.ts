@@ -4,7 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { beginReadOnly, type ReadOnlyTransaction } from '@bay-booking/service/database/transaction';
 
-/** A position in the write-ahead log. Every commit that was acknowledged before the look-up is before this position. */
+/**
+ * A position in the write-ahead log (WAL). It is after every commit that was acknowledged before the position was read.
+ */
 export interface Position {
   /** The identifier of the PostgreSQL cluster. */
   readonly system: string;
@@ -69,13 +71,13 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
       // The check and the list share a transaction, because a pooler may send the next transaction to another replica.
       const { run, db, close } = await beginReadOnly(replica);
       try {
-        for (let step = 1; ; step *= 2) {
+        for (let milliseconds = 1; ; milliseconds *= 2) {
           const [[progress]] = await run<[Progress[]]>(progressTowards(position));
           if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
           if (progress.bytesBehind <= 0) return { db, close };
           const remaining = deadline - performance.now();
           if (remaining <= 0) throw new UnusableReplicaError('behind');
-          await pause(Math.min(step, remaining));
+          await pause(Math.min(milliseconds, remaining));
         }
       } catch (error) {
         close();
