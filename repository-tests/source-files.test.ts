@@ -21,7 +21,7 @@ test('no file is called index, utils or helpers', () => {
 });
 
 describe('the first comment of a file', () => {
-  /** The first sentence of the comment at the start of a file. It may continue on further lines. */
+  /** Returns the first sentence of the comment at the start of a file. The sentence may have several lines. */
   function firstSentence(text: string): string {
     const comment = /^(?:\/\/ .*\n)+/.exec(text)?.[0] ?? '';
     return /^[\s\S]*?[.:?!](?=\s)/.exec(comment.replaceAll(/\n?\/\/ /g, ' '))?.[0] ?? '';

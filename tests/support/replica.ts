@@ -67,7 +67,7 @@ export interface Replica {
   readonly remove: () => Promise<void>;
 }
 
-/** Starts a replica. It connects to the primary at `primaryPort`, which may be the port of a proxy. */
+/** Starts a replica, which connects to the primary at `primaryPort`. This may be the port of a proxy. */
 export async function startReplica(primary: DatabaseServer, primaryPort: number = primary.port): Promise<Replica> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-replica-'));
   // The user that runs PostgreSQL must be able to enter the folder.

@@ -8,7 +8,6 @@ export interface TcpProxy {
   delay(milliseconds: number): void;
   /** Stops the traffic without closing the connections, until `resume` is called. */
   freeze(): void;
-  /** Ends the effect of `freeze`. */
   resume(): void;
   close(): Promise<void>;
 }

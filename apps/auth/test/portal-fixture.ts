@@ -56,7 +56,6 @@ export interface PortalFixture {
   readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
   /** Waits for the link of the latest invitation to this address. With `previous`, waits for a newer link. */
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
-  /** Requests an access token with the credentials of a personal access token. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
   /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;
@@ -117,7 +116,6 @@ export async function startPortal(): Promise<PortalFixture> {
   };
 }
 
-/** Returns the claim `facilities` of the access token in a token response. */
 export const facilitiesOf = (tokenResponse: Record<string, unknown>): unknown =>
   decodeJwt(String(tokenResponse.access_token)).facilities;
 
@@ -146,13 +144,11 @@ export const csrfTokenOf = (page: Page, action: string): string => fieldOf(fille
 export const fieldOf = (page: Page, name: string): string | undefined =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
 
-/** Returns the URL of the link with this text. */
 export const linkTo = (page: Page, text: string): string => {
   const link = page.links.find((entry) => entry.text === text);
   if (!link) throw new Error(`no link ${text} at ${page.url}`);
   return link.href;
 };
 
-/** Returns the text of the element with this id. */
 export const textById = (page: Page, id: string): string =>
   new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.html)?.[1] ?? '';

@@ -29,7 +29,6 @@ export async function registerUser(server: AuthServer): Promise<TestUser> {
   return { username, browser, account };
 }
 
-/** Signs a user in, in a new browser. */
 export async function signInUser(
   server: AuthServer,
   username: string,

@@ -18,7 +18,6 @@ export function observeJwksCache({ registry }: Metrics, jwksCache: Pick<JwksCach
   });
 }
 
-/** Returns the function that counts a failed fetch of the signing keys. */
 export function countFailedFetches({ registry }: Metrics): () => void {
   const counter = new Counter({
     name: 'jwks_fetch_failures_total',

@@ -29,7 +29,7 @@ export function createAuthorizedFetch(options: AuthorizedFetchOptions): Authoriz
 }
 
 function withClientCredentials(credentials: ClientCredentials, options: AuthorizedFetchOptions): AuthorizedFetch {
-  /** Created at the first request, because generating the key for DPoP is asynchronous and this function is not. */
+  /** Undefined until the first request, because `create` is asynchronous: it may generate a key for DPoP. */
   let authorizedFetch: Promise<AuthorizedFetch> | undefined;
   const create = async (): Promise<AuthorizedFetch> => {
     const keyPair = credentials.dpop === true ? await oauth.generateKeyPair('ES256') : credentials.dpop;

@@ -1,7 +1,6 @@
 // Iterates over the items or the pages of a list.
 import type { OperationId, RequestOf, ResultOf, Send } from './operations.ts';
 
-/** The fields that every page of a list has. */
 interface Page {
   readonly items: readonly unknown[];
   readonly _links: { readonly next?: { readonly href: string } };

@@ -39,7 +39,7 @@ export interface ReceivedWebhook {
 /**
  * Verifies a delivery and returns its event.
  * @throws {WebhookVerificationError} when no secret matches the signature, or when the timestamp of the delivery
- * differs from the current time by more than 5 minutes. Then respond with 400.
+ * differs from the current time by more than 5 minutes. The receiver should then respond with 400.
  */
 export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): WebhookEvent {
   const signed = Object.fromEntries(

@@ -96,9 +96,9 @@ export type AppName = 'auth' | 'bookings';
 const loopbackNetworks = '127.0.0.0/8,::1/128';
 
 /**
- * Returns the environment variables of a service, except DATABASE_URL. All variables of `npm start` are passed on, with
- * two exceptions. Variables whose value differs between the services, such as PORT, get their value here. Secrets of
- * one service are not passed to the other service.
+ * Returns the environment variables of a service, without the address of the database. The variables of `npm start` are
+ * passed on, with two exceptions. Variables whose value differs between the services, such as PORT, get their value
+ * here. Secrets of one service are not passed to the other service.
  */
 export function serviceEnvironment(
   app: AppName,

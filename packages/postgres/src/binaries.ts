@@ -1,5 +1,5 @@
-// Finds the programs initdb and postgres. They come from the npm package for this platform. If that package is missing,
-// or its programs do not run (for example on Alpine Linux with musl), they come from the PATH.
+// Finds the programs initdb and postgres in the npm package for this platform. If the package is missing, or its
+// programs do not run (for example on Alpine Linux with musl), the programs on the PATH are used.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
@@ -42,7 +42,7 @@ export async function findBinaries(account: Account | undefined, copyTo: string)
 
 /**
  * Returns the programs in a folder.
- * @throws {Error} if the account cannot run them
+ * @throws {Error} if the account cannot run the programs
  */
 export function binariesIn(folder: string, account: Account | undefined): Binaries {
   const errors: string[] = [];

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** The rules of the lockout. `config.ts` reads them from the variables `LOCKOUT_*`. */
+/** The rules of the lockout, from the variables `LOCKOUT_*`. */
 export interface SignInLimits {
   /** The number of failed sign-ins after which a user name is locked out. */
   readonly accountFailures: number;
@@ -46,7 +46,7 @@ export interface Lockout {
   readonly retryAfter: number;
 }
 
-/** The caller must check the password, and then call one of the two functions. */
+/** The caller must check the password, and then call `succeeded` or `failed`. */
 export interface SignInAttempt {
   /**
    * Reports that the password was right. Returns a lockout if parallel attempts have reached the limit in the meantime.
@@ -78,7 +78,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
   const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, window });
   let waitingAttempts = 0;
 
-  /** Waits if there were too many failures. Returns a lockout if too many attempts are already waiting. */
+  /** Waits after three or more failures. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
     if (failures < failuresBeforeSlowDown || limits.slowDown === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFull };
@@ -91,7 +91,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
     return undefined;
   };
 
-  /** Returns the counter of the account, or its counter for this browser. Undefined for a social sign-in. */
+  /** Returns the counter of the account, or of the account in this browser. Undefined for a social sign-in. */
   const counterOfUser = ({ name, device }: AttemptKeys) => {
     if (device !== undefined) return { counter: deviceFailures, key: nameKey(device) };
     return name === undefined ? undefined : { counter: accountFailures, key: nameKey(name) };

@@ -13,6 +13,7 @@ export interface InteractionOptions extends ConsentPageOptions {
   readonly interactions: Interactions;
   readonly site: Site;
   readonly pages: SignInPages;
+  /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
 }
 

@@ -106,8 +106,8 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
 
     /**
      * Like `endEverything`, but does not end the session `uid`. If `keepGrants` is true, the clients of this session
-     * keep their grants, codes and tokens. Otherwise they lose them, and get logout tokens like the clients of the
-     * ended sessions.
+     * keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients get
+     * logout tokens.
      *
      * In the statement, `kept` are the grants that stay. `own` is the session `uid` if its clients lose their grants:
      * `emptied` then removes the clients from the session.

@@ -7,7 +7,6 @@ export interface ScopeTable {
   readonly bookings: string;
   /** Our own scopes. They begin with SCOPE_BASE, and only they appear in access tokens for the Bookings API. */
   readonly custom: readonly string[];
-  /** The names of all scopes. */
   readonly all: readonly string[];
 }
 

@@ -88,7 +88,6 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     );
   };
 
-  /** Records the accepted invitation, and redirects the user to the portal. */
   const complete = (
     request: Request,
     response: Response,
@@ -176,7 +175,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
 
 /**
  * Returns the page for a user who is not signed in to the invited account. `existing` is the account whose user name is
- * the invited address. This account may be replaced by an account of the other kind if nobody has confirmed its e-mail address.
+ * the invited address.
  */
 function viewForAddress(
   { role }: Invitation,
@@ -184,6 +183,7 @@ function viewForAddress(
 ): 'accept-sign-in' | 'accept-new-account' | 'wrong-kind' {
   if (!existing) return 'accept-new-account';
   if (existing.kind === accountKindFor(role)) return 'accept-sign-in';
+  // A new account replaces an account without a role whose e-mail address nobody has confirmed.
   return existing.isReplaceable ? 'accept-new-account' : 'wrong-kind';
 }
 

@@ -8,9 +8,8 @@ import { resourceModules, tokenModules } from './fapi2-token-modules.ts';
 
 const system = useFixture(startFapi2System);
 
-/** The modules that both variants run. */
-const forBoth = Object.entries({ ...authorizationModules, ...tokenModules });
-/** The modules that the suite runs with OpenID Connect only. */
+/** With plain OAuth, the suite runs these modules except those in `openidOnly`. */
+const modules = Object.entries({ ...authorizationModules, ...tokenModules });
 const openidOnly: ReadonlySet<string> = new Set([
   'ensure-authorization-request-without-nonce-success',
   'ensure-authorization-request-with-64-char-nonce-success',
@@ -21,13 +20,13 @@ const openidOnly: ReadonlySet<string> = new Set([
 ]);
 
 describe('fapi2-security-profile-final-test-plan (private_key_jwt, dpop, openid_connect)', () => {
-  test.each([...forBoth, ...Object.entries(resourceModules)])('fapi2-security-profile-final-%s', (_name, module) =>
+  test.each([...modules, ...Object.entries(resourceModules)])('fapi2-security-profile-final-%s', (_name, module) =>
     module(createFapi2Client(system, 'openid_connect')),
   );
 });
 
 describe('fapi2-security-profile-final-test-plan (private_key_jwt, dpop, plain_oauth)', () => {
-  test.each(forBoth.filter(([name]) => !openidOnly.has(name)))('fapi2-security-profile-final-%s', (_name, module) =>
+  test.each(modules.filter(([name]) => !openidOnly.has(name)))('fapi2-security-profile-final-%s', (_name, module) =>
     module(createFapi2Client(system, 'plain_oauth')),
   );
 });

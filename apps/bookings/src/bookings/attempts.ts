@@ -1,4 +1,4 @@
-// Repeats a write whose conflict disappeared before it could be reported.
+// Repeats a write whose conflict disappeared before the conflict could be reported.
 import { unavailable } from '../errors.ts';
 
 const maxAttempts = 20;

@@ -1,7 +1,7 @@
 // Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
 // Requests contain date-times of RFC 3339. A request may leave out the zone, because the specification says that
-// date-times are in UTC. It may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded.
+// date-times are in UTC. A request may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded.
 import type { ValidationError } from '@bay-booking/common/validation';
 
 /** Matches year, month, day, hour, minute, second, fraction, and the sign, hours and minutes of the offset. */

@@ -40,7 +40,7 @@ export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResp
 
 interface FindStoredOptions {
   readonly now: Date;
-  /** The context of the errors. */
+  /** The `contextData` of errors. */
   readonly context?: ContextData;
   readonly readStored: ReadStored;
 }

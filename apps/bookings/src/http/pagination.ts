@@ -22,8 +22,8 @@ export const defaultPageSizes = {
 } as const;
 
 /**
- * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` is appended to the
- * description of the default page size. It explains a default that depends on the filters.
+ * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` explains a default
+ * page size that depends on the filters.
  */
 export function listQuerySchema<const Filters extends object>(filters: Filters, defaultPageSize: number, note = '') {
   return {
@@ -41,7 +41,6 @@ export function listQuerySchema<const Filters extends object>(filters: Filters, 
   } as const;
 }
 
-/** Returns the schema of a response with one page of a list. */
 export function listSchema<const Item>(item: Item) {
   return listEnvelopeSchema(item, maxPageSize);
 }
@@ -51,8 +50,8 @@ export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number
 }
 
 /**
- * In bytes. Many clients limit the size of a response header. If the links are longer, because their query has hundreds
- * of ids, they are only in the body.
+ * In bytes. Many clients limit the size of a response header. Longer links, whose query has hundreds of ids, are only
+ * in the body.
  */
 const maxLinkHeader = 4_096;
 

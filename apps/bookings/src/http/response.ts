@@ -129,6 +129,6 @@ function send(response: Response, status: number, headers: string[], text?: stri
   }
   const bytes = Buffer.byteLength(text);
   headers.push('Content-Length', String(bytes));
-  // Node writes latin1 faster than UTF-8. For ASCII text, whose characters have one byte each, both are equal.
+  // Node writes latin1 faster than UTF-8. For ASCII text, whose characters have one byte each, the bytes are the same.
   response.writeHead(status, headers).end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -25,7 +25,7 @@ export interface ManagementServices {
   readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'urlError'>;
-  /** Returns the number of each facility's latest change. After a facility is added, the webhook gets later changes. */
+  /** Returns the number of each facility's latest change. A webhook gets only later changes of an added facility. */
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;

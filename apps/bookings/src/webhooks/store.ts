@@ -98,10 +98,10 @@ export function createWebhookStore(db: Database) {
 
     /**
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
-     * it throws an error, nothing is changed.
+     * `check` throws an error, nothing is changed.
      *
-     * The webhook receives the changes of an added facility after `latest`. If `change` enables a disabled webhook,
-     * this applies to all its facilities, because the changes of the time when it was disabled are not sent.
+     * The webhook receives the changes of an added facility after `latest`. If `change` enables a disabled webhook, the
+     * webhook receives the changes of all its facilities after `latest`, so that older changes are not sent.
      */
     update: (
       id: string,

@@ -22,7 +22,6 @@ export interface PooledConnection {
 export interface PoolOptions<Connection> {
   /** The maximum number of connections. */
   readonly max: number;
-  /** Opens a connection. */
   readonly open: () => Promise<Connection>;
   /** How long a caller waits for a connection, in ms. */
   readonly acquireTimeout: number;
@@ -61,7 +60,6 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
    */
   readonly #idle: Connection[] = [];
   readonly #closing = new Set<Promise<void>>();
-  /** The number of connections that are being opened. */
   #openingCount = 0;
   #destroyed: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;

@@ -57,7 +57,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy(findById, hashSecret(id), id),
-      // The next two functions do not know the id. The library does not need the id where it calls these functions.
+      // The library does not need the id of an artifact that it finds by uid or by user code.
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {

@@ -15,7 +15,7 @@ select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${
 
 /**
  * Logs that bookings were deleted. `deleted` is a CTE with their rows, which include `location_id` and `hour`.
- * `lastState` is an SQL expression that converts such a row to JSON.
+ * `lastState` is an SQL expression that converts a row of `deleted` to JSON.
  */
 export const countDeleted = (
   deleted: string,

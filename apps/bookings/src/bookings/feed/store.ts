@@ -50,7 +50,7 @@ interface State extends FeedHead {
 interface PageRow {
   readonly page: {
     readonly removedNumber: number;
-    /** These three lists are separated by commas, and have the same order. They are null if there are no changes. */
+    /** `numbers`, `firstNumbers` and `bookingIds` are separated by commas, in the same order. Null without changes. */
     readonly numbers: string | null;
     readonly firstNumbers: string | null;
     readonly bookingIds: string | null;

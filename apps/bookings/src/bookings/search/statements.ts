@@ -63,8 +63,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
       })
       .join('\nunion all ');
 
-  // For several facilities or bays, the first rows of each are read and then sorted. Sorting all their rows took
-  // hundreds of times as long.
+  // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
+  // took hundreds of times as long.
   const pageOfEach = (owners: string, owner: string, where: string): string =>
     `select page.* from ${owners} cross join lateral (
 ${firstRowsOfParts(owner)}

@@ -40,8 +40,8 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether the transaction locks the bay and looks up its holds. If not, any live hold of the bay is a conflict, even
-   * one at another time. Only holds that existed when `hold` was read are then ignored. Few bays are held, so the holds
+   * Whether the transaction locks the bay and looks up its holds. If false, every live hold of the bay is a conflict,
+   * even a hold at another time, except the holds that existed when `hold` was read. Few bays are held, so the holds
    * are looked up only after a first attempt failed.
    */
   readonly looksUpHolds: boolean;
@@ -67,8 +67,8 @@ export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVer
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
 /**
- * The SQLSTATE of a booking that overlaps another one. Only an update fails with it. An insert returns no row instead
- * (`on conflict … do nothing`).
+ * The SQLSTATE of a booking that overlaps another booking. Only an update fails with this SQLSTATE. An insert returns
+ * no row instead (`on conflict … do nothing`).
  */
 const exclusionViolation = '23P01';
 
@@ -149,7 +149,7 @@ export function createBookingStore(db: Database) {
 
     /**
      * Updates a booking whose new bay belongs to another facility: deletes the booking in the old facility, and inserts
-     * it in the new one.
+     * the booking in the new facility.
      */
     move: async (
       { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
