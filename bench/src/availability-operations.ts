@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import type { Sampling } from './booking-operations.ts';
+import type { OperationsOptions } from './booking-operations.ts';
 import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
@@ -15,7 +15,7 @@ const weekFacilities = 5;
 const baysPerRequest = 50;
 
 /** Returns the operations. goals.ts refers to their names. */
-export function availabilityOperations({ client, token, facilities, folder }: Sampling): readonly Operation[] {
+export function availabilityOperations({ client, token, facilities, folder }: OperationsOptions): readonly Operation[] {
   const facilityCount = Math.min(facilities, weekFacilities);
   const bays = facilityCount * baysPerFacility;
   let prepared: Promise<void> | undefined;

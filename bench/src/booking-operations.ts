@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { baysPerFacility, createdFrom, type Dataset, facilityIds, updatedFrom } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-export interface Sampling {
+export interface OperationsOptions {
   readonly client: pg.Client;
   readonly dataset: Dataset;
   readonly token: string;
@@ -25,7 +25,7 @@ export async function bookingOperations({
   token,
   facilities,
   folder,
-}: Sampling): Promise<Operation[]> {
+}: OperationsOptions): Promise<Operation[]> {
   const bays = facilities * baysPerFacility;
   const file = (name: string, lines: readonly string[]) => {
     const path = join(folder, `${name}-${dataset.bookings}`);

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import type pg from 'pg';
 import { availabilityOperations } from './availability-operations.ts';
-import { create, removeCreated, type Sampling } from './booking-operations.ts';
+import { create, removeCreated, type OperationsOptions } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
@@ -75,7 +75,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   }
 }
 
-function comparisonsOf(sampling: Sampling, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
+function comparisonsOf(sampling: OperationsOptions, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
   const { client, token, facilities } = sampling;
   const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
@@ -105,7 +105,7 @@ function comparisonsOf(sampling: Sampling, tokenForOneFacility: string): Readonl
 let nextHeldSlot = 0;
 
 /** Creates bookings with a hold. Each round begins with new holds, one after the other in every bay. */
-function createWithHold({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
+function createWithHold({ client, token, facilities, folder }: OperationsOptions, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
     name: 'create with a hold',
@@ -139,7 +139,7 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
 }
 
 /** Compares pages of the change feed with pages of the list. Each page has a thousand bookings of one facility. */
-function feedAndList({ folder, dataset }: Sampling, token: string): Comparison {
+function feedAndList({ folder, dataset }: OperationsOptions, token: string): Comparison {
   const fullPages = Math.floor(dataset.bookings / dataset.facilities / 1000);
   const numbers = Array.from({ length: Math.max(1, Math.min(3, fullPages)) }, (_, index) => index);
   const get = (name: string, paths: readonly string[]): Operation => {

@@ -60,24 +60,24 @@ test('a use whose connection was opened before the response to the first use rev
   const token = await newRefreshToken();
   // The server records when connections are opened, but only after it has handled its first request.
   await refresh('made-up');
-  const early = await openConnection();
+  const earlyConnection = await openConnection();
   const { refresh_token: successor } = await refresh(token);
-  early.write(httpRequest(token));
-  expect(await statusOf(early)).toBe('400');
-  early.destroy();
+  earlyConnection.write(httpRequest(token));
+  expect(await statusOf(earlyConnection)).toBe('400');
+  earlyConnection.destroy();
   expect(await refresh(String(successor))).toMatchObject({ status: 200 });
 });
 
 test('a later request on a connection that was opened before the response to the first use is a replay', async () => {
   const token = await newRefreshToken();
   await refresh('made-up');
-  const early = await openConnection();
-  early.write(httpRequest('made-up'));
-  expect(await statusOf(early)).toBe('400');
+  const earlyConnection = await openConnection();
+  earlyConnection.write(httpRequest('made-up'));
+  expect(await statusOf(earlyConnection)).toBe('400');
   const { refresh_token: successor } = await refresh(token);
-  early.write(httpRequest(token));
-  expect(await statusOf(early)).toBe('400');
-  early.destroy();
+  earlyConnection.write(httpRequest(token));
+  expect(await statusOf(earlyConnection)).toBe('400');
+  earlyConnection.destroy();
   expect(await refresh(String(successor))).toMatchObject({ status: 400, error: 'invalid_grant' });
 });
 

@@ -18,12 +18,12 @@ export interface TestUser {
 const open = (server: AuthServer, userAgent: string): FormBrowser =>
   openFormBrowser([server.origin], { 'User-Agent': userAgent });
 
-let count = 0;
+let userCount = 0;
 
 /** Registers a new user, who is then signed in. */
 export async function registerUser(server: AuthServer): Promise<TestUser> {
   const browser = open(server, userAgents.chrome);
-  const username = `person${++count}@example.org`;
+  const username = `person${++userCount}@example.org`;
   const form = await browser.open(`${server.origin}/register`);
   const account = await browser.send(form, { name: 'Petra Person', username, password });
   return { username, browser, account };

@@ -109,13 +109,13 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
      * keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients get
      * logout tokens.
      *
-     * In the statement, `kept` are the grants that stay. `own` is the session `uid` if its clients lose their grants:
-     * `emptied` then removes the clients from the session.
+     * In the statement, `kept_grant` are the grants that stay. `kept_session` is the session `uid` if its clients lose
+     * their grants: `emptied` then removes the clients from the session.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(
         db,
-        `with kept as (
+        `with kept_grant as (
            select a.value ->> 'grantId' as grant_id
              from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
             where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
@@ -123,19 +123,19 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
          deleted as (
            delete from oidc_artifact t where t.account_id = $1
               and (t.model = 'Session' and t.uid is distinct from $2
-                or t.model = 'Grant' and not exists (select from kept k where k.grant_id = t.payload ->> 'jti')
+                or t.model = 'Grant' and not exists (select from kept_grant k where k.grant_id = t.payload ->> 'jti')
                 or t.model in ('AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
-                   and not exists (select from kept k where k.grant_id = t.grant_id))
+                   and not exists (select from kept_grant k where k.grant_id = t.grant_id))
            returning model, account_id, payload),
-         own as (
+         kept_session as (
            select id, account_id, payload from oidc_artifact
             where model = 'Session' and account_id = $1 and uid = $2 and not $3 for update),
          emptied as (
            update oidc_artifact s set payload = s.payload - 'authorizations'
-             from own where s.model = 'Session' and s.id = own.id),
+             from kept_session k where s.model = 'Session' and s.id = k.id),
          ended as (
            select account_id, payload from deleted where model = 'Session'
-           union all select account_id, payload from own)
+           union all select account_id, payload from kept_session)
          ${queueLogoutTokens}`,
         [accountId, uid, keepGrants],
       );

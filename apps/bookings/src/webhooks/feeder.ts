@@ -22,7 +22,7 @@ const day = 86_400_000;
 
 export interface FeederOptions {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
-  readonly feed: Pick<FeedStore, 'heads' | 'number' | 'changesAfter'>;
+  readonly feed: Pick<FeedStore, 'heads' | 'assignNumbers' | 'changesAfter'>;
   /** For how many days after its last request a client gets events (see lease.ts). */
   readonly leaseDays: number;
   /** Called after deliveries were added. */
@@ -72,7 +72,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
     // A change is in the feed only after it has got a number.
-    const head = hasUnnumberedChanges ? (await feed.number(facilityId)).changeNumber : changeNumber;
+    const head = hasUnnumberedChanges ? (await feed.assignNumbers(facilityId)).changeNumber : changeNumber;
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < head && (await addNewChanges(cursor, await readPage(cursor.number), options))) hasMore = true;

@@ -9,7 +9,7 @@ import type { Webhook } from './webhook.ts';
 export interface ReplayServices {
   readonly findWebhook: (id: string, caller: Caller) => Promise<Webhook>;
   readonly cursors: Pick<CursorStore, 'startReplay'>;
-  readonly feed: Pick<FeedStore, 'number'>;
+  readonly feed: Pick<FeedStore, 'assignNumbers'>;
 }
 
 /** Both fields are present, because the router has validated the request. */
@@ -29,7 +29,7 @@ export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
       throw badRequest(
         problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
       );
-    const { changeNumber, removedNumber } = await feed.number(facilityId);
+    const { changeNumber, removedNumber } = await feed.assignNumbers(facilityId);
     // A deletion after afterChangeNumber may have been removed from the feed.
     if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
     if (afterChangeNumber < changeNumber) await cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);

@@ -65,7 +65,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
 
   const findLatestNumbers = async (facilities: readonly string[]): Promise<LatestNumbers> => {
     const numbers = new Map<string, number>();
-    for (const facility of facilities) numbers.set(facility, (await feed.number(facility)).changeNumber);
+    for (const facility of facilities) numbers.set(facility, (await feed.assignNumbers(facility)).changeNumber);
     return numbers;
   };
 

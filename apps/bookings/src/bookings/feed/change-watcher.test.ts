@@ -3,7 +3,7 @@
 import { expect, test } from '@jest/globals';
 import { createChangeWatcher } from './change-watcher.ts';
 
-const store = { heads: async () => [], number: async () => ({ changeNumber: 0, removedNumber: 0 }) };
+const store = { heads: async () => [], assignNumbers: async () => ({ changeNumber: 0, removedNumber: 0 }) };
 
 test('at most 1200 requests of a client wait, and requests of other clients can still wait', async () => {
   const stopping = new AbortController();

@@ -15,7 +15,7 @@ interface Waiter extends WaitingRequest {
 }
 
 export interface ChangeWatcherOptions {
-  readonly store: Pick<FeedStore, 'heads' | 'number'>;
+  readonly store: Pick<FeedStore, 'heads' | 'assignNumbers'>;
   /** Aborted when the process begins to stop, which ends every wait. */
   readonly stopping?: AbortSignal | undefined;
 }
@@ -44,7 +44,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     const changeNumbers = new Map<string, number>();
     for (const { facilityId, changeNumber, hasUnnumberedChanges } of await store.heads(facilityIds)) {
       // New changes have no number yet. They are numbered here once, and not by every request that wakes up.
-      const head = hasUnnumberedChanges ? await store.number(facilityId) : { changeNumber };
+      const head = hasUnnumberedChanges ? await store.assignNumbers(facilityId) : { changeNumber };
       changeNumbers.set(facilityId, head.changeNumber);
     }
     for (const { facilityId, changeNumber, wake } of waiters) {

@@ -58,7 +58,7 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
   };
 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
-    const head = await feed.number(facilityId);
+    const head = await feed.assignNumbers(facilityId);
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
     // none of the deleted bookings, so it misses nothing.

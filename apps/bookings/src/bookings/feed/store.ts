@@ -82,7 +82,7 @@ export function createFeedStore(db: Database) {
     (await query<State>(db, feedReads.state, [facilityId]))[0] ?? emptyState;
 
   /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
-  const number = async (facilityId: string): Promise<FeedHead> => {
+  const assignNumbers = async (facilityId: string): Promise<FeedHead> => {
     let state = await readState(facilityId);
     while (!state.isFilled || state.hasUnnumberedChanges) {
       const { isFilled } = state;
@@ -101,11 +101,11 @@ export function createFeedStore(db: Database) {
   };
 
   return {
-    number,
+    assignNumbers,
 
-    /** Returns the changes after `number`, in order. The caller calls the method `number` first. */
-    changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
-      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
+    /** Returns the changes after the change `afterNumber`, in order. The caller calls `assignNumbers` first. */
+    changesAfter: async (facilityId: string, afterNumber: number, limit: number): Promise<ChangePage> => {
+      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, afterNumber, limit], isoTimestamps);
       const page = rows.find(isPage)?.page;
       const bookings = new Map<string, PublicBooking>();
       // JSON leaves out fields that are undefined. Copying the other fields of 1000 rows would take 0.2 ms.
@@ -133,7 +133,7 @@ export function createFeedStore(db: Database) {
      */
     fill: async (): Promise<void> => {
       const facilities = await query<{ id: string }>(db, feedReads.facilitiesToFill, [maxFacilities]);
-      for (const { id } of facilities) await number(id);
+      for (const { id } of facilities) await assignNumbers(id);
     },
 
     /** Removes from the feed the bookings that were deleted before `before`, in up to 1000 facilities. */
