@@ -48,8 +48,8 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
       const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
       const tokenForOneFacility = await issuer.token({ facilities: [facilityId(1)], ...claims });
       const folder = mkdtempSync(join(options.folder, 'features-'));
-      const sampling = { client: connection, dataset, token, facilities, folder };
-      const comparisons = comparisonsOf(sampling, tokenForOneFacility);
+      const operationsOptions = { client: connection, dataset, token, facilities, folder };
+      const comparisons = comparisonsOf(operationsOptions, tokenForOneFacility);
       const samples: Sample[] = [];
       for (const [name, comparison] of Object.entries(comparisons)) {
         if (only.length > 0 && !only.includes(name.split(' ')[0] ?? '')) continue;
@@ -75,9 +75,9 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   }
 }
 
-function comparisonsOf(sampling: OperationsOptions, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
-  const { client, token, facilities } = sampling;
-  const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
+function comparisonsOf(operationsOptions: OperationsOptions, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
+  const { client, token, facilities } = operationsOptions;
+  const [availability, list, availabilityWeek] = availabilityOperations(operationsOptions) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
   const plainCreate = create('create', { client, token, bays, prefix: '-' });
@@ -94,8 +94,8 @@ function comparisonsOf(sampling: OperationsOptions, tokenForOneFacility: string)
   return {
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
-    holds: { 'with a hold': createWithHold(sampling, bays), 'without a hold': plainCreate },
-    feed: feedAndList(sampling, tokenForOneFacility),
+    holds: { 'with a hold': createWithHold(operationsOptions, bays), 'without a hold': plainCreate },
+    feed: feedAndList(operationsOptions, tokenForOneFacility),
     'expired-holds create': withAndWithoutExpiredHolds(plainCreate),
     'expired-holds availability': withAndWithoutExpiredHolds(availability),
   };
