@@ -46,8 +46,7 @@ describe('alerts and dashboards', () => {
   });
 
   test('alerts, dashboards and documents use only metrics that exist', () => {
-    // The registry contains the metrics that every process has. The names of the other metrics are read from the
-    // sources.
+    // The registry contains the metrics that every process has. The other metrics are found in the sources.
     const metrics = createMetrics('any');
     collectProcessMetrics(metrics);
     const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));

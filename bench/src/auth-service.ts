@@ -47,8 +47,7 @@ const dataset = {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       pkce: 'optional',
-      // The other measured servers also sign with ES256. Signing with RSA would take longer than all other work of a
-      // refresh.
+      // The other measured servers also sign with ES256. RSA would take longer than all other work of a refresh.
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },

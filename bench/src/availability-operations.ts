@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import type { OperationsOptions } from './booking-operations.ts';
-import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId } from './dataset.ts';
+import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId, newTaggedId } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
 /** `bookWeek` creates bookings in this week. `removeCreated` of booking-operations.ts deletes them again. */
@@ -40,8 +40,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Op
       locations.map((id) => `/api/booking-availability?locationIds=${id}&${day}`),
     ),
     get(
-      // Without `/api/booking-availability`, a client would find the free times in all bookings of the day, in one
-      // page.
+      // Without `/api/booking-availability`, a client would read all bookings of the day, in one page.
       'list',
       locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=1000`),
     ),
@@ -54,14 +53,10 @@ export function availabilityOperations({ client, token, facilities, folder }: Op
   ];
 }
 
-/**
- * Books the week in each bay. A booking id ends with a hash of the facility id
- * (apps/bookings/src/bookings/booking-id.ts).
- */
 async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid,
+     select facility_id, ${newTaggedId},
        location_id, id, 'player', $2::timestamptz + n * interval '2 hours', $2::timestamptz + n * interval '2 hours' + interval '90 minutes', now(), now()
      from bay, generate_series(0, ${7 * bookingsPerBayAndDay - 1}) n where facility_id = any($1)`,
     [facilityIds(facilities), week.startDate],

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { baysPerFacility, createdFrom, type Dataset, facilityIds, updatedFrom } from './dataset.ts';
+import { baysPerFacility, createdFrom, type Dataset, facilityIds, newTaggedId, updatedFrom } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
 export interface OperationsOptions {
@@ -94,14 +94,11 @@ export function create(
   };
 }
 
-/**
- * Creates the bookings that the operation `update` changes: one on each of five days in each bay. A booking id ends
- * with a hash of the facility id (apps/bookings/src/bookings/booking-id.ts).
- */
+/** Creates the bookings that the operation `update` changes: one on each of five days in each bay. */
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid,
+     select facility_id, ${newTaggedId},
        location_id, id, 'player', '${updatedFrom}'::timestamptz + n * interval '1 day', '${updatedFrom}'::timestamptz + n * interval '1 day' + interval '30 minutes', now(), now()
      from bay, generate_series(1, 5) n where facility_id = any($1)`,
     [facilityIds(facilities)],

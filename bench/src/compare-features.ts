@@ -13,7 +13,7 @@ import { create, removeCreated, type OperationsOptions } from './booking-operati
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
-import { baysPerFacility, type Dataset, facilityId, facilityIds } from './dataset.ts';
+import { baysPerFacility, type Dataset, facilityId, facilityIds, newTaggedId } from './dataset.ts';
 import { measure, type Operation, type Sample, type ServiceRunOptions, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
 
@@ -118,7 +118,7 @@ function createWithHold({ client, token, facilities, folder }: OperationsOptions
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
          ), held as (
            insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
-           select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid, id, $3, $4,
+           select facility_id, ${newTaggedId}, id, $3, $4,
              timestamptz '2120-01-01Z' + n / $2 * interval '30 minutes', timestamptz '2120-01-01Z' + (n / $2 + 1) * interval '30 minutes', now() + interval '15 minutes', now()
            from generate_series($5::int, $5::int + $6::int - 1) n join target on number = n % $2
            returning id, bay_id, start_date

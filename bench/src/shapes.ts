@@ -65,7 +65,6 @@ const unknownValues = {
   total: Number.NaN,
 };
 
-/** The number of requests before the measurement. */
 const warmUpRequests = 15;
 /** The number of simultaneous requests with which `publishCounters` uses several sessions. */
 const publishingRequests = 4;

@@ -12,7 +12,6 @@ interface Item {
 
 interface Page {
   readonly items: readonly Item[];
-  /** The URL of the page after this page. */
   readonly next: string;
 }
 

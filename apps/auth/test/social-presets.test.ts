@@ -55,7 +55,7 @@ const findAccount = async (name: string) => {
 };
 
 describe.each(names)('%s', (name) => {
-  test(`the preset ${name} signs a user in, and creates the account once`, async () => {
+  test(`the preset ${name} signs a user in twice, and stores the name and the e-mail address`, async () => {
     for (let round = 1; round <= 2; round++) {
       const { visitor, authorizationUrl } = await beginSignIn(name);
       const page = await visitor.open(providers.signIn(authorizationUrl, adaId));

@@ -43,7 +43,6 @@ function withClientCredentials(credentials: ClientCredentials, options: Authoriz
   };
 }
 
-/** Sends one request with the given token. */
 type SendWithToken = (token: string, url: URL, request: ApiRequest) => Promise<Response>;
 
 function repeatAfter401(source: TokenSource, send: SendWithToken): AuthorizedFetch {

@@ -22,7 +22,6 @@ export interface Settings {
   baseUrl: string;
   /** Whether the demo is loaded. Its passwords are public, so it is loaded only if the issuer is on this machine. */
   hasDemo: boolean;
-  /** Whether the services restart when a source file changes. */
   watch: boolean;
 }
 

@@ -158,8 +158,7 @@ reliesOn('pg', 'a query object sends its own messages, and pg calls it for each 
 });
 
 reliesOn('pg', 'after an error, pg calls handleError of a query object and stays usable', 'batch.ts', async () => {
-  // The mapped value is 00, so PostgreSQL divides by zero. Because of random(), PostgreSQL cannot calculate the result
-  // before the execution.
+  // The mapped value is 00. Because of random(), PostgreSQL divides by zero only during the execution.
   expect(await handlerCallsFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
     { method: 'handleRowDescription' },
     { method: 'handleError', message: { code: '22012' } },

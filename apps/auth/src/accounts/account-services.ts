@@ -59,19 +59,13 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     signIn,
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
-    /**
-     * Deletes the count of failed sign-ins. The count is stored under `name`, which is equal for all spellings of a
-     * user name.
-     */
+    /** Deletes the count of failed sign-ins. Its key, `name`, is equal for all spellings of a user name. */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUpForSignIn(username)).name),
     mailer,
     links,
     emails,
-    /**
-     * Limits the new passwords that are tried for one id: the id of an account, or the id of an invitation if the
-     * account does not exist yet.
-     */
+    /** Limits the new passwords that are tried for the id of an account, or of an invitation to a new account. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
     /** Finds the account of a user who signed in at a social provider. The first sign-in creates the account. */

@@ -3,7 +3,6 @@ import { renderEmail } from '../html/render.ts';
 import type { Email } from './store.ts';
 
 export interface Recipient {
-  /** The e-mail address. */
   readonly to: string;
   readonly name: string | null;
   /** The URL of the only link in the e-mail. */

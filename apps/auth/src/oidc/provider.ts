@@ -222,8 +222,7 @@ function createFeatures(
 }
 
 /**
- * Returns the setting `findAccount`. The function also checks that the scopes of a code or refresh token may still be
- * used.
+ * Returns the setting `findAccount`, which also checks that the scopes of a code or refresh token may still be used.
  */
 function createFindAccount(
   { scopes, findAccount }: ProviderDependencies,

@@ -19,14 +19,12 @@ const succeeds =
     if (client.isOpenid && 'nonce' in params) expect(idToken?.nonce).toBe(params.nonce);
   };
 
-/** Checks that a pushed request with these parameters is rejected. */
 const isRejectedWhenPushed =
   (params: Record<string, string | undefined>, error: string): Module =>
   async (client) => {
     expect(await client.push(params)).toMatchObject({ status: 400, error });
   };
 
-/** Checks that a client assertion with this audience is rejected. */
 const rejectsAudience =
   (aud: (client: Fapi2Client) => unknown): Module =>
   async (client) => {

@@ -1,7 +1,6 @@
 // Describes the client that sent a request. The data is from its access token.
 
 export interface Caller {
-  /** The id of the OAuth client. */
   readonly clientId: string;
   /**
    * The `sub` of the token: the account that the client acts for. Accounts of several tenants may use the same public

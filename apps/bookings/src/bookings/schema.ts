@@ -50,7 +50,6 @@ const optionalFields = ['externalBookingId', 'correlationId'] as const;
 
 export const bookingSchema = responseSchema({ ...bookingFields, _links: editLinksSchema }, optionalFields);
 
-/** A booking in a list. */
 export const bookingItemSchema = responseSchema({ ...bookingFields, _links: linksSchema('self') }, optionalFields);
 
 export const bookingListSchema = listSchema(bookingItemSchema);

@@ -34,7 +34,7 @@ const headersOfEveryResponse = {
   'Strict-Transport-Security': 'max-age=31536000',
   'X-Frame-Options': 'DENY',
 } as const;
-/** Prevents a browser from rendering JSON as a document. */
+/** If a browser shows a response as a document, the document can load nothing and run no scripts. */
 const strictPolicy = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
 const jsonType = { 'Content-Type': 'application/json; charset=utf-8' } as const;
 const noStore = { 'Cache-Control': 'no-store' } as const;

@@ -35,7 +35,6 @@ where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id >
   replaceSecrets: `update webhook set secret = $3, previous_secret = $5
 where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
 
-  /** A cursor that exists already is not changed. */
   addCursors: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
 select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 on conflict (webhook_id, facility_id) do nothing`,

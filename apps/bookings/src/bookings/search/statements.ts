@@ -79,8 +79,8 @@ ${firstRowsOfParts(owner)}
       `bay.facility_id ${inFacilities} and bay.id ${inBays}`,
     );
 
-  // The array of facilities is always the first parameter, $1.
-  const pageOfFacilities = (): string => pageOfEach('facility', 'facility_id = facility.id', 'facility.id = any($1)');
+  const pageOfFacilities = (): string =>
+    pageOfEach('facility', 'facility_id = facility.id', `facility.id ${inFacilities}`);
 
   const singlePart = parts.length === 1 ? parts[0] : undefined;
   const pageOfAll = (columns: string): string =>

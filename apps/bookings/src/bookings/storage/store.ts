@@ -200,9 +200,7 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /**
-     * Finds why a bay cannot be booked, apart from the rules of the bay. Returns undefined if the bay does not exist.
-     */
+    /** Finds why a bay cannot be booked, apart from the rules of the bay. Undefined if the bay does not exist. */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
@@ -241,9 +239,7 @@ function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefine
   return rows.at(-1)?.[0] as Booking | undefined;
 }
 
-/**
- * Returns the statement that changes the row of an external booking id, or no statement if the booking has no such id.
- */
+/** Returns the statement for the row of an external booking id, or no statement if the booking has no such id. */
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
   return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
 }
