@@ -112,7 +112,7 @@ async function runCommand(cwd: string, args: readonly string[], env: Record<stri
 }
 
 /** Signs in once, and then runs the code flow once for each refresh token. */
-export async function obtainRefreshTokens(origin: string, count: number): Promise<string[]> {
+export async function obtainRefreshTokens(origin: string, tokenCount: number): Promise<string[]> {
   const browser = openFormBrowser([origin]);
   const request = {
     response_type: 'code',
@@ -123,7 +123,7 @@ export async function obtainRefreshTokens(origin: string, count: number): Promis
     prompt: 'consent',
   };
   const tokens: string[] = [];
-  while (tokens.length < count) {
+  while (tokens.length < tokenCount) {
     let page = await browser.open(`${origin}/connect/authorize?${new URLSearchParams(request)}`);
     if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
     if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });

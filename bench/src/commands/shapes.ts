@@ -32,7 +32,8 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 const issuer = await createTestIssuer({ audience: baseUrl });
 try {
-  const dataset = datasetOf(Number(values.bookings), 250);
+  const maxFacilities = 250;
+  const dataset = datasetOf(Number(values.bookings), maxFacilities);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   await loadDataset(databaseUrl, dataset, log);
   const service = await startBookings({ databaseUrl, issuer, core: undefined });
@@ -40,10 +41,10 @@ try {
   try {
     await onDatabase(databaseUrl, async (client) => {
       await client.query('create extension if not exists pg_stat_statements');
-      for (const count of [1, Math.min(100, dataset.facilities)]) {
-        const sources = await findSources(client, dataset, count);
+      for (const facilityCount of [1, Math.min(100, dataset.facilities)]) {
+        const sources = await findSources(client, dataset, facilityCount);
         const token = await issuer.token({ facilities: sources.facilities, scope, exp: inOneDay() });
-        const tenant = count === 1 ? 'one facility' : `${count} facilities`;
+        const tenant = facilityCount === 1 ? 'one facility' : `${facilityCount} facilities`;
         const common = { client, url: service.url, token, tenant, sources, only: values.only, log };
         results.push(...(await measureShapes({ ...common, requests: Number(values.requests) })));
       }

@@ -54,15 +54,16 @@ export function createDeviceSignIn({
   lifetime,
 }: DeviceSignInOptions): FindDeviceRequest {
   const begin = async (request: Request, response: Response, params: object, deviceCode: string): Promise<void> => {
-    const current = provider();
+    const currentProvider = provider();
     const uid = randomBytes(32).toString('base64url');
     const path = `${routes.code_verification}/${uid}`;
     // The types of the library do not list the parameters of this constructor.
-    const Interaction = current.Interaction as unknown as NewInteraction;
+    const Interaction = currentProvider.Interaction as unknown as NewInteraction;
     const interaction = new Interaction(uid, { returnTo: `${issuer}${path}`, params, deviceCode });
     await interaction.save(lifetime);
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
-    current.createContext(request, response).cookies.set(current.cookieName('resume'), uid, cookie);
+    const { cookies } = currentProvider.createContext(request, response);
+    cookies.set(currentProvider.cookieName('resume'), uid, cookie);
     response.redirect(303, path);
   };
 

@@ -6,13 +6,14 @@ import { createMemberStore } from './member-store.ts';
 import { facilityPath } from './page.ts';
 
 /**
- * Returns the name of a facility only to its members, and to users with the link of an invitation. For all other paths
- * of the portal, the name is `the portal`.
+ * The name of a facility is returned only to its members, and to users with the link of an invitation. For all other
+ * paths of the portal, the name is `the portal`. Pages outside of the portal have no name.
  */
 export function createSignInDestination({ db }: { db: Database }): NameDestination {
   const invitations = createInvitationStore({ db });
   const members = createMemberStore({ db });
   return async (path, signedIn) => {
+    // The host is not used.
     const { pathname, searchParams } = new URL(path, 'http://local.invalid');
     if (pathname !== '/portal' && !pathname.startsWith('/portal/')) return undefined;
     if (pathname === '/portal/invitation') {

@@ -10,8 +10,8 @@ const maxAttempts = 20;
  * @throws {ApiError} 503 after 20 attempts
  */
 export async function repeatUntilSettled<T>(attempt: (isFirst: boolean) => Promise<T | undefined>): Promise<T> {
-  for (let count = 1; count <= maxAttempts; count += 1) {
-    const result = await attempt(count === 1);
+  for (let attemptNumber = 1; attemptNumber <= maxAttempts; attemptNumber += 1) {
+    const result = await attempt(attemptNumber === 1);
     if (result !== undefined) return result;
   }
   throw unavailable(

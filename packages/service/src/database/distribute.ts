@@ -106,7 +106,10 @@ async function propagateSettings(client: pg.Client): Promise<void> {
   await client.query(`alter database ${pg.escapeIdentifier(rows[0].name)} set citus.propagate_set_commands = 'local'`);
 }
 
-/** Returns the distribution column of every distributed table, by the name of the table. */
+/**
+ * Returns the distribution column of every distributed table, by the name of the table. A reference table, which Citus
+ * copies to every node, has no such column.
+ */
 async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ table: string; column: string }>(
     `select logicalrelid::regclass::text as table, coalesce(column_to_column_name(logicalrelid, partkey), $1) as column
