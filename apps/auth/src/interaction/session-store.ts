@@ -5,6 +5,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
 export interface SessionRow {
+  /** The identifier of the session in oidc-provider. It is not the secret id in the cookie. */
   readonly uid: string;
   readonly userAgent: string | null;
   readonly address: string | null;
