@@ -61,7 +61,11 @@ test('documents have at most 120 characters per line outside of tables and code'
 
 test('no file cites the contract, which readers of the repository do not have', () => {
   // Migrations are not checked: their files never change, and comments of the first migrations cite the contract.
-  const files = [...scripts, ...documents, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
+  const files = [
+    ...scripts,
+    ...documents,
+    ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}'),
+  ];
   // The pattern does not match "expand and contract", in which the word has another meaning.
   const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;
   const thisFile = 'repository-tests/source-files.test.ts';

@@ -3,8 +3,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import type { OperationsOptions } from './booking-operations.ts';
-import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId, newTaggedId } from './dataset.ts';
+import type { RequestSource } from './booking-operations.ts';
+import {
+  bayId,
+  baysPerFacility,
+  baysPerLocation,
+  bookingsPerBayAndDay,
+  facilityIds,
+  locationId,
+  newId,
+} from './dataset.ts';
 import type { Operation } from './measure.ts';
 
 /** `bookWeek` creates bookings in this week. `removeCreated` of booking-operations.ts deletes them again. */
@@ -15,7 +23,7 @@ const weekFacilities = 5;
 const baysPerRequest = 50;
 
 /** Returns the operations. goals.ts refers to their names. */
-export function availabilityOperations({ client, token, facilities, folder }: OperationsOptions): readonly Operation[] {
+export function availabilityOperations({ client, token, facilities, folder }: RequestSource): readonly Operation[] {
   const facilityCount = Math.min(facilities, weekFacilities);
   const bays = facilityCount * baysPerFacility;
   let prepared: Promise<void> | undefined;
@@ -56,7 +64,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Op
 async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, ${newTaggedId},
+     select facility_id, ${newId},
        location_id, id, 'player', $2::timestamptz + n * interval '2 hours', $2::timestamptz + n * interval '2 hours' + interval '90 minutes', now(), now()
      from bay, generate_series(0, ${7 * bookingsPerBayAndDay - 1}) n where facility_id = any($1)`,
     [facilityIds(facilities), week.startDate],

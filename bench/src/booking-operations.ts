@@ -3,10 +3,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { baysPerFacility, createdFrom, type Dataset, facilityIds, newTaggedId, updatedFrom } from './dataset.ts';
+import { baysPerFacility, createdFrom, type Dataset, facilityIds, newId, updatedFrom } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-export interface OperationsOptions {
+/** The data from which the requests are made. */
+export interface RequestSource {
   readonly client: pg.Client;
   readonly dataset: Dataset;
   readonly token: string;
@@ -25,7 +26,7 @@ export async function bookingOperations({
   token,
   facilities,
   folder,
-}: OperationsOptions): Promise<Operation[]> {
+}: RequestSource): Promise<Operation[]> {
   const bays = facilities * baysPerFacility;
   const file = (name: string, lines: readonly string[]) => {
     const path = join(folder, `${name}-${dataset.bookings}`);
@@ -68,7 +69,8 @@ export async function bookingOperations({
   ];
 }
 
-const firstSlotStart = Date.parse(createdFrom) / 1000;
+/** The start of the first slot, in seconds since 1970. */
+const firstStart = Date.parse(createdFrom) / 1000;
 /**
  * The number of the next slot. A slot is half an hour in one bay, after `createdFrom`. All targets, rounds and
  * operations share this number, so no slot is used twice.
@@ -86,7 +88,7 @@ export function create(
   const { token, bays, prefix } = options;
   return {
     name,
-    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstSlotStart), prefix] }),
+    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstStart), prefix] }),
     afterMeasurement: (requests) => {
       // wrk may have sent further requests whose responses it did not receive and count.
       nextSlot += requests + 1000;
@@ -98,7 +100,7 @@ export function create(
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, ${newTaggedId},
+     select facility_id, ${newId},
        location_id, id, 'player', '${updatedFrom}'::timestamptz + n * interval '1 day', '${updatedFrom}'::timestamptz + n * interval '1 day' + interval '30 minutes', now(), now()
      from bay, generate_series(1, 5) n where facility_id = any($1)`,
     [facilityIds(facilities)],

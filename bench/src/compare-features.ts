@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import type pg from 'pg';
 import { availabilityOperations } from './availability-operations.ts';
-import { create, removeCreated, type OperationsOptions } from './booking-operations.ts';
+import { create, type RequestSource, removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
-import { baysPerFacility, type Dataset, facilityId, facilityIds, newTaggedId } from './dataset.ts';
+import { baysPerFacility, type Dataset, facilityId, facilityIds, newId } from './dataset.ts';
 import { measure, type Operation, type Sample, type ServiceRunOptions, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
 
@@ -48,8 +48,8 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
       const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
       const tokenForOneFacility = await issuer.token({ facilities: [facilityId(1)], ...claims });
       const folder = mkdtempSync(join(options.folder, 'features-'));
-      const operationsOptions = { client: connection, dataset, token, facilities, folder };
-      const comparisons = comparisonsOf(operationsOptions, tokenForOneFacility);
+      const source = { client: connection, dataset, token, facilities, folder };
+      const comparisons = comparisonsOf(source, tokenForOneFacility);
       const samples: Sample[] = [];
       for (const [name, comparison] of Object.entries(comparisons)) {
         if (only.length > 0 && !only.includes(name.split(' ')[0] ?? '')) continue;
@@ -75,9 +75,9 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   }
 }
 
-function comparisonsOf(operationsOptions: OperationsOptions, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
-  const { client, token, facilities } = operationsOptions;
-  const [availability, list, availabilityWeek] = availabilityOperations(operationsOptions) as [Operation, Operation, Operation];
+function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
+  const { client, token, facilities } = source;
+  const [availability, list, availabilityWeek] = availabilityOperations(source) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
   const plainCreate = create('create', { client, token, bays, prefix: '-' });
@@ -94,8 +94,8 @@ function comparisonsOf(operationsOptions: OperationsOptions, tokenForOneFacility
   return {
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
-    holds: { 'with a hold': createWithHold(operationsOptions, bays), 'without a hold': plainCreate },
-    feed: feedAndList(operationsOptions, tokenForOneFacility),
+    holds: { 'with a hold': createWithHold(source, bays), 'without a hold': plainCreate },
+    feed: feedAndList(source, tokenForOneFacility),
     'expired-holds create': withAndWithoutExpiredHolds(plainCreate),
     'expired-holds availability': withAndWithoutExpiredHolds(availability),
   };
@@ -105,7 +105,7 @@ function comparisonsOf(operationsOptions: OperationsOptions, tokenForOneFacility
 let nextHeldSlot = 0;
 
 /** Creates bookings with a hold. Each round begins with new holds, one after the other in every bay. */
-function createWithHold({ client, token, facilities, folder }: OperationsOptions, firstBay: number): Operation {
+function createWithHold({ client, token, facilities, folder }: RequestSource, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
     name: 'create with a hold',
@@ -118,7 +118,7 @@ function createWithHold({ client, token, facilities, folder }: OperationsOptions
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
          ), held as (
            insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
-           select facility_id, ${newTaggedId}, id, $3, $4,
+           select facility_id, ${newId}, id, $3, $4,
              timestamptz '2120-01-01Z' + n / $2 * interval '30 minutes', timestamptz '2120-01-01Z' + (n / $2 + 1) * interval '30 minutes', now() + interval '15 minutes', now()
            from generate_series($5::int, $5::int + $6::int - 1) n join target on number = n % $2
            returning id, bay_id, start_date
@@ -139,7 +139,7 @@ function createWithHold({ client, token, facilities, folder }: OperationsOptions
 }
 
 /** Compares pages of the change feed with pages of the list. Each page has a thousand bookings of one facility. */
-function feedAndList({ folder, dataset }: OperationsOptions, token: string): Comparison {
+function feedAndList({ folder, dataset }: RequestSource, token: string): Comparison {
   const fullPages = Math.floor(dataset.bookings / dataset.facilities / 1000);
   const numbers = Array.from({ length: Math.max(1, Math.min(3, fullPages)) }, (_, index) => index);
   const get = (name: string, paths: readonly string[]): Operation => {

@@ -56,8 +56,8 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       clients.push(client);
       await client.connect();
       await removeCreated(client);
-      const operationsOptions = { client, dataset, token, facilities, folder: mkdtempSync(join(folder, 'service-')) };
-      operationsOf.set(name, [...(await bookingOperations(operationsOptions)), ...availabilityOperations(operationsOptions)]);
+      const source = { client, dataset, token, facilities, folder: mkdtempSync(join(folder, 'service-')) };
+      operationsOf.set(name, [...(await bookingOperations(source)), ...availabilityOperations(source)]);
     }
     const samples: Sample[] = [];
     for (const name of only) {

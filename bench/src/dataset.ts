@@ -41,5 +41,5 @@ export const createdFrom = '2100-01-01T00:00:00.000Z';
 export const updatedFrom = '2150-01-01T00:00:00.000Z';
 
 /** SQL for the id of a new booking or hold. The id ends with a hash of the facility id (bookings/booking-id.ts). */
-export const newTaggedId =
+export const newId =
   "(substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid";

@@ -85,7 +85,9 @@ test.each([
 });
 
 test('an address of 2048 characters is accepted', async () => {
-  expect((await register(await createToken(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(201);
+  expect((await register(await createToken(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(
+    201,
+  );
 });
 
 test('of 24 concurrent registrations of one client, 20 succeed and 4 return HOOK00001', async () => {

@@ -45,12 +45,17 @@ export interface Layout {
 }
 
 /** Functions that every template can call, for example as `it.formatTime(date)`. */
-const templateFunctions = { formatTime, formatDuration, displayAddress };
+const functions = { formatTime, formatDuration, displayAddress };
 
 /**
  * Renders a page. `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`.
  */
 export const renderPage = (template: string, data: object, layout: Layout): string =>
-  eta.render(template.startsWith('/') ? template : `/html/views/${template}`, { ...templateFunctions, ...data, layout, assets });
+  eta.render(template.startsWith('/') ? template : `/html/views/${template}`, {
+    ...functions,
+    ...data,
+    layout,
+    assets,
+  });
 
 export const renderEmail = (email: object): string => eta.render('/html/views/email', email);

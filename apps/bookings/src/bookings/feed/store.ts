@@ -103,9 +103,9 @@ export function createFeedStore(db: Database) {
   return {
     assignNumbers,
 
-    /** Returns the changes after the change `afterNumber`, in order. The caller calls `assignNumbers` first. */
-    changesAfter: async (facilityId: string, afterNumber: number, limit: number): Promise<ChangePage> => {
-      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, afterNumber, limit], isoTimestamps);
+    /** Returns the changes after the number `after`, in order. The caller calls `assignNumbers` first. */
+    changesAfter: async (facilityId: string, after: number, limit: number): Promise<ChangePage> => {
+      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, after, limit], isoTimestamps);
       const page = rows.find(isPage)?.page;
       const bookings = new Map<string, PublicBooking>();
       // JSON leaves out fields that are undefined. Copying the other fields of 1000 rows would take 0.2 ms.
