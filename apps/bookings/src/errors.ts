@@ -1,5 +1,6 @@
-// Defines the error codes of the API with status, text and headers, and creates errors (specification, "Errors").
-import type { ValueDescription } from '@bay-booking/common/endpoint';
+// Defines the error codes of the API with status, text, headers and endpoints, and creates errors (specification,
+// "Errors").
+import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -13,23 +14,53 @@ const challenge: Headers = {
 };
 const allow: Headers = { Allow: { description: 'The methods that the resource supports.', schema: text } };
 
-/** `appliesTo` says which endpoints can return a code. Default: the endpoints that list the code in `errorCodes`. */
+// Conditions that select the endpoints of an error.
+const hasInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query ?? body);
+const hasMandatoryInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query?.required ?? body?.required);
+const hasPathParameter = ({ params }: Endpoint<never>): boolean => params !== undefined;
+const hasHeader =
+  (name: string) =>
+  ({ headers = {} }: Endpoint<never>): boolean =>
+    name in headers;
+
+/** The endpoints that reserve a bay for a time. They apply the same rules. */
+const reservations = ['createBooking', 'updateBooking', 'createHold'];
+
+/**
+ * Every error code. `appliesTo` selects the endpoints that can return it, by their operation ids or by a condition.
+ */
 export const errorCatalogue = {
-  ERR00001: { status: 400, description: "'{fieldName}' is mandatory." },
-  ERR00002: { status: 400, description: "'{fieldName}' is invalid." },
+  ERR00001: {
+    status: 400,
+    description: "'{fieldName}' is mandatory.",
+    appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges'],
+  },
+  ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: [hasInput] },
   ERR00003: {
     status: 400,
     description: 'The request body must be a JSON object.',
     appliesTo: 'endpoints with a body',
   },
-  ERR00010: { status: 400, description: 'EndDate cannot be before StartDate.' },
-  ERR00011: { status: 400, description: 'EndDate cannot be in the past.' },
-  ERR00012: { status: 400, description: 'No bay found with the given id.' },
-  BOOK00001: { status: 400, description: 'Another booking with the same external booking id already exists.' },
-  BOOK00002: { status: 400, description: 'The booking time overlaps another booking.' },
-  BOOK00003: { status: 400, description: 'The bay is not available for booking.' },
-  BOOK00004: { status: 400, description: 'The client has too many holds.' },
-  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.' },
+  ERR00010: {
+    status: 400,
+    description: 'EndDate cannot be before StartDate.',
+    appliesTo: [...reservations, 'createClosure', 'updateClosure', 'getAvailability'],
+  },
+  ERR00011: { status: 400, description: 'EndDate cannot be in the past.', appliesTo: reservations },
+  ERR00012: {
+    status: 400,
+    description: 'No bay found with the given id.',
+    appliesTo: [...reservations, 'createClosure', 'updateClosure'],
+  },
+  BOOK00001: {
+    status: 400,
+    description: 'Another booking with the same external booking id already exists.',
+    appliesTo: ['createBooking'],
+  },
+  BOOK00002: { status: 400, description: 'The booking time overlaps another booking.', appliesTo: reservations },
+  BOOK00003: { status: 400, description: 'The bay is not available for booking.', appliesTo: reservations },
+  BOOK00004: { status: 400, description: 'The client has too many holds.', appliesTo: ['createHold'] },
+  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.', appliesTo: ['createWebhook'] },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,
@@ -43,7 +74,8 @@ export const errorCatalogue = {
     headers: challenge,
     appliesTo: 'every endpoint',
   },
-  ERR00404: { status: 404, description: 'Not found.' },
+  // Holds can be switched off (HOLDS_PER_CLIENT), hence createHold.
+  ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
   ERR00405: {
     status: 405,
     description: 'The method is not allowed here.',
@@ -56,14 +88,17 @@ export const errorCatalogue = {
     status: 409,
     description: 'A request with the same Idempotency-Key is still being worked on.',
     headers: retryAfter,
+    appliesTo: [hasHeader('Idempotency-Key')],
   },
   ERR00410: {
     status: 410,
     description: 'Changes after this number are no longer available: start from the beginning.',
+    appliesTo: ['listBookingChanges', 'replayWebhook'],
   },
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else: If-Match does not name its current ETag.',
+    appliesTo: [hasHeader('If-Match')],
   },
   ERR00413: {
     status: 413,
@@ -75,7 +110,11 @@ export const errorCatalogue = {
     description: 'The request body must be application/json in UTF-8.',
     appliesTo: 'endpoints with a body',
   },
-  ERR00422: { status: 422, description: 'The Idempotency-Key was used before with another request body.' },
+  ERR00422: {
+    status: 422,
+    description: 'The Idempotency-Key was used before with another request body.',
+    appliesTo: [hasHeader('Idempotency-Key')],
+  },
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfter, appliesTo: 'every endpoint' },
   ERR00431: {
     status: 431,
@@ -92,17 +131,6 @@ export const errorCatalogue = {
 } as const satisfies Record<string, DocumentedError>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
-
-export const fieldCodes = ['ERR00001', 'ERR00002'] as const satisfies readonly ErrorCode[];
-/** The errors of a booking or hold that is not possible in this bay at this time. */
-export const bookingRuleCodes = [
-  'ERR00010',
-  'ERR00011',
-  'ERR00012',
-  'BOOK00002',
-  'BOOK00003',
-] as const satisfies readonly ErrorCode[];
-export const idempotencyCodes = ['ERR00409', 'ERR00422'] as const satisfies readonly ErrorCode[];
 
 type ContextData = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 // Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document").
 
 import { readFileSync } from 'node:fs';
+import type { DocumentedError } from '@bay-booking/common/openapi';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { errorCatalogue } from '../src/errors.ts';
@@ -99,6 +100,14 @@ test('every error response of an operation is a reference, and the table lists e
   for (const code of Object.keys(errorCatalogue)) expect(description.split(`\`${code}\``)).toHaveLength(2);
 });
 
+test('every operation id in the error catalogue exists', () => {
+  const operationIds = operations().map(({ operationId }) => operationId);
+  const selectors = Object.values<DocumentedError>(errorCatalogue).flatMap(({ appliesTo }) =>
+    typeof appliesTo === 'string' ? [] : appliesTo,
+  );
+  for (const selector of selectors) if (typeof selector === 'string') expect(operationIds).toContain(selector);
+});
+
 test('every operation has a request example in curl and in TypeScript', () => {
   for (const operation of operations()) {
     const samples = operation['x-codeSamples'];
@@ -116,6 +125,7 @@ test('the security schemes are client credentials with the tokenUrl, bearer and 
 });
 
 interface Operation {
+  readonly operationId: string;
   readonly responses: Readonly<Record<string, object>>;
   readonly 'x-codeSamples': readonly { readonly lang: string; readonly source: string }[];
 }

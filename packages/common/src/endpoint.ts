@@ -71,8 +71,6 @@ export interface Endpoint<Caller = unknown> {
   readonly success: SuccessDescription;
   /** Whether the endpoint can respond with 304. */
   readonly notModified?: boolean;
-  /** Error codes of this endpoint. The codes that all endpoints share are not listed. */
-  readonly errorCodes: readonly string[];
   /** The `contextData` of errors that have none of their own. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
   /**

@@ -32,7 +32,6 @@ const document = openApiDocument({
       query,
       body: thing,
       success: { status: 201, description: 'The thing was created.', schema: { type: 'array', items: thing } },
-      errorCodes: ['A', 'B'],
       errorContext: { thing: '' },
       handle: async () => ({ status: 201 }),
     }),
@@ -40,8 +39,8 @@ const document = openApiDocument({
   schemas: { Thing: thing, Errors: { type: 'object' } },
   errorSchema: 'Errors',
   errors: {
-    A: { status: 400, description: "'{fieldName}' is not valid." },
-    B: { status: 400, description: 'The thing exists.' },
+    A: { status: 400, description: "'{fieldName}' is not valid.", appliesTo: [({ query }) => query !== undefined] },
+    B: { status: 400, description: 'The thing exists.', appliesTo: ['createThing'] },
     C: unavailable,
     D: { status: 415, description: 'The media type is not supported.', appliesTo: 'endpoints with a body' },
   },

@@ -3,12 +3,15 @@
 // The schemas of the document are the schemas that validate requests, so the document cannot differ from the behaviour.
 import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
+/** Selects endpoints: an operation id selects one endpoint, and a condition all endpoints for which it is true. */
+type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
+
 export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /** Which endpoints can return the error although their `errorCodes` do not list it. */
-  readonly appliesTo?: 'every endpoint' | 'endpoints with a body';
+  /** Which endpoints can return the error. `x-errorCodes` lists the error only for the endpoints of selectors. */
+  readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
 }
 
 /** An example of a request in one language, in the format of `x-codeSamples` that documentation tools read. */
@@ -92,7 +95,9 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
       ...successResponses(endpoint, withReferences),
       ...errorResponses(endpoint, options),
     },
-    'x-errorCodes': Object.keys(options.errors).filter((code) => endpoint.errorCodes.includes(code)),
+    'x-errorCodes': Object.entries(options.errors)
+      .filter(([, { appliesTo }]) => isSelected(endpoint, appliesTo))
+      .map(([code]) => code),
     ...(options.codeSamples && { 'x-codeSamples': options.codeSamples(endpoint) }),
   };
 }
@@ -149,15 +154,22 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
 
 /** Returns references to the components of all error statuses that the endpoint can return. */
 function errorResponses(endpoint: Endpoint<never>, { errors }: DocumentOptions): Json {
-  const canReturn = ([code, { appliesTo }]: readonly [string, DocumentedError]): boolean =>
-    endpoint.errorCodes.includes(code) ||
+  const canReturn = ({ appliesTo }: DocumentedError): boolean =>
     appliesTo === 'every endpoint' ||
-    (appliesTo === 'endpoints with a body' && endpoint.body !== undefined);
-  const statuses = Object.entries(errors)
+    (appliesTo === 'endpoints with a body' && endpoint.body !== undefined) ||
+    isSelected(endpoint, appliesTo);
+  const statuses = Object.values(errors)
     .filter(canReturn)
-    .map(([, { status }]) => status);
+    .map(({ status }) => status);
   return Object.fromEntries(
     statuses.map((status) => [status, { $ref: `#/components/responses/${errorComponentName(status)}` }]),
+  );
+}
+
+function isSelected(endpoint: Endpoint<never>, appliesTo: DocumentedError['appliesTo']): boolean {
+  if (typeof appliesTo === 'string') return false;
+  return appliesTo.some((selector) =>
+    typeof selector === 'string' ? selector === endpoint.operationId : selector(endpoint),
   );
 }
 

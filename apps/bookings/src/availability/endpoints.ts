@@ -6,7 +6,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { parseDates } from '../bookings/date-times.ts';
-import { badRequest, fieldCodes, problemOf, problemsOf } from '../errors.ts';
+import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import type { FindHold } from '../holds/store.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
@@ -74,7 +74,6 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         endDate: '2030-05-02T06:00:00.000Z',
       },
       success: pageSuccess('bays', availabilitySchema, availabilityExample(link)),
-      errorCodes: [...fieldCodes, 'ERR00010'],
       reportsValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
         const requested = readInterval(query, validationErrors);

@@ -1,7 +1,6 @@
 // Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, delete.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { bookingRuleCodes, fieldCodes, idempotencyCodes } from '../errors.ts';
 import {
   deletionParts,
   idempotencyKeyHeader,
@@ -81,7 +80,6 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         status: 201,
         headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
-      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'BOOK00001', ...idempotencyCodes],
       errorContext,
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
@@ -104,7 +102,6 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       bodyUse: 'optional',
       stringBodyField: 'endDate',
       success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.baseUrl)),
-      errorCodes: fieldCodes,
       errorContext,
       reportsValidationErrors: true,
       handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
@@ -121,7 +118,6 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      errorCodes: ['ERR00404'],
       errorContext,
       handle: async ({ params: { id = '' }, caller }) =>
         bookingResponse(200, await findBooking(id, caller), services.link),
@@ -139,7 +135,6 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       body: updateBookingSchema,
       bodyExample: updateExample,
       success,
-      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'ERR00404', 'ERR00412'],
       errorContext,
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
@@ -169,7 +164,6 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
       success: pageSuccess('bookings', bookingListSchema, upcomingListExample(services.baseUrl)),
-      errorCodes: ['ERR00002', 'ERR00404'],
       errorContext,
       handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
     }),

@@ -7,7 +7,7 @@ import { isUuid, newTaggedId } from '../bookings/booking-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
-import { apiError, badRequest, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
   deletionParts,
@@ -88,7 +88,6 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       body: closureBodySchema,
       bodyExample: closureBodyExample,
       success: { ...success, status: 201, headers: creationHeaders },
-      errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) => {
         const now = clock();
@@ -109,7 +108,6 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       query: closureQuerySchema,
       queryExamples: closureQueryExample,
       success: pageSuccess('closures', closureListSchema, closureListExample(link)),
-      errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
         const { start, end } = parseDates(query);
@@ -132,7 +130,6 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) =>
         versionedResponse(closureResource(await find(id, caller), link)),
     }),
@@ -149,7 +146,6 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       body: closureBodySchema,
       bodyExample: closureBodyExample,
       success,
-      errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         repeatUntilSettled(async () => {

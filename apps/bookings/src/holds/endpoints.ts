@@ -1,7 +1,7 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, badRequest, bookingRuleCodes, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { idempotencyKeyHeader, locationHeader } from '../http/endpoint-parts.ts';
 import { type CreateHoldServices, createHoldCreator } from './create.ts';
 import { type Hold, holdSeconds } from './hold.ts';
@@ -50,7 +50,6 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
       success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
-      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'BOOK00004', 'ERR00404', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -65,7 +64,6 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       description: 'A live hold of the client. A hold that has expired or was used does not exist.',
       params,
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
-      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => ({
         status: 200,
         body: holdResource(await find(id, caller), link),
@@ -83,7 +81,6 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
-      errorCodes: [...fieldCodes, 'ERR00404'],
       reportsValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
         const hold = await find(id, caller);
@@ -108,7 +105,6 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       description: 'The bay is free again.',
       params,
       success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
         if (!(await store.delete(await find(id, caller)))) throw apiError('ERR00404');
         return { status: 204 };

@@ -41,5 +41,4 @@ export function pageSuccess(items: string, schema: Schema, example: unknown): Su
 export const deletionParts = {
   headers: ifMatchHeader,
   success: { status: 204, description: 'Deleted.' },
-  errorCodes: ['ERR00404', 'ERR00412'],
 } as const;

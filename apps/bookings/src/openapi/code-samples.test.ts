@@ -9,7 +9,6 @@ const endpoint = {
   tag: 'Places',
   summary: '',
   description: '',
-  errorCodes: [],
   handle: async () => ({ status: 204 }),
 } as const;
 

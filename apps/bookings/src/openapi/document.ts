@@ -42,8 +42,9 @@ ${Object.entries(errorCatalogue).map(errorRow).join('\n')}
 </details>`;
 
 function errorRow([code, error]: readonly [string, DocumentedError]): string {
-  const { status, description: text, appliesTo = 'the endpoints that list it' } = error;
-  return `| \`${code}\` | ${status} | ${text} | ${appliesTo} |`;
+  const { status, description: text, appliesTo } = error;
+  const returnedBy = typeof appliesTo === 'string' ? appliesTo : 'the endpoints that list it';
+  return `| \`${code}\` | ${status} | ${text} | ${returnedBy} |`;
 }
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApiOptions): Record<string, unknown> {

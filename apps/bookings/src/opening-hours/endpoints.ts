@@ -4,7 +4,7 @@ import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endp
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, badRequest, fieldCodes, problemsOf } from '../errors.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
 import { isText, textSchema } from '../http/text.ts';
 import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
@@ -63,7 +63,6 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
     }),
     defineEndpoint({
@@ -81,7 +80,6 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success,
-      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);

@@ -37,7 +37,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       query: locationQuerySchema,
       queryExamples: locationQueryExample,
       success: pageSuccess('locations', locationListSchema, locationListExample(link)),
-      errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
         const { rows, total } = await store.findLocations(caller.facilities, query, page);
@@ -55,7 +54,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       description: "A location of one of the token's facilities.",
       params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
       success: { status: 200, description: 'The location.', schema: locationSchema, example: locationExample(link) },
-      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
         const row = isText(id) ? await store.findLocation(caller.facilities, id) : undefined;
         if (!row) throw apiError('ERR00404');
@@ -73,7 +71,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       query: bayQuerySchema,
       queryExamples: bayQueryExample,
       success: pageSuccess('bays', bayListSchema, bayListExample(link)),
-      errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);
         const { rows, total } = await store.findBays(caller.facilities, query.locationId, page);

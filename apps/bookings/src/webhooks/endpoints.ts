@@ -1,7 +1,6 @@
 // Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { fieldCodes, idempotencyCodes } from '../errors.ts';
 import {
   creationHeaders,
   deletionParts,
@@ -75,7 +74,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         example: webhookWithSecretExample(link),
         headers: creationHeaders,
       },
-      errorCodes: [...fieldCodes, 'HOOK00001', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -90,7 +88,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
-      errorCodes: ['ERR00002'],
       handle: ({ query, caller }) => webhooks.list(query, caller),
     }),
     defineEndpoint({
@@ -105,7 +102,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
     }),
     defineEndpoint({
@@ -121,7 +117,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       bodyExample: { ...webhookBodyExample, state: 'paused' },
       headers: ifMatchHeader,
       success,
-      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
@@ -154,7 +149,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         example: webhookWithSecretExample(link),
         headers: etagHeader,
       },
-      errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.rotate(id, caller),
     }),
     defineEndpoint({
@@ -167,7 +161,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'Sends webhook.ping to the receiver.',
       params,
       success: { status: 202, description: 'The event will be sent.' },
-      errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.ping(id, caller),
     }),
     defineEndpoint({
@@ -184,7 +177,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
       success: { status: 202, description: 'The events will be sent.' },
-      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00410'],
       handle: ({ params: { id = '' }, body, caller }) => replay(id, body, caller),
     }),
     defineEndpoint({
@@ -198,7 +190,6 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       params,
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
-      errorCodes: ['ERR00002', 'ERR00404'],
       handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
     }),
   ];

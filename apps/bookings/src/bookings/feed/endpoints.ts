@@ -1,7 +1,6 @@
 // Describes the endpoint of the change feed. Its handler is in list-changes.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
-import { fieldCodes } from '../../errors.ts';
 import { bookingListExample } from '../examples.ts';
 import { createChangeLister, type FeedServices } from './list-changes.ts';
 import { changeListSchema, feedQuerySchema } from './schema.ts';
@@ -39,7 +38,6 @@ export function createFeedEndpoints(services: FeedServices & { readonly baseUrl:
         example: changeListExample(services.baseUrl),
         headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
       },
-      errorCodes: [...fieldCodes, 'ERR00410'],
       reportsValidationErrors: true,
       handle: ({ query, validationErrors, caller, header }) =>
         listChanges(query, validationErrors, caller, header('prefer')),
