@@ -25,11 +25,7 @@ import { mountDocuments } from './openapi/routes.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
-  readonly config: Pick<
-    Config,
-    'baseUrl' | 'authIssuer' | 'audience' | 'scopeBase' | 'trustProxy' | 'rateLimitPerMinute' | 'metricsPort'
-  > &
-    Partial<Pick<Config, 'holdsPerClient' | 'maxBookingHours' | 'maxDaysAhead'>>;
+  readonly config: Config;
   readonly db: Database;
   /**
    * The replica that lists are read from. A list waits up to `wait` milliseconds for the replica to replay the latest
@@ -62,16 +58,7 @@ export function createApp({
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
   const endpoints = [
-    ...createEndpoints({
-      db,
-      readRouter,
-      baseUrl,
-      now,
-      stopping,
-      // 0 means that there is no limit.
-      limits: { maxHours: config.maxBookingHours ?? 0, maxDaysAhead: config.maxDaysAhead ?? 0 },
-      holdsPerClient: config.holdsPerClient,
-    }),
+    ...createEndpoints({ db, readRouter, stopping, config, metrics, now }),
     ...(webhooks?.endpoints ?? []),
   ];
 

@@ -12,7 +12,6 @@ import { createChangeWatcher } from './bookings/feed/change-watcher.ts';
 import { createFeedEndpoints } from './bookings/feed/endpoints.ts';
 import { feedComponents } from './bookings/feed/schema.ts';
 import { createFeedStore } from './bookings/feed/store.ts';
-import { type BookingLimits, noLimits } from './bookings/limits.ts';
 import { bookingComponents } from './bookings/schema.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
@@ -25,6 +24,7 @@ import type { ReadRouter } from './database/replica/read-router.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { holdComponents } from './holds/schema.ts';
 import { createHoldStore } from './holds/store.ts';
+import type { SharedServices } from './http/shared-services.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { openingHoursComponents } from './opening-hours/schema.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
@@ -56,29 +56,16 @@ export const namedSchemas = {
   ...holdComponents,
 };
 
-export interface EndpointOptions {
+export interface EndpointOptions extends Omit<SharedServices, 'link'> {
   readonly db: Database;
   /** Reads lists from the replica. If it is left out, lists are read from `db`. */
   readonly readRouter?: ReadRouter | undefined;
-  readonly baseUrl: string;
-  readonly now: () => Date;
   /** Is aborted when the service stops. Requests that wait for changes then end. */
   readonly stopping?: AbortSignal | undefined;
-  readonly limits?: BookingLimits | undefined;
-  /** How many holds a client can have at the same time. If it is 0, the endpoints for holds do not exist. */
-  readonly holdsPerClient?: number | undefined;
 }
 
-export function createEndpoints({
-  db,
-  readRouter,
-  baseUrl,
-  now,
-  stopping,
-  limits = noLimits,
-  holdsPerClient = 50,
-}: EndpointOptions) {
-  const link = linksBelow(baseUrl);
+export function createEndpoints({ db, readRouter, stopping, config, metrics, now }: EndpointOptions) {
+  const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   const feed = createFeedStore(db);
   const places = createPlacesStore(db);
   const catalogue = createCatalogue({ store: places });
@@ -86,26 +73,24 @@ export function createEndpoints({
   const rules = createRulesStore(db);
   const bookings = createBookingStore(db);
   const holds = createHoldStore(db);
-  const bookingRules = { idempotency, catalogue, rules, limits, link, now };
-  const holdServices = { ...bookingRules, store: holds, bookings, maxHolds: holdsPerClient };
+  const bookingServices = { ...shared, idempotency, catalogue, rules };
   const lists = readRouter
     ? createRoutedLists(readRouter, createCompleteFlag(db))
     : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
-      ...bookingRules,
+      ...bookingServices,
       store: bookings,
       searches: lists.searches,
       findLikelyFacilities: createFacilityLookup(),
       findHold: holds.find,
-      baseUrl,
     }),
-    ...createFeedEndpoints({ feed, changeWatcher: createChangeWatcher({ store: feed, stopping }), link, baseUrl }),
-    ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
-    ...createOpeningHoursEndpoints({ store: createOpeningHoursStore(db), link }),
-    ...createClosureEndpoints({ store: createClosureStore(db), idempotency, link, now }),
-    ...createAvailabilityEndpoints({ store: createAvailabilityStore(db), findHold: holds.find, link }),
-    ...(holdsPerClient === 0 ? [] : createHoldEndpoints(holdServices)),
+    ...createFeedEndpoints({ ...shared, feed, changeWatcher: createChangeWatcher({ store: feed, stopping }) }),
+    ...createPlacesEndpoints({ ...shared, store: { findLocation: places.findLocation, ...lists.places } }),
+    ...createOpeningHoursEndpoints({ ...shared, store: createOpeningHoursStore(db) }),
+    ...createClosureEndpoints({ ...shared, store: createClosureStore(db), idempotency }),
+    ...createAvailabilityEndpoints({ ...shared, store: createAvailabilityStore(db), findHold: holds.find }),
+    ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...bookingServices, store: holds, bookings })),
   ];
 }
 

@@ -55,9 +55,7 @@ runService(async () => {
   const feed = createFeedStore(db);
   const day = 86_400_000;
   const retention = config.changeRetentionDays * day;
-  const { webhookKeys, webhookAllowNetworks: allowNetworks, webhookLeaseDays: leaseDays, baseUrl } = config;
-  const webhooks =
-    webhookKeys && createWebhooks({ db, baseUrl, keys: webhookKeys, allowNetworks, leaseDays, logger, metrics });
+  const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
   const stopWebhooks = webhooks?.start();
   const stopCleanupJobs = startCleanupJobs(
     [

@@ -191,7 +191,7 @@ describe('GET /docs', () => {
   });
 
   test('the page works if BASE_URL has a path, whether or not a proxy removes this path from requests', async () => {
-    const prefixed = await createTestSystem({ sharing: system, baseUrl: 'https://example.com/golf' });
+    const prefixed = await createTestSystem({ sharing: system, config: { baseUrl: 'https://example.com/golf' } });
     try {
       const { text } = await prefixed.call('GET', '/golf/docs', { token: null });
       expect(text).toContain('data-document="/golf/openapi.json"');

@@ -5,7 +5,7 @@ import type { Response } from 'supertest';
 import { createTestSystem } from './support/test-system.ts';
 
 const now = new Date('2030-05-01T12:00:00Z');
-const system = useFixture(() => createTestSystem({ now: () => now, maxBookingHours: 4, maxDaysAhead: 30 }));
+const system = useFixture(() => createTestSystem({ now: () => now, config: { maxBookingHours: 4, maxDaysAhead: 30 } }));
 const unlimited = useFixture(() => createTestSystem({ now: () => now }));
 
 const bookingFrom = (startDate: string, endDate: string) => ({

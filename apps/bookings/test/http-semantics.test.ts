@@ -217,8 +217,8 @@ describe('every response', () => {
 describe('429 for too many requests', () => {
   test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers', async () => {
     const [firstInstance, secondInstance] = [
-      await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
-      await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
+      await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 5 } }),
+      await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 5 } }),
     ];
     const token = await system.token(['fac-north'], { client_id: 'busy-client' });
     const responses = [];
@@ -241,7 +241,7 @@ describe('429 for too many requests', () => {
   });
 
   test('RATE_LIMIT_PER_MINUTE limits each pair of client and sub, and a client has ten times that limit', async () => {
-    const limited = await createExtraSystem({ sharing: system, rateLimitPerMinute: 2 });
+    const limited = await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 2 } });
     const statuses = new Map<number, number>();
     for (let subject = 0; subject < 12; subject += 1) {
       const token = await system.token(['fac-north'], { client_id: 'shared-client', sub: `subject-${subject}` });
@@ -376,7 +376,7 @@ describe('500 for an unexpected error', () => {
 });
 
 test('if BASE_URL has a path, links contain the path, and requests work with and without it', async () => {
-  const instance = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
+  const instance = await createExtraSystem({ sharing: system, config: { baseUrl: 'https://example.org/range/v1' } });
   for (const prefix of ['', '/range/v1']) {
     const { status, body } = await instance.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
     expect(status).toBe(200);

@@ -1,7 +1,6 @@
 // Describes and handles GET /api/booking-availability, which returns the times when bays are free (docs/behaviour.md,
 // "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
@@ -10,6 +9,7 @@ import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import type { FindHold } from '../holds/store.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { availabilityExample } from './examples.ts';
 import type { Interval } from './interval.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
@@ -23,10 +23,9 @@ type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 const defineEndpoint = endpointDefiner<Caller>();
 const maxMilliseconds = maxDays * 86_400_000;
 
-export interface AvailabilityServices {
+export interface AvailabilityServices extends SharedServices {
   readonly store: AvailabilityStore;
   readonly findHold: FindHold;
-  readonly link: MakeLink;
 }
 
 export function createAvailabilityEndpoints({ store, findHold, link }: AvailabilityServices) {

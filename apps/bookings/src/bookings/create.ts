@@ -45,7 +45,7 @@ export function createBookingCreator({
   catalogue,
   rules,
   findHold,
-  limits,
+  config,
   link,
   now: clock,
 }: CreateServices) {
@@ -73,7 +73,7 @@ export function createBookingCreator({
     const requested = await validateBooking(createFields, body, [...validationErrors, ...holdErrors], {
       catalogue,
       facilities: caller.facilities,
-      limits,
+      config,
       now,
     });
     const { bay, fields } = requested;

@@ -39,11 +39,7 @@ const errorContext = { externalBookingId: '' };
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
 
-export type BookingEndpointServices = CreateServices &
-  UpdateServices &
-  ListServices & {
-    readonly baseUrl: string;
-  };
+export type BookingEndpointServices = CreateServices & UpdateServices & ListServices;
 
 export function createBookingEndpoints(services: BookingEndpointServices) {
   const createBooking = createBookingCreator(services);
@@ -51,7 +47,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
   const deleteBooking = createBookingDeleter(services);
   const findBooking = createBookingFinder(services);
   const { search, upcoming } = createBookingLister(services);
-  const example = bookingExample(services.baseUrl);
+  const example = bookingExample(services.config.baseUrl);
   const success = { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag };
 
   return [
@@ -101,7 +97,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',
-      success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.baseUrl)),
+      success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.config.baseUrl)),
       errorContext,
       reportsValidationErrors: true,
       handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
@@ -163,7 +159,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       description: 'The bookings of the bay that are in progress or in the future, by startDate, then id.',
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
-      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(services.baseUrl)),
+      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(services.config.baseUrl)),
       errorContext,
       handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
     }),

@@ -1,11 +1,11 @@
 // Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { bookingItem } from './resource.ts';
@@ -13,11 +13,9 @@ import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } fr
 import type { SearchResult, SearchStore } from './search/store.ts';
 import type { Criteria } from './search/where.ts';
 
-export interface ListServices {
+export interface ListServices extends SharedServices {
   readonly searches: SearchStore;
   readonly catalogue: Catalogue;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export interface UpcomingQuery extends Partial<PageRequest> {

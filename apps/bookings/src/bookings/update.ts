@@ -36,14 +36,14 @@ export interface UpdateRequest {
 }
 
 export function createBookingUpdater(services: UpdateServices) {
-  const { store, catalogue, rules, limits, link, findLikelyFacilities } = services;
+  const { store, catalogue, rules, config, link, findLikelyFacilities } = services;
   const find = createBookingFinder(services);
 
   return async ({ id, caller, ifMatch, body, validationErrors }: UpdateRequest): Promise<EndpointResponse> => {
     const { facilities } = caller;
     const now = services.now();
     const etags = tagsToMatch(ifMatch);
-    const options = { catalogue, facilities, limits, now };
+    const options = { catalogue, facilities, config, now };
     const requested = await validateBooking(updateFields, body, validationErrors, options);
     const { bay, fields } = requested;
 

@@ -4,11 +4,11 @@
 // The statement that writes the booking checks other bookings and the state of the bay. If this statement writes
 // nothing, a query finds the reasons.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { findRuleViolation } from '../availability/rule.ts';
 import type { RulesStore } from '../availability/rules-store.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
@@ -18,13 +18,10 @@ import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore, ExceptedIds } from './storage/store.ts';
 
 /** The services that the handlers need to create and update bookings. */
-export interface WriteServices {
+export interface WriteServices extends SharedServices {
   readonly store: BookingStore;
   readonly catalogue: Catalogue;
   readonly rules: RulesStore;
-  readonly limits: BookingLimits;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 /** The valid fields of a request body, which can be incomplete. */
@@ -49,7 +46,7 @@ export interface RequestedBooking<F extends CreateField> {
 export interface ValidationOptions {
   readonly catalogue: Catalogue;
   readonly facilities: readonly string[];
-  readonly limits: BookingLimits;
+  readonly config: BookingLimits;
   readonly now: Date;
 }
 
@@ -61,11 +58,11 @@ export async function validateBooking<F extends CreateField>(
   fields: readonly F[],
   body: RequestBody<F>,
   requestErrors: readonly ValidationError[],
-  { catalogue, facilities, limits, now }: ValidationOptions,
+  { catalogue, facilities, config, now }: ValidationOptions,
 ): Promise<RequestedBooking<F>> {
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const { start, end } = parseDates({ startDate, endDate });
-  const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, limits, now)];
+  const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
   const facilityId =
     bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];

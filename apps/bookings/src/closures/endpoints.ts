@@ -1,6 +1,5 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
 import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { isUuid, newTaggedId } from '../bookings/booking-id.ts';
@@ -18,6 +17,7 @@ import {
   pageSuccess,
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
@@ -32,11 +32,9 @@ const params = {
   id: { description: 'Closure ID.', schema: { type: 'string' }, example: closureExample.id },
 } as const;
 
-export interface ClosureServices {
+export interface ClosureServices extends SharedServices {
   readonly store: ClosureStore;
   readonly idempotency: IdempotencyStore;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export function createClosureEndpoints({ store, idempotency, link, now: clock }: ClosureServices) {

@@ -4,28 +4,27 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
+import { readBookingsConfig } from '../config.ts';
 import { createEndpoints } from '../endpoints.ts';
 import { createOpenApi } from '../openapi/document.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
 
 runCommand(async () => {
-  const baseUrl = 'http://localhost:4001';
-  // The endpoints need a database object. No query is sent to it.
-  const db = connectDatabase({ url: 'postgres://localhost/none', applicationName: 'openapi' });
-  const webhooks = createWebhooks({
-    db,
-    baseUrl,
-    keys: [Buffer.alloc(32)],
-    allowNetworks: [],
-    leaseDays: 7,
-    logger: createLogger({ service: 'bookings', level: 'silent' }),
-    metrics: createMetrics('bookings'),
+  const config = readBookingsConfig({
+    // The endpoints need a database object. No query is sent to it.
+    DATABASE_URL: 'postgres://localhost/none',
+    BASE_URL: 'http://localhost:4001',
+    AUTH_ISSUER: 'http://localhost:4000',
   });
+  const db = connectDatabase({ url: config.databaseUrl, applicationName: 'openapi' });
+  const logger = createLogger({ service: 'bookings', level: 'silent' });
+  const metrics = createMetrics('bookings');
+  const webhooks = createWebhooks({ db, config, keys: [Buffer.alloc(32)], logger, metrics });
   const document = createOpenApi({
-    endpoints: [...createEndpoints({ db, baseUrl, now: () => new Date() }), ...webhooks.endpoints],
-    baseUrl,
-    authIssuer: 'http://localhost:4000',
-    scope: 'https://bay-booking.example/golf/bookings',
+    endpoints: [...createEndpoints({ db, config, metrics, now: () => new Date() }), ...webhooks.endpoints],
+    baseUrl: config.baseUrl,
+    authIssuer: config.authIssuer,
+    scope: `${config.scopeBase}/golf/bookings`,
   });
   await writeFile(`${import.meta.dirname}/../../openapi.json`, `${JSON.stringify(document, null, 2)}\n`);
   await db.destroy();

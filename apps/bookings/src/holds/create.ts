@@ -1,7 +1,6 @@
 // Handles POST /api/booking-holds: validates the request and creates a hold. The conditions for a hold are those for a
 // booking, and the same code checks them. In addition, the number of holds of a client is limited.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
@@ -9,7 +8,6 @@ import type { RulesStore } from '../availability/rules-store.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { newTaggedId } from '../bookings/booking-id.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
-import type { BookingLimits } from '../bookings/limits.ts';
 import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import type { BookingStore } from '../bookings/storage/store.ts';
 import {
@@ -19,23 +17,19 @@ import {
   findRulesVersion,
   validateBooking,
 } from '../bookings/validation.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 import { holdPath, holdResource } from './resource.ts';
 import type { createHoldSchema } from './schema.ts';
 import type { HoldStore } from './store.ts';
 
-export interface CreateHoldServices {
+export interface CreateHoldServices extends SharedServices {
   readonly store: HoldStore;
   readonly bookings: Pick<BookingStore, 'findConflicts'>;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
   readonly rules: RulesStore;
-  readonly limits: BookingLimits;
-  readonly link: MakeLink;
-  readonly now: () => Date;
-  /** The maximum number of live holds of a client. */
-  readonly maxHolds: number;
 }
 
 export interface CreateHoldRequest {
@@ -46,14 +40,15 @@ export interface CreateHoldRequest {
 }
 
 export function createHoldCreator(services: CreateHoldServices) {
-  const { store, bookings, idempotency, catalogue, rules, limits, link, now: clock, maxHolds } = services;
+  const { store, bookings, idempotency, catalogue, rules, config, link, now: clock } = services;
+  const maxHolds = config.holdsPerClient;
 
   return ({ body, validationErrors, idempotencyKey, caller }: CreateHoldRequest): Promise<EndpointResponse> => {
     const now = clock();
     const request = { idempotencyKey, caller, body, validationErrors, now };
     return createOnce(request, idempotency, async (keyed, errors) => {
       const fields = ['bayId', 'startDate', 'endDate'] as const;
-      const options = { catalogue, facilities: caller.facilities, limits, now };
+      const options = { catalogue, facilities: caller.facilities, config, now };
       const requested = await validateBooking(fields, body, errors, options);
       const { bay, fields: valid } = requested;
       const findAllConflicts = async (): Promise<readonly Conflict[]> => {

@@ -6,6 +6,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { isText, textSchema } from '../http/text.ts';
 import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
 import { type Hours, type OpeningHours, weekdays } from './hours.ts';
@@ -17,9 +18,8 @@ const path = '/api/booking-locations/{id}/opening-hours';
 const tag = 'Opening hours and closures';
 const params = { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } } as const;
 
-export interface OpeningHoursServices {
+export interface OpeningHoursServices extends SharedServices {
   readonly store: OpeningHoursStore;
-  readonly link: MakeLink;
 }
 
 const hoursExample: OpeningHours = {

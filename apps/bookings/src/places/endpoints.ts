@@ -1,10 +1,10 @@
 // Describes and handles the endpoints for locations and bays.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { isText, textSchema } from '../http/text.ts';
 import {
   bayListExample,
@@ -19,9 +19,8 @@ import type { PlacesStore } from './store.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 
-export interface PlacesServices {
+export interface PlacesServices extends SharedServices {
   readonly store: Pick<PlacesStore, 'findLocation' | 'findLocations' | 'findBays'>;
-  readonly link: MakeLink;
 }
 
 export function createPlacesEndpoints({ store, link }: PlacesServices) {

@@ -1,7 +1,6 @@
 // Finds, lists, updates, deletes and pings the webhooks of a client, and rotates their secrets.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
@@ -9,6 +8,7 @@ import type { Caller } from '../auth/caller.ts';
 import { isUuid } from '../bookings/booking-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import { webhookPath, webhookResource, withSecret } from './resource.ts';
@@ -20,7 +20,7 @@ import type { DeliveryState, Webhook } from './webhook.ts';
 /** How long the previous secret also signs deliveries after a rotation, in milliseconds. */
 const previousSecretLifetime = 24 * 3_600_000;
 
-export interface ManagementServices {
+export interface ManagementServices extends SharedServices {
   readonly store: WebhookStore;
   readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
@@ -29,8 +29,6 @@ export interface ManagementServices {
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export interface UpdateRequest {

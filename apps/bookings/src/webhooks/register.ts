@@ -1,13 +1,13 @@
 // Handles POST /api/webhooks: registers a webhook and returns its signing secret.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
 import { createOnce } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, StoredResponse } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { createdResponse } from '../http/versioned-response.ts';
 import { webhookResource, withSecret } from './resource.ts';
 import { newSecret, type SecretBox } from './secrets.ts';
@@ -15,14 +15,12 @@ import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 import { bookingEvents, type Webhook } from './webhook.ts';
 
-export interface RegistrationServices {
+export interface RegistrationServices extends SharedServices {
   readonly store: Pick<WebhookStore, 'create'>;
   readonly idempotency: Pick<IdempotencyStore, 'find'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'urlError'>;
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export interface RegistrationRequest {

@@ -9,6 +9,7 @@ import type { Caller } from '../auth/caller.ts';
 import { createFeedStore } from '../bookings/feed/store.ts';
 import { createIdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import type { CleanupJob } from '../cleanup-job.ts';
+import type { Config } from '../config.ts';
 import { createCursorStore } from './cursor-store.ts';
 import { createDeliveryStore } from './delivery-store.ts';
 import { createWebhookEndpoints } from './endpoints.ts';
@@ -26,13 +27,9 @@ const deliveryLifetime = 30 * day;
 
 export interface WebhookOptions {
   readonly db: Database;
-  readonly baseUrl: string;
+  readonly config: Config;
   /** The first key encrypts the signing secrets, and every key decrypts them. */
   readonly keys: readonly Buffer[];
-  /** Private networks (CIDRs) that webhooks may reach, in addition to public addresses. */
-  readonly allowNetworks: readonly string[];
-  /** For how many days after its last request a client gets events (see lease.ts). */
-  readonly leaseDays: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
@@ -48,16 +45,17 @@ export interface Webhooks {
 }
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
-  const { db, baseUrl, keys, allowNetworks, leaseDays, logger, metrics, now = () => new Date() } = options;
+  const { db, config, keys, logger, metrics, now = () => new Date() } = options;
+  const leaseDays = config.webhookLeaseDays;
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
-  const client = createOutboundClient({ allowNetworks, maxConnectionsPerHost: 2_000 });
+  const client = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
   const secretBox = createSecretBox(keys);
   const store = createWebhookStore(db);
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
-  const link = linksBelow(baseUrl);
+  const link = linksBelow(config.baseUrl);
   const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - leaseDays * day));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   let worker: Worker | undefined;
@@ -80,6 +78,8 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       client,
       findLatestNumbers,
       wakeWorker,
+      config,
+      metrics,
       link,
       now,
     }),

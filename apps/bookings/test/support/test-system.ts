@@ -8,6 +8,7 @@ import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booki
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
 import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
+import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
 import { createWebhooks } from '../../src/webhooks/webhooks.ts';
@@ -44,11 +45,8 @@ export interface TestSystem {
 
 export interface TestSystemOptions {
   readonly now?: () => Date;
-  readonly rateLimitPerMinute?: number;
-  readonly holdsPerClient?: number;
-  readonly maxBookingHours?: number;
-  readonly maxDaysAhead?: number;
-  readonly baseUrl?: string;
+  /** By default, a client can have 10,000 holds, and all other values are the defaults of the service. */
+  readonly config?: Partial<Config>;
   readonly poolMax?: number;
   readonly issuer?: {
     readonly timeout?: number;
@@ -92,30 +90,23 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   });
   const jwksCache = createJwksCache({ issuer: issuer.url, onFetchError: () => {}, ...options.issuer });
   const metrics = createMetrics('bookings');
+  const config = {
+    ...readBookingsConfig({ DATABASE_URL: databaseUrl, BASE_URL: baseUrl, AUTH_ISSUER: issuer.url }),
+    holdsPerClient: 10_000,
+    webhookAllowNetworks: options.webhooks?.allowNetworks ?? [],
+    ...options.config,
+  };
   const webhooks = createWebhooks({
     db,
-    baseUrl: options.baseUrl ?? baseUrl,
+    config,
     keys: options.webhooks?.keys ?? [webhookKey],
-    allowNetworks: options.webhooks?.allowNetworks ?? [],
-    leaseDays: 7,
     logger,
     metrics,
     ...(options.now && { now: options.now }),
   });
   const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
   const app = createApp({
-    config: {
-      baseUrl: options.baseUrl ?? baseUrl,
-      authIssuer: issuer.url,
-      audience: baseUrl,
-      scopeBase: 'https://bay-booking.example',
-      trustProxy: false,
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      metricsPort: undefined,
-      holdsPerClient: options.holdsPerClient ?? 10_000,
-      maxBookingHours: options.maxBookingHours ?? 0,
-      maxDaysAhead: options.maxDaysAhead ?? 0,
-    },
+    config,
     db,
     jwksCache,
     logger,

@@ -8,7 +8,7 @@ import { changeListSchema, feedQuerySchema } from './schema.ts';
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 
-export function createFeedEndpoints(services: FeedServices & { readonly baseUrl: string }) {
+export function createFeedEndpoints(services: FeedServices) {
   const listChanges = createChangeLister(services);
   return [
     defineEndpoint({
@@ -35,7 +35,7 @@ export function createFeedEndpoints(services: FeedServices & { readonly baseUrl:
         status: 200,
         description: 'A page of changes.',
         schema: changeListSchema,
-        example: changeListExample(services.baseUrl),
+        example: changeListExample(services.config.baseUrl),
         headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
       },
       reportsValidationErrors: true,

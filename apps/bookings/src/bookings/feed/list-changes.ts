@@ -7,15 +7,15 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
+import type { SharedServices } from '../../http/shared-services.ts';
 import { bookingItem } from '../resource.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit } from './schema.ts';
 import type { Change, FeedStore } from './store.ts';
 
-export interface FeedServices {
+export interface FeedServices extends SharedServices {
   readonly feed: FeedStore;
   readonly changeWatcher: ChangeWatcher;
-  readonly link: MakeLink;
 }
 
 export interface FeedQuery {
