@@ -85,11 +85,12 @@ export interface PortalPagesOptions {
   readonly site: Site;
   readonly findSignedIn: FindSignedIn;
   readonly members: Pick<MemberStore, 'findFacility'>;
+  readonly facilityTabs: readonly { readonly path: string; readonly text: string }[];
 }
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, findSignedIn, members }: PortalPagesOptions) {
+export function createPortalPages({ site, findSignedIn, members, facilityTabs }: PortalPagesOptions) {
   const show = (
     request: Request,
     response: Response,
@@ -101,7 +102,7 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
       request,
       response,
       `/portal/views/${template}`,
-      { ...data, breadcrumbs, notice, portalAssets },
+      { ...data, breadcrumbs, notice, facilityTabs, portalAssets },
       { script: true, ...page },
     );
 

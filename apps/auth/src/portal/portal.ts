@@ -51,6 +51,12 @@ export interface PortalOptions {
   readonly logger: Logger;
 }
 
+/** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
+const facilityTabs = [
+  { path: '', text: 'People' },
+  { path: '/history', text: 'History' },
+];
+
 export function createPortal(options: PortalOptions): Router {
   const { db, site, sessions, accounts, clients, facilities, mailer, createCounter, audit, logger } = options;
   const { issuer, bookingsAudience, accessTokenTtl } = options.config;
@@ -73,7 +79,7 @@ export function createPortal(options: PortalOptions): Router {
   });
   const tokens = createTokens({ clients, facilities, submittedForms, audit });
 
-  const pages = createPortalPages({ site, findSignedIn: sessions.current, members });
+  const pages = createPortalPages({ site, findSignedIn: sessions.current, members, facilityTabs });
   const secretPage = createSecretPage({
     pages,
     issuer,
