@@ -4,6 +4,7 @@ import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
+import { optionalFields } from './storage/columns.ts';
 
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
@@ -45,8 +46,6 @@ const bookingFields = {
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
-
-const optionalFields = ['externalBookingId', 'correlationId'] as const;
 
 export const bookingSchema = responseSchema({ ...bookingFields, _links: editLinksSchema }, optionalFields);
 
