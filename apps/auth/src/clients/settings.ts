@@ -22,7 +22,8 @@ export type ClientSettings = FromSchema<{
 
 export const clientSettingNames = Object.keys(clientSettingSchemas) as readonly SettingName[];
 
-const personalAccessTokenSettings = ['access_token_ttl'] as const satisfies readonly SettingName[];
+const personalAccessTokenSettings: readonly SettingName[] = ['access_token_ttl'];
+export const otherClientSettings = clientSettingNames.filter((name) => !personalAccessTokenSettings.includes(name));
 
 /** Returns all settings. Their values need no check, because the import has checked them. */
 export const clientSettingsOf = (metadata: Metadata): ClientSettings => pick(metadata, clientSettingNames);

@@ -1,6 +1,7 @@
 // Checks the metadata of imported clients that use optional security features: keys, pushed requests, bound tokens,
 // back-channel logout, and the profile `fapi2` (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
+import { otherClientSettings } from '../clients/settings.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ImportedClient } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
@@ -17,9 +18,9 @@ const fapi2Settings: Metadata = {
 const fapi2ResponseTypes: readonly unknown[] = ['code'];
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** The settings that a personal access token cannot have. */
-const settingsOfOtherClients: readonly string[] = [
-  'profile',
+/** The metadata that a personal access token cannot have. */
+const metadataOfOtherClients: readonly string[] = [
+  ...otherClientSettings,
   'jwks',
   'jwks_uri',
   'require_pushed_authorization_requests',
@@ -45,7 +46,7 @@ export function findHighSecurityErrors(
   if (imported.accountId !== undefined) {
     // A personal access token is stored without these settings. Without an error, the client would be less secure than
     // the author of the file expects.
-    const ignored = settingsOfOtherClients.filter(
+    const ignored = metadataOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );
     if (imported.token_endpoint_auth_method === 'private_key_jwt') ignored.push('token_endpoint_auth_method');
