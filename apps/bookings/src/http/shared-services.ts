@@ -1,11 +1,12 @@
-// Defines the services that every endpoint can use. The endpoints of each subject also get the stores that they need.
+// Defines the services that all endpoints get, and the feeder and the worker of webhooks. A new environment variable or
+// metric is therefore defined in one file and used in another, and no file in between passes it on.
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Config } from '../config.ts';
 
 export interface SharedServices {
   readonly config: Config;
-  /** The metrics of the service, to which an endpoint can add metrics for its subject. */
+  /** The registry of the process. Each subject registers its metrics there. */
   readonly metrics: Metrics;
   readonly link: MakeLink;
   readonly now: () => Date;

@@ -5,10 +5,10 @@
 // Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor and add the
 // deliveries.
 import { randomUUID } from 'node:crypto';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Change, FeedStore } from '../bookings/feed/store.ts';
 import { bookingItem } from '../bookings/resource.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { withJitter } from '../jitter.ts';
 import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
@@ -20,16 +20,12 @@ const pollInterval = 500;
 const pageSize = 500;
 const day = 86_400_000;
 
-export interface FeederOptions {
+export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
   readonly feed: Pick<FeedStore, 'heads' | 'assignNumbers' | 'changesAfter'>;
-  /** For how many days after its last request a client gets events (see lease.ts). */
-  readonly leaseDays: number;
   /** Called after deliveries were added. */
   readonly wakeWorker: () => void;
-  readonly link: MakeLink;
   readonly logger: Logger;
-  readonly now: () => Date;
 }
 
 /** Returns a function that stops the feeder and resolves when its last transaction has ended. */
@@ -65,8 +61,8 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
-  const { cursors, feed, leaseDays, now } = options;
-  const active = await cursors.findActive(new Date(now().getTime() - leaseDays * day));
+  const { cursors, feed, config, now } = options;
+  const active = await cursors.findActive(new Date(now().getTime() - config.webhookLeaseDays * day));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;

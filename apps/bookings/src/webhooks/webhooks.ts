@@ -10,6 +10,7 @@ import { createFeedStore } from '../bookings/feed/store.ts';
 import { createIdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import type { CleanupJob } from '../cleanup-job.ts';
 import type { Config } from '../config.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { createCursorStore } from './cursor-store.ts';
 import { createDeliveryStore } from './delivery-store.ts';
 import { createWebhookEndpoints } from './endpoints.ts';
@@ -46,7 +47,7 @@ export interface Webhooks {
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
   const { db, config, keys, logger, metrics, now = () => new Date() } = options;
-  const leaseDays = config.webhookLeaseDays;
+  const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
   const client = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
@@ -55,8 +56,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
-  const link = linksBelow(config.baseUrl);
-  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - leaseDays * day));
+  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * day));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
@@ -69,6 +69,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
 
   return {
     endpoints: createWebhookEndpoints({
+      ...shared,
       store,
       deliveries,
       cursors,
@@ -78,10 +79,6 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       client,
       findLatestNumbers,
       wakeWorker,
-      config,
-      metrics,
-      link,
-      now,
     }),
     noteRequest: createLeaseRenewal(store, logger, now),
     cleanupJobs: [
@@ -97,8 +94,8 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       },
     ],
     start: () => {
-      worker = startWorker({ store: deliveries, secretBox, client, leaseDays, countOutcome, logger, now });
-      const stopFeeder = startFeeder({ cursors, feed, leaseDays, wakeWorker, link, logger, now });
+      worker = startWorker({ ...shared, store: deliveries, secretBox, client, countOutcome, logger });
+      const stopFeeder = startFeeder({ ...shared, cursors, feed, wakeWorker, logger });
       return async () => {
         await Promise.all([stopFeeder(), worker?.stop()]);
         client.close();

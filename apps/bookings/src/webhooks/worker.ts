@@ -5,6 +5,7 @@
 // webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { SharedServices } from '../http/shared-services.ts';
 import { withJitter } from '../jitter.ts';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
@@ -23,15 +24,12 @@ const day = 86_400_000;
 
 export type Outcome = 'delivered' | 'retried' | 'failed';
 
-export interface WorkerOptions {
+export interface WorkerOptions extends SharedServices {
   readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'request'>;
-  /** For how many days after its last request a client gets events (see lease.ts). */
-  readonly leaseDays: number;
   readonly countOutcome: (outcome: Outcome) => void;
   readonly logger: Logger;
-  readonly now: () => Date;
 }
 
 export type Worker = ReturnType<typeof startWorker>;
@@ -56,7 +54,7 @@ export function startWorker(options: WorkerOptions) {
     if (isStopped) return;
     const total = limits.total - runningTotal;
     if (total <= 0) return;
-    const leaseStart = before(now(), options.leaseDays * day);
+    const leaseStart = before(now(), options.config.webhookLeaseDays * day);
     for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
   }
 
