@@ -26,10 +26,9 @@ const hasHeader =
 /** The endpoints that reserve a bay for a time. They apply the same rules. */
 const reservations = ['createBooking', 'updateBooking', 'createHold'];
 
-/**
- * Every error code. `appliesTo` selects the endpoints that can return it, by their operation ids or by a condition.
- */
+/** Every error code. `appliesTo` selects the endpoints that can return it, by operation ids or by conditions. */
 export const errorCatalogue = {
+  // The last two endpoints have parameters that are mandatory only in some requests.
   ERR00001: {
     status: 400,
     description: "'{fieldName}' is mandatory.",
@@ -74,7 +73,7 @@ export const errorCatalogue = {
     headers: challenge,
     appliesTo: 'every endpoint',
   },
-  // Holds can be switched off (HOLDS_PER_CLIENT), hence createHold.
+  // createHold returns this error if holds are switched off (HOLDS_PER_CLIENT).
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
   ERR00405: {
     status: 405,

@@ -10,7 +10,10 @@ export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /** Which endpoints can return the error. `x-errorCodes` lists the error only for the endpoints of selectors. */
+  /**
+   * The endpoints that can return the error. `x-errorCodes` of an endpoint lists the errors whose selectors select the
+   * endpoint.
+   */
   readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
 }
 
