@@ -1,5 +1,4 @@
-// Defines the error codes of the API with status, text, headers and endpoints, and creates errors (specification,
-// "Errors").
+// Defines the error codes of the API and their endpoints, and creates errors (specification, "Errors").
 import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
