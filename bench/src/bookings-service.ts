@@ -18,6 +18,7 @@ export interface IssuerAddress {
 export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly issuer: IssuerAddress;
+  /** The number of the CPU core on which the process runs. Undefined: any core. */
   readonly core: number | undefined;
   /** The folder of another release. Default: this repository. */
   readonly release?: string | undefined;
@@ -35,6 +36,7 @@ export async function startBookings(options: ServiceOptions): Promise<Child> {
   const folder = join(release, 'apps/bookings');
   return startChild({
     name: 'bookings',
+    // `startChild` runs the script `start` of this package.json.
     script: join(folder, 'package.json'),
     cwd: folder,
     env: {
@@ -53,6 +55,7 @@ export async function startBookings(options: ServiceOptions): Promise<Child> {
   });
 }
 
+/** Starts a program of `targets/`, to which the service is compared. `more` are further options of the program. */
 export async function startPeer(
   name: string,
   { databaseUrl, issuer, core }: ServiceOptions,

@@ -29,7 +29,7 @@ describe('statistics', () => {
 });
 
 describe('a comparison', () => {
-  // The machine was slow during the second round, which affected both targets alike. The ratio must not change.
+  // During round 1 the machine was slow. This changes the rates of both targets, but not the ratio of the two rates.
   const results = new Results([
     sample('service', 0, 500),
     sample('bare', 0, 1000),

@@ -36,7 +36,8 @@ export interface InstanceOptions {
 }
 
 /**
- * Starts an instance, and waits until it is ready.
+ * Starts an instance, and waits until the health check `waitFor` succeeds. The instance stops when the process of the
+ * tests ends, because this closes its IPC channel.
  * @throws {Error} with the output when the instance does not start within 30 s
  */
 export async function startInstance(

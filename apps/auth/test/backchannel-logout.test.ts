@@ -57,7 +57,7 @@ async function registerUserOfClient() {
   return { ...user, sub, sid: String(sid), idToken: String(idToken) };
 }
 
-/** Returns the logout tokens that clients have received for a user, each as the text `CLIENT SID`. */
+/** Returns the logout tokens that clients have received for a user, each as `CLIENT SID`. Without sid, SID is `-`. */
 async function tokensFor(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
@@ -257,7 +257,7 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user ends all other sessions, a client without sessions gets one token', async () => {
+  test('when a user ends all other sessions, a client that does not require the session gets one token', async () => {
     const { browser, username, sub } = await registerUserOfClient();
     const otherSessions = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
@@ -286,9 +286,9 @@ describe('the end of a session or access', () => {
     const { browser, username, sub, sid } = await registerUserOfClient();
     const account = { id: sub, username };
     await server.load({ accounts: [{ ...account, disabled: true }] });
-    const imported = Date.now();
+    const importedAt = Date.now();
     await eventually(async () => (await tokensFor(sub)).length > 0);
-    expect(Date.now() - imported).toBeLessThan(2_500);
+    expect(Date.now() - importedAt).toBeLessThan(2_500);
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
     expect((await openAccount(browser)).title).toMatch(/^Sign in/);
     // A second import of the same file changes nothing. An import with `disabled: false` enables the account again.

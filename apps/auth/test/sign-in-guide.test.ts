@@ -1,4 +1,4 @@
-// Tests the code blocks of docs/sign-in.md. Only the addresses in them are replaced.
+// Tests the code blocks of docs/sign-in.md. Only the addresses and the time of a refresh are replaced in them.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -29,7 +29,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs the website of the guide. Its access tokens expire after a short time, so that the website refreshes them. */
+/** Runs the website of the guide. Its access tokens expire after 60 s. Every page view refreshes the tokens. */
 async function startWebsite() {
   const port = await freePort();
   const site = `http://localhost:${port}`;
@@ -51,6 +51,7 @@ async function startWebsite() {
   const program = code
     .replaceAll('http://localhost:4000', server.origin)
     .replaceAll('4010', String(port))
+    // The website refreshes tokens that expire within 30 s. With 90 s, it refreshes every token.
     .replace('expiresIn() < 30', 'expiresIn() < 90');
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: 'inherit' });
   await eventually(() => fetch(site).catch(() => undefined));

@@ -80,7 +80,7 @@ describe('the calendar day of a facility', () => {
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
-    // A time in the early morning of the day that ends at `midnight`.
+    // The early morning of the day that ends at `midnight`. The booking `running` began on the previous day.
     const earlyToday = new Date(Date.parse(midnight) - 20 * 3_600_000);
     const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
     const running = await book(
@@ -125,17 +125,20 @@ describe('the time zone of a facility', () => {
     const night = await bookInstant('2030-02-01T23:30:00Z');
     now = new Date('2030-02-01T12:00:00Z');
     expect(await findToday()).toEqual([evening, night]);
+    // In Oslo (UTC+1), `night` is on the next day.
     await importTimeZone('Europe/Oslo');
     expect(await findToday()).toEqual([evening]);
+    // In Kiritimati (UTC+14), `now` and both bookings are on 2 February.
     await importTimeZone('Pacific/Kiritimati');
     expect(await findToday()).toEqual([evening, night]);
   });
 
   test.each([
-    // In these time zones midnight occurs twice on this day. The day begins at the first occurrence.
+    // Each row has a time zone, the last second of a day, and three instants of the next day.
+    // In these time zones midnight occurs twice on the next day, which begins at the first occurrence.
     ['Atlantic/Azores', '2030-10-26T23:59:59Z', '2030-10-27T00:00:00Z', '2030-10-27T00:59:59Z', '2030-10-27T01:00:00Z'],
     ['America/Havana', '2030-11-03T03:59:59Z', '2030-11-03T04:00:00Z', '2030-11-03T04:59:59Z', '2030-11-03T05:00:00Z'],
-    // In this time zone midnight does not occur on this day. The day begins an hour later.
+    // In this time zone midnight does not occur on the next day, which begins at 01:00.
     [
       'America/Santiago',
       '2030-09-08T03:59:59Z',

@@ -64,7 +64,7 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
 
 function hintOf(error: ErrorObject, formats: Formats): string {
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The schemas use `pattern` only to exclude control characters.
+  // The schemas use `pattern` mainly to exclude control characters.
   if (error.keyword === 'pattern') return 'must not contain control characters';
   return validationMessage(error);
 }

@@ -59,7 +59,7 @@ describe('a transaction', () => {
     expect(await readWords()).toEqual([]);
   });
 
-  test('fails if a statement has failed and its function has ignored the error', async () => {
+  test('fails if the function of the transaction ignores the error of a statement', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       await run([insert, ['a', 1]]).catch(() => {});

@@ -24,7 +24,8 @@ register('@opentelemetry/instrumentation/hook.mjs', import.meta.url);
 
 const provider = new TracerProvider({
   resource: defaultResource().merge(detectResources({ detectors: [envDetector] })),
-  // A caller can decide whether a trace is recorded. Of the other traces, this share is recorded (default: all).
+  // The caller of a service can decide whether a trace is recorded. If the caller does not decide, the share
+  // OTEL_TRACES_SAMPLER_ARG of the traces is recorded (default: 1, all traces).
   sampler: new ParentBasedSampler({
     root: new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
   }),

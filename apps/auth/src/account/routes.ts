@@ -24,7 +24,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     '/account',
     site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)),
   );
-  /** Serves a form of a signed-in user at a path below `/account`. */
+  /** Serves a form of a signed-in user below `/account`. With `requireFresh`, the sign-in must be recent. */
   const post = (path: string, handler: SignedInHandler, { requireFresh = false } = {}) =>
     router.post(`/account/${path}`, ...site.formForSignedIn(handler, { requireFresh }));
 
@@ -44,12 +44,13 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   });
 
   post('sessions/end', async (request, response, { account, sessionId }) => {
-    const uid = field(request, 'uid');
-    const ended = await sessions.end(account.id, uid ? { uid } : { allExcept: sessionId });
+    // The form contains the id of the session to end, or no id to end all other sessions.
+    const idToEnd = field(request, 'uid');
+    const ended = await sessions.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }
-    response.redirect(303, uid === sessionId ? '/signed-out' : `/account?done=${uid ? 'session' : 'sessions'}`);
+    response.redirect(303, idToEnd === sessionId ? '/signed-out' : `/account?done=${idToEnd ? 'session' : 'sessions'}`);
   });
 
   post('applications/revoke', async (request, response, { account }) => {

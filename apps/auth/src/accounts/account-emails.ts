@@ -43,7 +43,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       const { email } = account;
       if (!email || account.emailVerified) return;
       try {
-        if ((await recipientLimit.use(email)) > 0) return;
+        const isOverLimit = (await recipientLimit.use(email)) > 0;
+        if (isOverLimit) return;
         const lifetime = lifetimes.verification;
         const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetime });
         const link = `${issuer}/verify-email?token=${token}`;
@@ -63,9 +64,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
         if (!account || account.disabledAt || !email) return;
-        // A new link ends the previous link. An attacker could request links all the time, so that the owner never gets
-        // a link that works. Above the limit, no new link is therefore created. Instead, the link that still works is
-        // mailed again from time to time.
+        // A new link ends the previous link. By requesting links all the time, an attacker could make every link of the
+        // owner stop working. Above the limit, the existing link is therefore mailed again from time to time.
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
         const owner = { accountId: account.id, email, purpose: 'reset-password', lifetime: lifetimes.reset } as const;

@@ -23,7 +23,7 @@ export interface TokenPagesOptions {
   readonly secretPage: SecretPage;
 }
 
-/** What the form that creates a token contains when the page is shown, and the errors of the form. */
+/** The content of the form that creates a token, its errors, a notice above it, and the status of the response. */
 export interface TokenForm {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;

@@ -7,7 +7,7 @@ export class ProfileError extends Error {
   override readonly name = 'ProfileError';
 }
 
-/** Returns the value if it is a text of a usual length. */
+/** Returns the value if it is a text with 1 to 300 characters. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= 300 ? value : undefined;
 

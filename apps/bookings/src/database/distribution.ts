@@ -1,7 +1,7 @@
 // Defines how the tables are distributed over the nodes of a Citus cluster (docs/operations/scale.md).
 //
 // All rows of a facility are on one node, so that the transaction that writes a booking involves only that node. Tables
-// whose keys are unique over all facilities are distributed by those keys.
+// whose keys are unique over all facilities are distributed by those keys. Local tables stay on the coordinator node.
 import type { Distribution } from '@bay-booking/service/database/distribute';
 
 const byFacility = (...tables: string[]) => tables.map((table) => ({ table, column: 'facility_id' }));

@@ -12,11 +12,13 @@ last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at
 const fromDeliveries = 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)';
 
 export const deliveryStatements = {
+  /** Adds deliveries of webhook $1. $2 to $6 are arrays with one element per delivery. $7 is the current time. */
   add: `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
 select id, $1, type, facility_id, modified, body, $7, $7
 from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
   as added (id, type, facility_id, modified, body)`,
 
+  /** Adds the ping $2 with the body $3, unless the maximum of waiting pings is reached. $4 is the current time. */
   addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
 select $2, $1, 'webhook.ping', $3, $4, $4
 where (select count(*) from (
@@ -61,7 +63,7 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
 
   /**
    * Records the results of attempts, and since when each webhook has been failing. Ignores a result if another instance
-   * has repeated the attempt in the meantime.
+   * has repeated the attempt in the meantime. Only a webhook that begins or stops failing is updated.
    */
   record: `with result as (
   select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::timestamptz[], $6::timestamptz[])

@@ -1,4 +1,5 @@
-// Tests how long the use of a code or refresh token counts as in progress.
+// Tests how long the use of a code or refresh token counts as in progress. Another use of the token during this time is
+// a concurrent use, and a later use is a replay.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +28,8 @@ test('a use whose response is not written counts as in progress for 5 s, and not
       consumed.resolve();
       await response.promise;
     }
-    isConcurrent = concurrentUse.isConcurrent('token', 0);
+    const consumedAt = 0; // This time matters only for a use at another instance.
+    isConcurrent = concurrentUse.isConcurrent('token', consumedAt);
   };
   const provider = new Provider('http://127.0.0.1', {
     adapter: () => ({ find }) as unknown as Adapter,
@@ -38,7 +40,7 @@ test('a use whose response is not written counts as in progress for 5 s, and not
   concurrentUse.observe(provider);
   const server = createServer(provider.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  /** Sends a token request on a new connection, because such a request counts from the opening of the connection. */
+  /** Sends a token request on a new connection, so that the request counts as arrived when the connection is opened. */
   const send = async (clientId: string): Promise<void> => {
     const { port } = server.address() as AddressInfo;
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: clientId });

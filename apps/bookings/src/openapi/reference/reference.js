@@ -140,7 +140,7 @@
         // Swagger UI cannot create the proofs of DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
-        // The pattern of text fields is long and only excludes control characters, so it is not shown.
+        // The pattern of text fields is long, and readers do not need it, so it is not shown.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
         JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
           isPatternOfText(props.constraint.value) ? null : create(Constraint, props),
@@ -148,6 +148,7 @@
     };
   }
 
+  // Only the patterns of text fields contain this range of surrogates (src/http/text.ts).
   function isPatternOfText(value) {
     return String(value).includes('\\ud800-\\udbff');
   }
