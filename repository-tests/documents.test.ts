@@ -33,7 +33,7 @@ describe('docs/specification-map.md', () => {
   /** The last column of each row, which names the tests. Rows with headings are left out. */
   const testColumns = map
     .split('\n')
-    .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
+    .filter((line) => line.startsWith('| ') && !/^\| (requirement|\*\*[^|]*\*\* \| \| \|)/.test(line))
     .map((row) => row.split('|').slice(3).join('|'));
 
   test('every file that the specification map names exists', () => {

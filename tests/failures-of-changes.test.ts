@@ -108,8 +108,8 @@ async function changesInDatabase(): Promise<string[]> {
     'bookings',
     // A deleted booking has a change in `booking_feed`, and no row in `booking`.
     `select coalesce(f.facility_id, b.facility_id) || ' ' || coalesce(f.booking_id, b.id) as key,
-       f.number::int as modified, b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias", start_date as "startDate",
-       end_date as "endDate", last_updated_at as "lastUpdatedAt"
+       f.number::int as modified, b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias",
+       start_date as "startDate", end_date as "endDate", last_updated_at as "lastUpdatedAt"
      from booking_feed f full join booking b on b.facility_id = f.facility_id and b.id = f.booking_id`,
   );
   return linesOf(

@@ -11,6 +11,8 @@ import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
+/** The number of seconds for which a code is valid. */
+const codeLifetime = 600;
 /** Returns the value of a form field, or undefined if no form has the field. */
 const fieldValue = (page: Page, name: string) =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
@@ -178,7 +180,7 @@ test('a device stays connected when the user signs out in the browser', async ()
   expect((await server.post('/connect/token', form)).status).toBe(200);
 });
 
-describe('codes that are entered several times', () => {
+describe('repeated, interrupted and invalid uses of a code', () => {
   test('a code that was entered, or allowed without a sign-in, can be entered in another browser', async () => {
     const codes = await device.start();
     await device.enter(codes.user_code);
@@ -205,7 +207,7 @@ describe('codes that are entered several times', () => {
     await server.db.raw(`delete from oidc_artifact where model = 'Interaction'`);
     expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
     await device.connect(codes);
-    await device.passTime(5);
+    await device.passTime(5); // The minimum interval between two polls.
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
@@ -221,8 +223,9 @@ describe('codes that are entered several times', () => {
     expect(end.title).toMatch(/^The device is not connected/);
     expect((await device.enter(denied.user_code)).html).toContain(wrongCode);
     const expired = await device.start();
-    await device.passTime(601);
+    await device.passTime(codeLifetime + 1);
     expect((await device.enter(expired.user_code)).html).toContain(wrongCode);
+    // Resets the count of wrong codes, so that the next tests can enter codes.
     await server.db.raw('delete from guard_count');
   });
 
@@ -230,19 +233,19 @@ describe('codes that are entered several times', () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
-    await device.passTime(601);
+    await device.passTime(codeLifetime + 1);
     const end = await signInAndConsent(browser, signIn);
     expect(end).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
     expect(await device.poll(codes)).toMatchObject({ error: 'expired_token' });
   });
 
   test('the address of a finished or unknown sign-in connects no device, and an unknown address stores no session', async () => {
-    const count = async () =>
+    const countSessions = async () =>
       Number((await server.db.raw(`select count(*) from oidc_artifact where model = 'Session'`)).rows[0].count);
-    const before = await count();
+    const sessionsBefore = await countSessions();
     const page = await openBrowser(server).open(`${server.origin}/device/unknown`);
     expect(page).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
-    expect(await count()).toBe(before);
+    expect(await countSessions()).toBe(sessionsBefore);
     const browser = openBrowser(server);
     const end = await device.connect(await device.start(), { browser });
     expect((await browser.open(end.url)).status).toBe(400);

@@ -18,9 +18,10 @@ beforeAll(() => {
   ({ server, social } = fixture);
 });
 
+/** The ids of users of the providers. */
 const ada = '100001';
 const ben = '100002';
-/** A user of the provider who has the e-mail address of the demo account `player@example.com`. */
+/** A user of the providers who has the e-mail address of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
 const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, social.origin]);
@@ -46,10 +47,11 @@ const expectSignInPageOf = (name: string, page: Page): void =>
 const titles = { google: 'Google', facebook: 'Facebook' };
 const choose = (visitor: FormBrowser, page: Page, name: 'google' | 'facebook'): Promise<Page> =>
   visitor.open(page.links.find(({ text }) => text.includes(titles[name]))?.href ?? '');
+/** Signs in at the provider, or cancels there if `user` is empty. */
 const signInAs = (visitor: FormBrowser, page: Page, user: string) =>
   visitor.send(page, {}, { name: 'user', value: user });
 
-/** Signs in at the provider. Returns the callback address to which the provider redirects, without opening it. */
+/** Signs in at the provider, or cancels there. Returns the callback address to which the provider redirects. */
 const callbackFor = async (login: Page, user: string): Promise<URL> => {
   const response = await fetch(login.url, { method: 'POST', body: new URLSearchParams({ user }), redirect: 'manual' });
   return new URL(response.headers.get('location') ?? '');

@@ -38,8 +38,8 @@ test('three variables are mandatory, and the others have defaults', () => {
   });
 });
 
-test('every variable can be set', () => {
-  const all = {
+test('a variable that is set replaces the default', () => {
+  const environment = {
     ...mandatory,
     PORT: '8080',
     METRICS_PORT: '9090',
@@ -54,7 +54,7 @@ test('every variable can be set', () => {
     DATABASE_READ_URL: 'postgres://user@replica/bookings',
     DATABASE_READ_WAIT: '20',
   };
-  expect(readBookingsConfig(all)).toMatchObject({
+  expect(readBookingsConfig(environment)).toMatchObject({
     port: 8080,
     metricsPort: 9090,
     authJwksUri: 'http://auth:4000/connect/jwks',

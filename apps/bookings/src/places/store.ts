@@ -60,13 +60,18 @@ export type PlacesStore = ReturnType<typeof createPlacesStore>;
 export function createPlacesStore(db: Queryable) {
   return {
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
-      readPage<LocationRow>('locations', 'countLocations', [facilities, facilityIds ?? null, ids ?? null], page),
+      readPage<LocationRow>(
+        placeReads.locations,
+        placeReads.countLocations,
+        [facilities, facilityIds ?? null, ids ?? null],
+        page,
+      ),
 
     findLocation: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
       (await query<LocationRow>(db, placeReads.location, [facilities, id]))[0],
 
     findBays: (facilities: readonly string[], locationId: string | undefined, page: PageRequest) =>
-      readPage<BayRow>('bays', 'countBays', [facilities, locationId ?? null], page),
+      readPage<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], page),
 
     findBayPlaces: (facilities: readonly string[]) => query<BayPlace>(db, placeReads.bayPlaces, [facilities]),
 
@@ -84,16 +89,17 @@ export function createPlacesStore(db: Queryable) {
   }
 
   async function readPage<Row extends object>(
-    read: keyof typeof placeReads,
-    count: keyof typeof placeReads,
-    where: readonly unknown[],
+    pageStatement: string,
+    countStatement: string,
+    filter: readonly unknown[],
     page: PageRequest,
   ): Promise<PageOfRows<Row>> {
     const offset = offsetOf(page);
-    const rows = await query<Row>(db, placeReads[read], [...where, page.pageSize, offset]);
+    const rows = await query<Row>(db, pageStatement, [...filter, page.pageSize, offset]);
     const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
     if (isLastPage) return { rows, total: offset + rows.length };
-    const [counted] = await query<{ total: number }>(db, placeReads[count], where);
+    const [counted] = await query<{ total: number }>(db, countStatement, filter);
+    // Rows can be imported between the two statements, so the total is made consistent with the page.
     return { rows, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
   }
 }

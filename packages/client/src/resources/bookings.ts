@@ -12,8 +12,8 @@ export interface Bookings {
   update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
   /**
-   * Lists bookings in the order of `startDate`, then `id`. The dates have another meaning if `locationIds` is given:
-   * see the reference of this endpoint.
+   * Lists bookings in the order of `startDate`, then `id`. With `locationIds`, `startDate` and `endDate` find bookings
+   * within the interval, and otherwise bookings that overlap the interval.
    */
   search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
 }
