@@ -57,6 +57,7 @@ export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]
   }
 }
 
+/** Returns the paths of up to 5000 loaded bookings in a random order that is the same in every run. */
 const findPaths = (databaseUrl: string, facilities: readonly string[]): Promise<readonly string[]> =>
   onDatabase(databaseUrl, async (client) => {
     const { rows } = await client.query<{ path: string }>(

@@ -1,6 +1,6 @@
 // Describes the measured dataset. Each facility has two locations with twenty bays each, and each bay has twelve
-// bookings a day. All ids can be computed without reading the database. A token for one facility names facility 1, and
-// a token for a hundred facilities names the facilities 1 to 100.
+// bookings a day. All ids can be computed without reading the database. A token for N facilities names the facilities
+// 1 to N.
 
 export interface Dataset {
   readonly bookings: number;
@@ -17,7 +17,7 @@ export const baysPerLocation = 20;
 export const baysPerFacility = locationsPerFacility * baysPerLocation;
 export const bookingsPerBayAndDay = 12;
 
-/** A small dataset has fewer facilities, so that each location has 240 bookings on at least two days. */
+/** A small dataset has fewer facilities, so that its bookings fill at least two days. */
 export function datasetOf(bookings: number, maxFacilities: number): Dataset {
   const facilitiesWithTwoDays = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
   const facilities = Math.max(1, Math.min(maxFacilities, facilitiesWithTwoDays));

@@ -34,7 +34,7 @@ describe('errors', () => {
     expect((await errorOf(client.bookings.get('no-such-booking'))).has('ERR00404')).toBe(true);
   });
 
-  test('an id that would change the path of the request is rejected before the request or escaped', async () => {
+  test('an id that would change the path of a request is rejected or escaped', async () => {
     for (const id of ['', '.', '..']) await expect(client.bookings.delete(id)).rejects.toThrow(TypeError);
     expect((await errorOf(client.bookings.get('a/../b?c#d'))).has('ERR00404')).toBe(true);
   });
@@ -124,6 +124,7 @@ describe('availability, holds, opening hours and closures', () => {
   test('a hold keeps a time free for its owner until it becomes a booking, and can be extended', async () => {
     const time = { bayId: 'bay-n2-02', startDate: '2042-03-03T10:00:00.000Z', endDate: '2042-03-03T11:00:00.000Z' };
     const hold = await client.holds.create(time);
+    // The hold divides the free time of the day into two parts, but not for the owner of the hold.
     expect(await freeTimes('bay-n2-02')).toHaveLength(2);
     expect(await freeTimes('bay-n2-02', hold.id)).toHaveLength(1);
     expect((await errorOf(client.bookings.create({ ...time, userAlias: 'Eve' }))).has('BOOK00002')).toBe(true);

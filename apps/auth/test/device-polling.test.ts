@@ -70,6 +70,7 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
+    // The polls of other devices do not count.
     const polls = await Promise.all(
       Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at: otherOrigin } : {})),
     );
@@ -269,7 +270,7 @@ describe('a device code that was used', () => {
     const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
-    await pollAtOnce(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
+    await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
   });
 
   // At another instance, a poll that arrives after the winning poll counts as a replay, which revokes the tokens. The
@@ -277,13 +278,16 @@ describe('a device code that was used', () => {
   test('the tokens that one of 32 simultaneous polls gets stay valid', async () => {
     const codes = await device.start();
     await device.connect(codes);
-    const accessToken = await pollAtOnce(codes);
+    const accessToken = await pollSimultaneously(codes);
     const headers = { Authorization: `Bearer ${accessToken}` };
     expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(200);
   });
 
   /** Sends 32 polls at the same time, expects that one of them gets tokens, and returns its access token. */
-  async function pollAtOnce(codes: DeviceAuthorization, optionsOf: (n: number) => { at?: string } = () => ({})) {
+  async function pollSimultaneously(
+    codes: DeviceAuthorization,
+    optionsOf: (n: number) => { at?: string } = () => ({}),
+  ) {
     const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, optionsOf(n))));
     const issued = polls.filter(({ status }) => status === 200);
     expect(issued).toHaveLength(1);
@@ -295,6 +299,7 @@ describe('a device code that was used', () => {
 });
 
 describe('a device code that has expired', () => {
+  // A code is valid for 600 s.
   test('an expired code gets expired_token for 10 minutes, and then invalid_grant', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);

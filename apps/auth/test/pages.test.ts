@@ -124,6 +124,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'wrong device code': async (page) => {
     await page.goto(`${server.origin}/device?user_code=bcdf-ghjk`);
     await page.getByRole('button', { name: 'Continue' }).click();
+    // Resets the count of wrong codes, so that the next pages can accept codes.
     await server.db.raw('delete from guard_count');
   },
   'device, decision': enterDeviceCode,

@@ -1,5 +1,4 @@
 // Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document").
-
 import { readFileSync } from 'node:fs';
 import type { DocumentedError } from '@bay-booking/common/openapi';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -42,7 +41,7 @@ test('the checked-in openapi.json equals the served document except for the addr
     throw new Error(`openapi.json is outdated, run \`npm run generate\`. It differs in:\n${outdated.join('\n')}`);
 });
 
-test('the document has the nine endpoints of the specification and exactly those of docs/behaviour.md', () => {
+test('the document has exactly the endpoints of the specification and of docs/behaviour.md', () => {
   const operations = Object.entries(checkedIn.paths as Record<string, object>).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
@@ -90,7 +89,7 @@ test('the document has every error code, and each of its references resolves', (
   }
 });
 
-test('every error response of an operation is a reference, and the table lists each error code once', () => {
+test('every error response of an operation is a reference, and the description lists each error code once', () => {
   for (const { responses } of operations()) {
     for (const [status, response] of Object.entries(responses)) {
       if (Number(status) >= 400) expect(response).toEqual({ $ref: `#/components/responses/Error${status}` });

@@ -1,12 +1,13 @@
 // Defines the SQL statements of the targets `bare` and `fastify`. The service uses the same statements
-// (apps/bookings/src/bookings). $1 is one facility, or the facilities of the token.
+// (apps/bookings/src/bookings). $1 is one facility, or the facilities of the token. `order by id for no key update`
+// locks the old and the new bay of a booking in the same order in every update, so that two updates cause no deadlock.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
 const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
-const located =
-  'facility_id = $1::text and location_id = $2::text and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz';
+const located = `facility_id = $1::text and location_id = $2::text and start_date >= $3::timestamptz
+  and start_date <= $4::timestamptz and end_date <= $4::timestamptz`;
 const upcoming = `facility_id = $1::text and bay_id = $2::text and ${range} && tstzrange($3::timestamptz, null)`;
 
 export const statements = {
@@ -15,16 +16,19 @@ export const statements = {
       start_date, end_date, created_at, last_updated_at, version)
     select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text,
       $7::timestamptz, $8::timestamptz, $9::timestamptz, $10::timestamptz, $11::integer
-    from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
+    from (
+      select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
     on conflict on constraint booking_no_overlap do nothing
     returning id`,
   update: `with b as materialized (
       select facility_id, location_id, id from bay
-      where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2)) order by id for no key update)
-    update booking set bay_id = b.id, location_id = b.location_id, user_alias = $4, start_date = $5::timestamptz, end_date = $6::timestamptz,
-      last_updated_at = $7::timestamptz, version = version + 1
+      where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2))
+      order by id for no key update)
+    update booking set bay_id = b.id, location_id = b.location_id, user_alias = $4, start_date = $5::timestamptz,
+      end_date = $6::timestamptz, last_updated_at = $7::timestamptz, version = version + 1
     from b where booking.facility_id = $1 and booking.id = $2 and b.id = $3
-    returning booking.id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at`,
+    returning booking.id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at,
+      last_updated_at`,
   search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
   searchCount: `select count(*)::int as total from booking where ${located}`,
   upcoming: `select ${columns} from booking where ${upcoming} order by start_date, id limit $4 offset $5`,

@@ -24,7 +24,7 @@ const SCRIPT = `
   [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 
-/** Starts the watchdog of the server with this process id. The watchdog also removes the folders after the server. */
+/** Starts the watchdog of the server with this process id. After the server has stopped, it removes the folders. */
 export function watchOver(pid: number, foldersToRemove: readonly string[]): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
     cwd: '/',

@@ -16,8 +16,8 @@ export function createUsageLimit(
   const counter = createCounter(options);
   return {
     use: async (text) => {
-      const { failures, limit, resetIn } = await counter.add(toKey(text));
-      return failures > limit ? resetIn : 0;
+      const { failures: actions, limit, resetIn } = await counter.add(toKey(text));
+      return actions > limit ? resetIn : 0;
     },
   };
 }

@@ -64,16 +64,17 @@ export function createPortal(options: PortalOptions): Router {
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
   const submittedForms = createSubmittedForms({ db });
+  const hour = 3600; // In seconds.
   const invitations = createInvitations({
     store,
     mailer,
     issuer,
     perFacility: createUsageLimit(
       createCounter,
-      { name: 'invite', limit: 100, window: 3600 },
+      { name: 'invite', limit: 100, window: hour },
       (facilityId) => facilityId,
     ),
-    perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, window: 3600 }, nameKey),
+    perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, window: hour }, nameKey),
     audit,
     logger,
   });

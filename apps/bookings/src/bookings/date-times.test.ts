@@ -82,7 +82,7 @@ describe('parseDateTime', () => {
 });
 
 describe('findDateErrors', () => {
-  test('findDateErrors returns ERR00010 only if endDate is before startDate, and ERR00011 only if endDate is in the past', () => {
+  test('findDateErrors returns ERR00010 exactly if endDate < startDate, and ERR00011 exactly if endDate < now', () => {
     fc.assert(
       fc.property(instants, instants, instants, (start, end, now) => {
         const codes = findDateErrors(start, end, now);

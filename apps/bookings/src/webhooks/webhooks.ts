@@ -1,4 +1,5 @@
-// Creates and connects the parts of webhooks: the endpoints, the leases, the feeder, the worker and the cleanup jobs.
+// Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
+// (sends the deliveries) and the cleanup jobs.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
@@ -38,7 +39,7 @@ export interface WebhookOptions {
 
 export interface Webhooks {
   readonly endpoints: readonly Endpoint<Caller>[];
-  /** Called with the caller of every request. */
+  /** Renews the leases of the client (see lease.ts). Called for every request. */
   readonly noteRequest: (caller: Caller) => void;
   readonly cleanupJobs: readonly CleanupJob[];
   /** Begins to deliver events. Returns a function that stops the deliveries. */
