@@ -67,7 +67,6 @@ async function registerReceiver(): Promise<{ readonly receiver: WebhookReceiver;
   return { receiver, path: `/api/webhooks/${id}` };
 }
 
-/** Starts one reader of the change feed for each facility. */
 const startReaders = (): void => {
   readers = facilities.map((facility) => startFeedReader(bases, token, facility));
 };

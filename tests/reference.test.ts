@@ -16,10 +16,7 @@ interface Visit {
   readonly page: Page;
   /** The origins to which the page has sent requests. */
   readonly origins: Set<string>;
-  /**
-   * Errors of scripts, and the warnings and errors that the browser logs. They include violations of the content
-   * security policy.
-   */
+  /** Errors of scripts, and logged warnings and errors, such as violations of the content security policy. */
   readonly browserErrors: string[];
 }
 

@@ -23,11 +23,9 @@ export interface ServiceOptions {
   /** The folder of another release. Default: this repository. */
   readonly release?: string | undefined;
   readonly nodeFlags?: readonly string[];
-  /** Further environment variables of the service. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The folder of this repository. */
 export const thisRelease = fileURLToPath(new URL('../..', import.meta.url));
 
 export async function startBookings(options: ServiceOptions): Promise<Child> {

@@ -18,7 +18,7 @@ export interface CompareDpopOptions extends RunOptions {
 
 /**
  * The number of connections, which is large enough to keep the service busy. With few connections, the service waits
- * for the database most of the time. Its CPU time for a request then depends on how many requests arrive together.
+ * for the database most of the time. The CPU time of a request then depends on how many requests arrive together.
  */
 const connections = 64;
 /** The number of proofs that are prepared for each second, because every request needs a new proof. */

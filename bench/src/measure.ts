@@ -54,7 +54,6 @@ export interface Sample {
   readonly memory: number;
   /** The share of the machine's CPU time that was used by neither the target, PostgreSQL nor the load generator. */
   readonly foreign: number;
-  /** The number of requests that failed. */
   readonly failed: number;
 }
 
@@ -105,8 +104,8 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const before = {
     cpu: cpuOf(target.pid),
     database: cpuOfFamily(postmaster),
-    // The CPU time of this process and of its ended child processes. It is read again when wrk, a child process, has
-    // ended, so the difference includes wrk.
+    // The CPU time of this process and of its ended child processes. This time is read again when wrk, a child process,
+    // has ended, so the difference includes wrk.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: busyOfMachine(),
   };

@@ -11,7 +11,6 @@ const root = join(import.meta.dirname, '../..');
 const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
 
 export interface InstalledClient {
-  /** The folder into which the client is installed. */
   readonly folder: string;
   /** The paths of all files in the installed package. */
   readonly files: readonly string[];

@@ -17,7 +17,7 @@ export type ReceiverBehaviour =
   | { readonly kind: 'hang' };
 
 export interface LatestEvent {
-  /** The number of the change. It rises with every change in a facility. */
+  /** The change number, which rises with every change in a facility. */
   readonly modified: number;
   readonly isDeleted: boolean;
   readonly booking: Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export interface WebhookReceiver {
   readonly requestCount: () => number;
   /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
   readonly unexpectedPaths: readonly string[];
-  /** Sets the secret of the webhook, which verifies the signatures. */
+  /** Sets the secret of the webhook, with which the receiver verifies the signatures. */
   readonly setSecret: (secret: string) => void;
   /** Sets the behaviour for all further requests, and closes the connections of the requests that hang. */
   readonly setBehaviour: (behaviour: ReceiverBehaviour) => void;

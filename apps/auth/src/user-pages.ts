@@ -75,7 +75,7 @@ export function createUserPages(options: UserPagesOptions) {
   /** The seconds for which the following limits count the requests of an IP address. */
   const window = 3600;
   const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, window }, addressKey);
-  const resets = createUsageLimit(createCounter, { name: 'reset', limit: 100, window }, addressKey);
+  const resetLinkLimit = createUsageLimit(createCounter, { name: 'reset', limit: 100, window }, addressKey);
 
   const sessionStore = createSessionStore({ db, sendLogoutTokens });
   const { providerSessions } = options;
@@ -154,7 +154,7 @@ export function createUserPages(options: UserPagesOptions) {
       accounts,
       links,
       emails,
-      resets,
+      linkLimit: resetLinkLimit,
       newPasswordLimit,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,

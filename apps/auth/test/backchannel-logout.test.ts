@@ -63,7 +63,6 @@ async function tokensFor(sub: string): Promise<readonly string[]> {
   return fixture.receiver.sessionsOf(sub);
 }
 
-/** Returns the logout token that was received last. */
 const lastReceived = (): ReceivedLogout => fixture.receiver.received.at(-1) as ReceivedLogout;
 
 const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${fixture.server.origin}/account`);

@@ -156,8 +156,8 @@ test('no statement uses features that Citus does not support: unnest, advisory l
 });
 
 test('only statements of one facility use window functions', () => {
-  // Citus runs the window functions of such statements on the node of the facility. For several facilities, it would
-  // transfer every row to the coordinator.
+  // Citus runs the window functions of a statement for one facility on the node of the facility. For several
+  // facilities, Citus would transfer every row to the coordinator.
   const ofOneFacility = new Set([...facilityWrites.map(([, sql]) => sql), ...Object.values(compactionWrites)]);
   for (const sql of allStatements) if (!ofOneFacility.has(sql)) expect(sql).not.toMatch(/over \(/);
 });
@@ -171,7 +171,7 @@ test('no code depends on the name of a constraint, because Citus renames constra
 
 test('facility_id is the first column of the keys of tables that have it, and no triggers or sequences exist', () => {
   for (const [, columns] of migrations.matchAll(/(?:primary key|unique|references \w+) \(([^)]*)\)/g)) {
-    // The tables of webhooks stay on the coordinator of a distributed database.
+    // Keys may begin with webhook_id, because the tables of webhooks stay on the coordinator of a distributed database.
     expect(columns).toMatch(/^(facility_id\b|webhook_id\b|id$|external_booking_id$)/);
   }
   for (const [, table, columns] of migrations.matchAll(/create unique index \w+ on (\w+) \(([^)]*)\)/g)) {

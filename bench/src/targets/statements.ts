@@ -1,6 +1,5 @@
 // Defines the SQL statements of the targets `bare` and `fastify`. The service uses the same statements
-// (apps/bookings/src/bookings). $1 is one facility, or the facilities of the token. `order by id for no key update`
-// locks the old and the new bay of a booking in the same order in every update, so that two updates cause no deadlock.
+// (apps/bookings/src/bookings). $1 is one facility, or the facilities of the token.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
@@ -20,6 +19,7 @@ export const statements = {
       select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
     on conflict on constraint booking_no_overlap do nothing
     returning id`,
+  // Locks the old and the new bay of a booking in the order of their ids, so that two updates cause no deadlock.
   update: `with b as materialized (
       select facility_id, location_id, id from bay
       where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2))
@@ -37,7 +37,7 @@ export const statements = {
 
 export type Statement = keyof typeof statements;
 
-/** Reads a page and the total number. The last page shows the total, so it needs no second query. */
+/** Reads a page and the total number. The last page shows the total, so no second query is needed for the last page. */
 export async function findPage<Row extends { total?: number }>(
   run: (name: Statement, values: unknown[]) => Promise<Row[]>,
   kind: 'search' | 'upcoming',

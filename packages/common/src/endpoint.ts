@@ -71,7 +71,7 @@ export interface Endpoint<Caller = unknown> {
   readonly success: SuccessDescription;
   /** Whether the endpoint can respond with 304. */
   readonly notModified?: boolean;
-  /** The `contextData` of errors that have none of their own. */
+  /** The default `contextData` of the errors of this endpoint. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
   /**
    * The router calls `handle` even if the request has validation errors. `handle` gets the valid fields and the

@@ -6,8 +6,7 @@ import { type StartedParts, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
-// Writing fails after the terminal has closed. The launcher must ignore this error, so that it still stops the
-// services.
+// Writing fails after the terminal has closed. This error is ignored, so that this process still stops the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const parts: StartedParts = { services: [], stopFunctions: [] };

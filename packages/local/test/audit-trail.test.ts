@@ -1,5 +1,4 @@
-// Tests which database roles may change the audit trail. The roles are those that the launcher creates.
-
+// Tests which of the database roles that `npm start` creates may change the audit trail.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
@@ -16,7 +15,7 @@ test('the service role may only insert and read audit events, and the owner may 
     const passwords = { auth_owner: 'owner-password', auth_service: 'service-password' };
     const urls = await ensureDatabase(server.url, 'auth', passwords);
     await migrate({ url: urls.owner, directory: join(auth, 'migrations') });
-    // The launcher calls ensureDatabase at every start. After the migration, this call must restrict the service role.
+    // Every `npm start` calls ensureDatabase. After the migration, this call must restrict the service role.
     await ensureDatabase(server.url, 'auth', passwords);
     const client = new pg.Client(urls.service);
     await client.connect();

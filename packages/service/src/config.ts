@@ -17,7 +17,6 @@ export class ConfigError extends Error {
 
 /** Describes one value of the configuration. */
 export interface Field<T> {
-  /** The name of the environment variable. */
   readonly variable: string;
   /**
    * Converts the text of the variable to the value. For an invalid text, throws an Error whose message completes a
@@ -61,7 +60,6 @@ export function readConfig<const F extends Fields>(
   return Object.freeze(values) as Config<F>;
 }
 
-/** Describes a value whose variable must be set. */
 export function mandatory<T>(variable: string, parse: (text: string) => T): Field<T> {
   return { variable, parse };
 }
@@ -75,7 +73,6 @@ export function optional<T>(variable: string, parse: (text: string) => T, fallba
 
 export const text = (value: string): string => value;
 
-/** Returns a parser of whole numbers from `min` to `max`. */
 export const integer =
   (min: number, max: number) =>
   (value: string): number => {
@@ -141,7 +138,6 @@ export const list = (value: string): readonly string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 
-/** Parses a list of networks in CIDR notation, which are separated by commas. */
 export const networks = (value: string): readonly string[] => {
   const found = list(value);
   try {

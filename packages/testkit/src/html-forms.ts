@@ -73,7 +73,6 @@ export function parseForms(html: string, url: URL): readonly Form[] {
   });
 }
 
-/** Returns the links (`<a href>`) of a page. */
 export const parseLinks = (html: string, url: URL): readonly Link[] =>
   [...html.matchAll(/<a\b([^>]*)>([\s\S]*?)<\/a>/g)].map(([, tag, text]) => ({
     href: new URL(attributesOf(tag as string).href ?? '', url).href,

@@ -5,7 +5,6 @@ import { delimiter, dirname, join } from 'node:path';
 
 const existing = (path: string): string | undefined => (existsSync(path) ? path : undefined);
 
-/** Returns the paths of all programs with this name in the folders of PATH. */
 const programsOnPath = (name: string): readonly string[] =>
   (process.env.PATH ?? '')
     .split(delimiter)
@@ -22,7 +21,6 @@ export const findNode = (major: number): string | undefined =>
     execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
   );
 
-/** Finds PgBouncer where its Debian package installs it. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 
 /** Finds oidc-gen of the Debian package oidc-agent-cli. The other programs of the package are in the same folder. */

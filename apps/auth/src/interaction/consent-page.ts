@@ -23,7 +23,6 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
   };
 
   return {
-    /** Shows the scopes that the client requests. */
     async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
       const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
       const { name, kind, policyUri, tosUri } = await findClient(interaction);

@@ -20,7 +20,7 @@ export interface PasswordResetOptions {
   readonly links: OneTimeLinks;
   readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
   /** Limits how many links are requested from one IP address. */
-  readonly resets: UsageLimit;
+  readonly linkLimit: UsageLimit;
   /** Limits how many new passwords are tried for one account. */
   readonly newPasswordLimit: UsageLimit;
   /** Ends every session, grant and token of an account. */
@@ -36,7 +36,7 @@ const csrfContext = 'password-reset';
 const purpose = 'reset-password';
 
 export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, sessions, accounts, links, emails, resets, newPasswordLimit, signOutEverywhere, resetFailures, audit } =
+  const { site, sessions, accounts, links, emails, linkLimit, newPasswordLimit, signOutEverywhere, resetFailures, audit } =
     options;
 
   const showRequest = (
@@ -96,7 +96,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       const validationErrors = [{ field: 'username', text: 'Enter your e-mail address or user name.' }];
       return showRequest(request, response, { validationErrors, status: 400 });
     }
-    const wait = await resets.use(request.ip ?? '');
+    const wait = await linkLimit.use(request.ip ?? '');
     if (wait > 0) {
       const validationErrors = [{ text: retryLater(response, wait, 'Too many links were requested.') }];
       return showRequest(request, response, { validationErrors, status: 429 });

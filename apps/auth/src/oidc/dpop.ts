@@ -32,7 +32,6 @@ export interface UserinfoProof {
   readonly accessToken: string;
   /** The thumbprint of the key to which the access token is bound. */
   readonly jkt: string;
-  /** The client to which the access token was issued. */
   readonly clientId: string;
 }
 

@@ -8,7 +8,6 @@ export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>
 /** Returns the members that client-metadata.ts adds to a client. The types of the library do not contain them. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
-/** Every scope that the client may request. */
 export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 

@@ -73,8 +73,9 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       tag,
       summary: 'Set the opening hours of a location',
       description:
-        'Replaces the weekly hours and the exceptions. Bookings that exist stay. A time that daylight saving skips ' +
-        'means the instant after the gap, and a time that occurs twice gives the longer opening.',
+        'Replaces the weekly hours and the exceptions. Existing bookings stay. If daylight saving skips a time, the ' +
+        'instant after the gap counts. If a time occurs twice, the location opens at the first occurrence and closes ' +
+        'at the second.',
       params,
       headers: ifMatchHeader,
       body: setOpeningHoursSchema,

@@ -16,7 +16,6 @@ export interface BayRow {
   readonly location_name: string;
 }
 
-/** The facility and the location that a bay belongs to. */
 export interface BayPlace {
   readonly facility_id: string;
   readonly location_id: string;
@@ -75,7 +74,6 @@ export function createPlacesStore(db: Queryable) {
 
     findBayPlaces: (facilities: readonly string[]) => query<BayPlace>(db, placeReads.bayPlaces, [facilities]),
 
-    /** Returns the facilities among `facilities` that have one of the bays. */
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfBays, facilities, bayIds),
 

@@ -1,7 +1,7 @@
 // Splits an SQL file into its statements.
 //
-// Citus passes the text of some statements on to its workers. If the text contains further statements, the workers
-// refuse it. Migrations therefore send each statement by itself.
+// Citus passes the text of some statements on to its workers. The workers reject a text that contains several
+// statements. Migrations therefore send each statement separately.
 
 /**
  * Matches one statement: comments, strings, quoted identifiers and dollar-quoted bodies, which can all contain

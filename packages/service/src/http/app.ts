@@ -25,10 +25,6 @@ export interface HttpAppOptions {
   readonly setHeaders?: boolean;
 }
 
-/**
- * Creates an application that responds to `/health/*` and `/metrics`. The caller adds its routes and its error
- * handler.
- */
 export function createHttpApp({
   logger,
   metrics,

@@ -5,8 +5,7 @@
 // token. Nearly all requests to the token endpoint are plain. This file decides whether a request is plain, and checks
 // the secret. grants/client-credentials.ts issues the token.
 //
-// The library handles all other requests. It also handles requests that must be rejected, so this file never sends an
-// error.
+// The library handles all other requests and all requests that must be rejected, so this file never sends an error.
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
