@@ -37,6 +37,7 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .join('\n');
 const now = new Date();
 const dates = { start: now, end: now };
+/** Filters for which searches have different statements. */
 const filters: Omit<Criteria, 'facilities' | 'now'>[] = [
   {},
   { ids: ['a'], externalBookingIds: ['a'], correlationIds: ['a'], bayIds: ['a'], userAlias: 'a' },
@@ -52,13 +53,14 @@ const searches = [['f'], ['f', 'g']].flatMap((facilities) =>
   filters.flatMap((filter) => statementsOf(facilities, filter)),
 );
 
+/** Returns all statements that a search with this filter can run. */
 function statementsOf(facilities: readonly string[], filter: (typeof filters)[number]): string[] {
   const criteria = { facilities, now, ...filter };
   const { firstPage, laterPage, count } = searchStatements(criteria);
   const segment = searchStatements(criteria, { from: now, to: now, offset: 1 });
-  const kind = kindOf(criteria);
+  const listKind = kindOf(criteria);
   const counts = [
-    ...(kind ? [countStatement(criteria, kind)] : []),
+    ...(listKind ? [countStatement(criteria, listKind)] : []),
     startedStatement(criteria, now),
     inProgressStatement(criteria, now, now),
     binsStatement(criteria, 24, now, now),
@@ -135,7 +137,7 @@ test('no query uses both a table that has the column facility_id and a table tha
   }
 });
 
-test('queries of holds are for one facility or for the facilities of a token, except count, clock and cleanup', () => {
+test('every query of holds is for one facility, except for their number, the clock and the expired holds', () => {
   const { findExpired: findExpiredHolds, clock, count, ...others } = holdReads;
   for (const sql of Object.values(others)) expect(sql).toMatch(/where (hold\.)?facility_id = \$1 /);
   // The cleanup job first finds the ids of expired holds in all facilities, and then deletes them by facility.
@@ -169,7 +171,7 @@ test('no code depends on the name of a constraint, because Citus renames constra
   expect(source).not.toMatch(/\.constraint\b/);
 });
 
-test('facility_id is the first column of the keys of tables that have it, and no triggers or sequences exist', () => {
+test('every key begins with facility_id or a globally unique id, and there are no triggers and sequences', () => {
   for (const [, columns] of migrations.matchAll(/(?:primary key|unique|references \w+) \(([^)]*)\)/g)) {
     // Keys may begin with webhook_id, because the tables of webhooks stay on the coordinator of a distributed database.
     expect(columns).toMatch(/^(facility_id\b|webhook_id\b|id$|external_booking_id$)/);
