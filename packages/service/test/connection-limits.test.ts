@@ -8,7 +8,7 @@ import { type HttpServer, type HttpServerOptions, startHttpServer } from '../src
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const megabyte = Buffer.alloc(1_000_000, 'x');
-/** In ms. */
+/** In milliseconds. */
 const inactivityTimeout = 1_000;
 let server: HttpServer;
 const sockets: Socket[] = [];
@@ -32,7 +32,8 @@ afterEach(async () => {
   await server.drain();
 });
 
-test.each([90, 1_000])('a client that sends %i requests and never reads is disconnected', async (count) => {
+// Up to 100 requests of a connection may wait. A connection with more waiting requests is closed immediately.
+test.each([90, 1_000])('a client that sends %i requests and never reads is disconnected', async (requestCount) => {
   const connections = 10;
   let servedRequests = 0;
   let closedConnections = 0;
@@ -48,7 +49,7 @@ test.each([90, 1_000])('a client that sends %i requests and never reads is disco
     response.end(megabyte);
   });
   const startedAt = performance.now();
-  for (let n = 0; n < connections; n++) openConnection(port).write(get.repeat(count));
+  for (let n = 0; n < connections; n++) openConnection(port).write(get.repeat(requestCount));
   await allClosed.promise;
   expect(performance.now() - startedAt).toBeLessThan(4 * inactivityTimeout);
   // The operating system buffers a few responses. The server itself stores only one response for each connection.
