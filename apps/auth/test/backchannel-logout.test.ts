@@ -177,10 +177,10 @@ describe('the logout token', () => {
     await signInAtClient(browser, 'app-user');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toHaveLength(2);
-    const own = fixture.receiver.received.filter(({ claims }) => claims.sub === sub);
-    expect(new Set(own.map(({ claims }) => claims.jti)).size).toBe(2);
+    const tokensOfUser = fixture.receiver.received.filter(({ claims }) => claims.sub === sub);
+    expect(new Set(tokensOfUser.map(({ claims }) => claims.jti)).size).toBe(2);
     const log = fixture.server.log.join('\n');
-    for (const { form } of own) expect(log).not.toContain(form.get('logout_token'));
+    for (const { form } of tokensOfUser) expect(log).not.toContain(form.get('logout_token'));
   });
 });
 

@@ -177,9 +177,9 @@ describe('flows without JavaScript', () => {
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`${webCallback}**`);
-    const back = new URL(page.url());
-    expect(back.searchParams.get('code')).toBeTruthy();
-    expect(back.searchParams.get('scope')).not.toContain('golf/bookings');
+    const redirect = new URL(page.url());
+    expect(redirect.searchParams.get('code')).toBeTruthy();
+    expect(redirect.searchParams.get('scope')).not.toContain('golf/bookings');
   });
 
   withBrowser('the redirect URI may redirect to a page of another origin', async () => {
@@ -245,11 +245,11 @@ describe('flows without JavaScript', () => {
   withBrowser('signing out at the request of a client returns to the client', async () => {
     const page = await newPage(viewport);
     await signIn(page);
-    const back = 'http://localhost:4010/signed-out';
-    const request = new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: back, state: 's' });
+    const redirectUri = 'http://localhost:4010/signed-out';
+    const request = new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: redirectUri, state: 's' });
     await page.goto(`${server.origin}/connect/endsession?${request}`);
     await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
-    await page.waitForURL(`${back}?state=s`);
+    await page.waitForURL(`${redirectUri}?state=s`);
   });
 
   withBrowser('a user can sign in with the keyboard, and sees the focus', async () => {

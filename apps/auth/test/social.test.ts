@@ -68,10 +68,11 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect(tokens).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
     const { sub } = decodeJwt(String(tokens.access_token));
 
-    const again = browser();
-    const back = await signInAs(again, await again.open(authorize({ acr_values: `idp:${name}` })), ada);
-    const later = await redeem(await again.send(back, {}, allow));
-    expect(decodeJwt(String(later.access_token)).sub).toBe(sub);
+    const otherBrowser = browser();
+    const otherLogin = await otherBrowser.open(authorize({ acr_values: `idp:${name}` }));
+    const otherConsent = await signInAs(otherBrowser, otherLogin, ada);
+    const otherTokens = await redeem(await otherBrowser.send(otherConsent, {}, allow));
+    expect(decodeJwt(String(otherTokens.access_token)).sub).toBe(sub);
   });
 
   test('with openid, the id_token contains the name and the address of the user', async () => {

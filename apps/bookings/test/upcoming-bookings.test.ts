@@ -150,12 +150,12 @@ describe('the time zone of a facility', () => {
     'todayOnly=true selects the whole day if the clocks change at midnight: %s',
     async (timeZone, lastSecond, ...nextDay) => {
       await importTimeZone(timeZone);
-      const before = await bookInstant(lastSecond);
-      const after = await Promise.all(nextDay.map(bookInstant));
+      const bookingOfFirstDay = await bookInstant(lastSecond);
+      const bookingsOfNextDay = await Promise.all(nextDay.map(bookInstant));
       now = new Date(Date.parse(lastSecond) - 3_600_000);
-      expect(await findToday()).toEqual([before]);
+      expect(await findToday()).toEqual([bookingOfFirstDay]);
       now = new Date(nextDay[0] as string);
-      expect(await findToday()).toEqual(after);
+      expect(await findToday()).toEqual(bookingsOfNextDay);
     },
   );
 });

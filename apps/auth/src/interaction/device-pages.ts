@@ -62,8 +62,8 @@ export function devicePages(options: DevicePageOptions): Router {
 
   const show = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode((queryText(request, 'user_code') ?? '').slice(0, maxLength));
-    const wait = await guard.waitingTime(await guardKeysOf(request, response));
-    if (wait > 0) return showTooManyWrongCodes(request, response, userCode, wait);
+    const retryAfter = await guard.waitingTime(await guardKeysOf(request, response));
+    if (retryAfter > 0) return showTooManyWrongCodes(request, response, userCode, retryAfter);
     return showCodeForm(request, response, userCode);
   };
 

@@ -96,9 +96,9 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       const validationErrors = [{ field: 'username', text: 'Enter your e-mail address or user name.' }];
       return showRequest(request, response, { validationErrors, status: 400 });
     }
-    const wait = await linkLimit.use(request.ip ?? '');
-    if (wait > 0) {
-      const validationErrors = [{ text: retryLater(response, wait, 'Too many links were requested.') }];
+    const retryAfter = await linkLimit.use(request.ip ?? '');
+    if (retryAfter > 0) {
+      const validationErrors = [{ text: retryLater(response, retryAfter, 'Too many links were requested.') }];
       return showRequest(request, response, { validationErrors, status: 429 });
     }
     emails.sendReset(username, request.ip);
@@ -127,8 +127,10 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const password = rawField(request, 'password');
     const showError = (status: number, validationError: ValidationError) =>
       showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
-    const wait = await newPasswordLimit.use(account.id);
-    if (wait > 0) return showError(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
+    const retryAfter = await newPasswordLimit.use(account.id);
+    if (retryAfter > 0) {
+      return showError(429, { text: retryLater(response, retryAfter, 'Too many passwords were tried.') });
+    }
     const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
     if (text) return showError(400, { field: 'password', text });
     const passwordHash = await hashPassword(password);
