@@ -36,8 +36,18 @@ const csrfContext = 'password-reset';
 const purpose = 'reset-password';
 
 export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, sessions, accounts, links, emails, linkLimit, newPasswordLimit, signOutEverywhere, resetFailures, audit } =
-    options;
+  const {
+    site,
+    sessions,
+    accounts,
+    links,
+    emails,
+    linkLimit,
+    newPasswordLimit,
+    signOutEverywhere,
+    resetFailures,
+    audit,
+  } = options;
 
   const showRequest = (
     request: Request,
