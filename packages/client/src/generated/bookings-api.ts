@@ -170,7 +170,7 @@ export interface paths {
         get: operations["getOpeningHours"];
         /**
          * Set the opening hours of a location
-         * @description Replaces the weekly hours and the exceptions. Bookings that exist stay. A time that daylight saving skips means the instant after the gap, and a time that occurs twice gives the longer opening.
+         * @description Replaces the weekly hours and the exceptions. Existing bookings stay. If daylight saving skips a time, the instant after the gap counts. If a time occurs twice, the location opens at the first occurrence and closes at the second.
          */
         put: operations["setOpeningHours"];
         post?: never;
