@@ -22,7 +22,6 @@ const password = 'seven unusual lamps';
 const findOverflowing = (elements: { scrollWidth: number; clientWidth: number; textContent: string }[]): string[] =>
   elements.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent);
 
-/** Checks accessibility and horizontal overflow at every width and colour scheme, and takes a screenshot of each. */
 async function checkPage(page: Page, name: string): Promise<void> {
   for (const { width, scheme } of viewports) {
     await page.setViewportSize({ width, height: 900 });
@@ -74,7 +73,6 @@ describeInChromium('the portal', () => {
   const visit = (options?: ContextOptions): Promise<Page> =>
     system.openPage({ viewport: { width: 1280, height: 900 }, timezoneId: 'Asia/Tokyo', ...options });
   const portal = () => `${system.auth}/portal`;
-  /** Waits for the mail with an invitation, and returns the link in the mail. */
   const invitationLink = async (email: string): Promise<string> => {
     const { text } = await smtp.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
     return /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0] as string;

@@ -25,7 +25,6 @@ export interface ChildOptions {
   readonly port: number;
   /** A path that returns 200 when the target can serve requests. */
   readonly readyPath: string;
-  /** Further flags for node, such as --cpu-prof. */
   readonly nodeFlags?: readonly string[];
 }
 

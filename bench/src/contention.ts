@@ -61,7 +61,6 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
   }
 }
 
-/** Returns a function that measures bookings through the service. */
 function serviceMeasurement({ pid, url }: Child, token: string, seconds: number): () => Promise<Measured> {
   // A slot is a half hour, which one request books. No slot is used twice. The load generator wrk does not count the
   // requests that are in progress when it ends, so the next measurement leaves out some slots.

@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => proxy?.close());
 
-/** Returns the methods of the requests that the proxy has received since the last call of `setActions`. */
 const methods = () => proxy.requests.map(({ method }) => method);
 const location = 'loc-north-1';
 const unavailable = { status: 503, headers: { 'Retry-After': '0' } };

@@ -9,7 +9,6 @@ const run = promisify(execFile);
 
 export type AppName = 'auth' | 'bookings';
 
-/** Reads the import file of the demo. */
 export const readDemo = async (app: AppName): Promise<string> =>
   (await readFile(join(root, `packages/local/demo/${app}.json`), 'utf8')).replaceAll(
     '{scope_base}',

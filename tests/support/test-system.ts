@@ -13,7 +13,6 @@ export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 
 export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
-  /** The proxy between the instances of bookings and the database. */
   readonly proxy: TcpProxy;
   /** Starts an instance of auth at the address of the issuer. */
   readonly startAuth: (environment?: Record<string, string>) => Promise<Instance>;

@@ -41,7 +41,6 @@ export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }
 
-/** Sends an authorization request, signs in and consents. Returns the parameters that the client gets. */
 export async function authorize(
   server: AuthServer,
   params: Record<string, string>,

@@ -34,7 +34,6 @@ function createKey() {
 
 let system: TestSystem;
 const key = createKey();
-/** An access token that is bound to `key`. */
 let boundToken: string;
 beforeAll(async () => {
   system = await createTestSystem();
@@ -42,7 +41,6 @@ beforeAll(async () => {
 });
 afterAll(() => system.close());
 
-/** Returns the status of the response and its header WWW-Authenticate. */
 const send = async (instance: TestSystem, token: string, proof?: string, scheme = 'DPoP') => {
   const headers = { Authorization: `${scheme} ${token}`, ...(proof !== undefined && { DPoP: proof }) };
   const response = await instance.call('GET', path, { token: null, headers });

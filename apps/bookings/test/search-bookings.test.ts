@@ -46,7 +46,6 @@ afterAll(() => system.close());
 const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
   system.call('GET', `/api/bookings${query}`, options);
 
-/** Returns the names of the bookings that a search finds. */
 async function findNames(
   query: string,
   options: { body?: unknown; headers?: Record<string, string> } = {},

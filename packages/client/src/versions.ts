@@ -1,7 +1,6 @@
 // Adds the ETag of a response to its resource, so that a later change can name the version that it is based on.
 import type { ApiResponse, RequestOptions } from './operations.ts';
 
-/** A resource with the `ETag` of its response. */
 export type Versioned<Resource> = Resource & { readonly etag: string };
 
 export interface CreateOptions extends RequestOptions {

@@ -31,7 +31,6 @@ export function readQueryString(text: string, properties: Properties): Record<st
   return values;
 }
 
-/** Returns the names of the parameters that `properties` does not name. */
 export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
   const names = new Set(new URLSearchParams(text).keys());
   return [...names].filter((name) => {

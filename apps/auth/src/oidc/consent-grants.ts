@@ -29,7 +29,6 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
       );
     },
 
-    /** Stores the decision as a new grant, and returns the id of the grant. */
     async create(owner: GrantOwner, { granted, declined }: DecidedScopes): Promise<string> {
       const { Grant } = provider();
       const grant = new Grant({ accountId: owner.accountId, clientId: owner.clientId });

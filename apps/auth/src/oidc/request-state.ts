@@ -14,7 +14,6 @@ export interface RequestState {
   arrivedAt?: number;
   /** A function that is called when the response is complete, just before it is written. */
   afterResponse?: () => void;
-  /** Whether the rate limit has counted this token request. */
   rateLimitCounted?: boolean;
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */

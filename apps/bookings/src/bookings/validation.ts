@@ -85,7 +85,6 @@ export interface Conflict {
   readonly moreInfo: string;
 }
 
-/** Creates a 400 error with the problems of the request and with `conflicts`. */
 export function bookingError(
   requested: Pick<RequestedBooking<CreateField>, 'problems'>,
   context: ContextData,

@@ -27,7 +27,6 @@ export const locationHeader = {
   Location: { description: 'The address of the new resource.', schema: string },
 } as const;
 
-/** The headers of the response with a new resource. */
 export const creationHeaders = { ...etagHeader, ...locationHeader } as const;
 
 const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;

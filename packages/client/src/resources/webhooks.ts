@@ -24,7 +24,6 @@ export interface Webhooks {
   delete(id: string, options?: ChangeOptions): Promise<void>;
   /** Replaces the secret. For 24 hours, the service signs deliveries with the new and with the old secret. */
   rotateSecret(id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>>;
-  /** Makes the service send a `webhook.ping` event. */
   ping(id: string, options?: RequestOptions): Promise<void>;
   /** Makes the service send all changes after a change number again. */
   replay(id: string, body: ReplayWebhook, options?: RequestOptions): Promise<void>;
