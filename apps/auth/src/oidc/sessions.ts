@@ -70,7 +70,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
       return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
     },
 
-    /** Signs the account in. If another account was signed in, ends its session and revokes its grants. */
+    /** Signs the account in. If another account was signed in, ends the session of that account. */
     async start(
       request: IncomingMessage,
       response: ServerResponse,
@@ -96,7 +96,6 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
       return { uid: session.uid, accountId, signedInAt };
     },
 
-    /** Signs the user out and revokes the grants of the session. */
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {
       const session = await sessionOf(request, response);
       await revokeSessionGrants(session.authorizations);
