@@ -151,7 +151,6 @@ const hasReceivedAll = (expected: readonly string[], receiver: WebhookReceiver) 
   return missing.length + wrong.length === 0;
 };
 
-/** Kills both instances twice, and kills and stops the database, while the writers continue. */
 async function killInstancesAndDatabase(): Promise<void> {
   await waitForWrites(200);
   await Promise.all([replace(0, 'SIGKILL'), replace(1, 'SIGKILL')]);

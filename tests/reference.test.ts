@@ -20,7 +20,6 @@ interface Visit {
   readonly browserErrors: string[];
 }
 
-/** Opens the API reference in a new page. */
 async function visit(system: BrowserSystem, options?: ContextOptions): Promise<Visit> {
   const page = await system.openPage(options);
   const origins = new Set<string>();

@@ -16,7 +16,6 @@ export interface Instance {
   readonly log: () => readonly Record<string, unknown>[];
   /** Returns the sum of the values in all lines of /metrics that match the pattern. */
   readonly metric: (pattern: RegExp) => Promise<number>;
-  /** Whether /health/ready responds with a success status. */
   readonly isReady: () => Promise<boolean>;
   /** Ends the instance with a signal. Returns the exit code, or null when the signal killed the process. */
   readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
@@ -88,7 +87,6 @@ export async function startInstance(
   return instance;
 }
 
-/** Kills all instances that are still running. */
 export async function stopInstances(): Promise<void> {
   await Promise.all([...running].map((instance) => instance.stop('SIGKILL')));
 }

@@ -60,7 +60,6 @@ async function newPage(
   return context.newPage();
 }
 
-/** Fills in the fields, and presses the button if one is given. */
 async function fillIn(page: Page, values: Record<string, string>, button?: string): Promise<void> {
   for (const [name, value] of Object.entries(values)) await page.fill(`input[name="${name}"]`, value);
   if (button) await page.getByRole('button', { name: button, exact: true }).click();

@@ -64,7 +64,6 @@ export function mandatory<T>(variable: string, parse: (text: string) => T): Fiel
   return { variable, parse };
 }
 
-/** Describes a value that is `fallback` if its variable is not set. */
 export function optional<T>(variable: string, parse: (text: string) => T): Field<T | undefined>;
 export function optional<T>(variable: string, parse: (text: string) => T, fallback: T): Field<T>;
 export function optional<T>(variable: string, parse: (text: string) => T, fallback?: T): Field<T | undefined> {
@@ -131,7 +130,6 @@ export const baseUrl = (value: string): string => {
 
 export const postgresUrl = url('postgres:', 'postgresql:');
 
-/** Parses a list whose entries are separated by commas. */
 export const list = (value: string): readonly string[] =>
   value
     .split(',')

@@ -13,7 +13,6 @@ const inactivityTimeout = 1_000;
 let server: HttpServer;
 const sockets: Socket[] = [];
 
-/** Starts a server and returns its port. */
 async function startServer(handler: RequestListener, options: Partial<HttpServerOptions> = {}): Promise<number> {
   server = await startHttpServer({ handler, port: 0, inactivityTimeout, ...options });
   return server.port;

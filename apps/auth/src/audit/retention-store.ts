@@ -5,7 +5,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 /** The maximum number of rows per statement, so that no statement runs for long. */
 const batchSize = 5_000;
 
-/** Deletes the events that are older than `days`. Returns their number. */
+/** Returns the number of deleted events. */
 export async function deleteOldEvents(db: Database, days: number): Promise<number> {
   for (let total = 0; ; ) {
     const rows = await query(

@@ -8,7 +8,6 @@ export function versionedResponse(resource: object): EndpointResponse {
   return { status: 200, body: resource, headers: { ETag: `"${contentEtag(resource)}"` } };
 }
 
-/** Creates the response to the request that has created `resource`. */
 export function createdResponse(resource: { readonly _links: { readonly self: Link } }): EndpointResponse {
   const { body, headers } = versionedResponse(resource);
   return { status: 201, body, headers: { ...headers, Location: resource._links.self.href } };

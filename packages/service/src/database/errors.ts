@@ -61,7 +61,6 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'TimeoutError' || connectionErrors.test(error.message);
 }
 
-/** Whether PostgreSQL has rolled the transaction back although it may succeed when it is repeated. */
 export function isTransactionConflict(error: unknown): boolean {
   return transactionConflicts.has(errorCode(error) ?? '');
 }

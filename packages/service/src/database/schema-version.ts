@@ -16,7 +16,6 @@ const timeoutMilliseconds = 2_000;
 /** Makes `isUnavailable` return true for the error if the schema of the database does not fit this release. */
 export type InspectError = (error: unknown) => Promise<void>;
 
-/** Whether the error may have occurred because the schema does not fit this release. */
 export function isSchemaRelated(error: unknown): boolean {
   return schemaRelatedErrors.test(errorCode(error) ?? '');
 }
