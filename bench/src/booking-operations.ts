@@ -1,5 +1,5 @@
 // Lists the requests with which the bookings service is compared with other servers, and writes the files from which
-// wrk reads these requests.
+// the load generator wrk reads these requests.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';

@@ -52,6 +52,7 @@ export function chooseDataLocation(requested: string, account: Account | undefin
   const folder = mkdtempSync(join(systemFolder(), `${hashOf(requested)}-`));
   const location = useMovedData(join(folder, basename(requested)), requested, account);
   writeFileSync(pointerFile, `${location.data}\n`);
+  // The pointer file replaces the empty folder.
   if (existsSync(requested)) rmdirSync(requested);
   return location;
 }
