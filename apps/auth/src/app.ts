@@ -1,5 +1,4 @@
-// Creates the authorization server: all its services, and the Express application. The order of the `app.use` calls is
-// the order in which the handlers see a request.
+// Creates the authorization server: all its services, and the Express application.
 import { collectDatabaseMetrics, connectDatabase } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -70,7 +69,34 @@ export interface AuthApp {
 }
 
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
-export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
+export async function createApp(dependencies: AppDependencies): Promise<AuthApp> {
+  const services = await createServices(dependencies);
+  const { db, audit, artifacts, accountServices, logoutSender, outbound, providerManager } = services;
+  const stopCleanUp = startCleanUp({
+    cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp],
+    logger: dependencies.logger,
+  });
+  return {
+    app: createExpressApp(dependencies, services),
+    refreshKeys: providerManager.refresh,
+    waitUntilIdle: async () => {
+      await accountServices.emails.waitUntilIdle();
+      await logoutSender.waitUntilIdle();
+      await audit.flush();
+    },
+    close: async () => {
+      providerManager.close();
+      stopCleanUp();
+      await logoutSender.close();
+      outbound.close();
+      await accountServices.close();
+      await audit.flush();
+      await db.destroy();
+    },
+  };
+}
+
+async function createServices({ config, logger, metrics }: AppDependencies) {
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',
@@ -174,8 +200,32 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       ),
   });
   observeKeys(metrics, providerManager.keys);
-  const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp], logger });
+  return {
+    db,
+    scopes,
+    limit,
+    audit,
+    facilities,
+    clients,
+    artifacts,
+    accountServices,
+    userPages,
+    pages,
+    logoutSender,
+    outbound,
+    isFirstUse,
+    clientCredentials,
+    providerManager,
+  };
+}
 
+type Services = Awaited<ReturnType<typeof createServices>>;
+
+/** Mounts the handlers in the order in which they see a request. */
+function createExpressApp({ config, logger, metrics }: AppDependencies, services: Services): Express {
+  const { db, scopes, limit, audit, facilities, clients, accountServices, userPages, pages } = services;
+  const { isFirstUse, clientCredentials, providerManager } = services;
+  const { accounts } = accountServices;
   const app = createHttpApp({
     logger,
     metrics,
@@ -239,23 +289,5 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   );
   app.use(serveProtocol);
   app.use(handleError);
-
-  return {
-    app,
-    refreshKeys: providerManager.refresh,
-    waitUntilIdle: async () => {
-      await accountServices.emails.waitUntilIdle();
-      await logoutSender.waitUntilIdle();
-      await audit.flush();
-    },
-    close: async () => {
-      providerManager.close();
-      stopCleanUp();
-      await logoutSender.close();
-      outbound.close();
-      await accountServices.close();
-      await audit.flush();
-      await db.destroy();
-    },
-  };
+  return app;
 }
