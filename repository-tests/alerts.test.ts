@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import type { Document } from './support/infrastructure.ts';
 
 /**
- * Returns the metrics of a PromQL expression. These are the words before `{`, `[`, `)`, `>`, `=` or the end. Words
- * before `(` are functions. Quoted texts and `by (…)` are removed first, because they contain labels.
+ * Returns the metrics of a PromQL expression: the words that contain `_` or `:` and are followed by `{`, `[`, `)`, `>`,
+ * `=` or the end. Words before `(` are functions. Quoted texts and `by (…)` contain labels, and are removed first.
  */
 const metricsOfExpression = (expression: string): readonly string[] =>
   [...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g)]

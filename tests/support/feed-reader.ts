@@ -18,7 +18,7 @@ interface Page {
 export interface FeedReader {
   /** The latest change of each booking that the reader has seen. The key is `FACILITY BOOKING`, with the two ids. */
   readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** One text for each change whose number is not higher than the number of the change before it in the feed. */
+  /** A text for each change whose number is not higher than the number of the previous change in the feed. */
   readonly outOfOrder: readonly string[];
   /** The statuses of responses other than 200 and 503. Requests without a response are not included. */
   readonly unexpectedStatuses: readonly number[];

@@ -29,7 +29,7 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
   await session.connect();
   try {
-    // With `true`, PostgreSQL writes the checkpoint immediately.
+    // With `true`, the backup begins with an immediate checkpoint. Otherwise it could take minutes.
     await session.query("select pg_backup_start('base', true)");
     await mkdir(target, { mode: 0o700 });
     for (const name of await readdir(database.dataPath)) {

@@ -25,8 +25,8 @@ export interface DataLocation {
 }
 
 /**
- * Chooses and creates the folder. Without `account`, the current user runs PostgreSQL. Otherwise, the current user is
- * root.
+ * Chooses and creates the folder. If `account` is given, it runs PostgreSQL, and the current user is root. Otherwise,
+ * the current user runs PostgreSQL.
  * @throws {Error} if PostgreSQL cannot write to any possible folder
  */
 export function chooseDataLocation(requested: string, account: Account | undefined): DataLocation {
@@ -79,7 +79,7 @@ function useMovedData(data: string, requested: string, account: Account): DataLo
 
 const hashOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);
 
-/** Creates a folder that belongs to the account. Returns false if this is not permitted. */
+/** Creates a folder that belongs to the account. Returns false if the file system does not permit the creation. */
 function makeFolder(path: string, account: Account | undefined): boolean {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });

@@ -32,6 +32,6 @@ export const clientSettingsOf = (metadata: Metadata): ClientSettings => pick(met
 export const personalAccessTokenSettingsOf = (metadata: Metadata): ClientSettings =>
   pick(metadata, personalAccessTokenSettings);
 
-/** Returns an object with all of these names. The value of a setting that the client does not have is undefined. */
+/** Returns an object with all `names`. The value of a setting that the client does not have is undefined. */
 const pick = (metadata: Metadata, names: readonly SettingName[]): ClientSettings =>
   Object.fromEntries(names.map((name) => [name, metadata[name]]));

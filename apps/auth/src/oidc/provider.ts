@@ -196,7 +196,7 @@ function createFeatures(
       enabled: true,
       logoutSource: (ctx, form) => {
         const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
-        // After the form is submitted, the browser is redirected to this address of the client.
+        // After the form, the browser is redirected to the client's address `post_logout_redirect_uri`.
         const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
         showPage(ctx, page, { allowExternalFormTargets });
       },

@@ -138,7 +138,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     timeout.abort();
   }
 
-  /** Gives the connection to the caller that has waited for the longest time, or makes it idle. */
+  /** Gives the connection to the caller that has waited for the longest time. If nobody waits, makes it idle. */
   #offer(connection: Connection): void {
     const waiter = this.#waiters.shift();
     if (waiter) {

@@ -71,8 +71,8 @@ export type FeedStore = ReturnType<typeof createFeedStore>;
 
 const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, hasUnnumberedChanges: false };
 /**
- * How many bookings one statement adds to the feed. When a release without the feed is upgraded, a facility may have
- * millions of bookings.
+ * How many bookings one statement adds to the feed. After an upgrade from a release without the feed, a facility may
+ * have millions of bookings that are not in the feed.
  */
 const fillSize = 20_000;
 const maxFacilities = 1_000;

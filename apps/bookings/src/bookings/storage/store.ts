@@ -26,7 +26,7 @@ export type UpdateOutcome = Booking | 'overlap' | Conflict;
 export interface BayConflicts {
   readonly bookable: boolean;
   readonly isOverlapping: boolean;
-  /** When the last of the live holds that overlap the interval expires. Null if there is none. */
+  /** The time at which the last live hold that overlaps the interval expires. Null if there is no such hold. */
   readonly heldUntil: string | null;
 }
 

@@ -38,8 +38,7 @@ interface Progress {
 
 // PostgreSQL acknowledges a commit only after its WAL is flushed, so the flush position covers every acknowledged
 // commit. The name of a WAL file begins with the timeline in 8 digits. The number 8 is a bind value because only
-// statements with bind values are prepared. The statement is prepared and has no join, which together reduce its cost
-// for the primary to a third.
+// statements with bind values are prepared. Preparing the statement and avoiding a join reduce its cost to a third.
 const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
