@@ -110,8 +110,8 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
      * keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients get
      * logout tokens.
      *
-     * In the statement, `kept_grant` are the grants that stay. `kept_session` is the session `uid` if its clients lose
-     * their grants: `emptied` then removes the clients from the session.
+     * In the statement, `kept_grant` contains the grants that stay. `kept_session` contains the session `uid` if its
+     * clients lose their grants: `emptied` then removes the clients from the session.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(

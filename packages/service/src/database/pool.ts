@@ -90,7 +90,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 
   /**
-   * Waits for a connection. knex expects an object with a promise, as tarn returns it. The promise rejects with a
+   * Waits for a connection. knex expects the result of tarn: an object with a promise. The promise rejects with a
    * TimeoutError after the acquire timeout, or with the error that occurred while a connection was opened.
    */
   acquire(): { readonly promise: Promise<Connection> } {

@@ -169,7 +169,7 @@ export function createBookingStore(db: Database) {
         const deleted = lastBookingOf(rows);
         if (!deleted || hasOtherHold(rows.at(-2) as readonly HoldRow[])) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
-        // The column table lists the fields of an update, so a new field cannot be forgotten here.
+        // `updateFields` lists the fields of an update, so a new field cannot be forgotten here.
         const moved: Booking = {
           ...deleted,
           ...pick(updateFields, change),
