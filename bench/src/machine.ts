@@ -73,7 +73,6 @@ export function pin(pid: number, core: number): void {
     execFileSync('taskset', ['-a', '-c', '-p', String(core), String(id)], { stdio: 'ignore' });
 }
 
-/** Returns why the benchmark cannot run on this machine, or undefined if it can. */
 export function findMissingRequirement(): string | undefined {
   if (!existsSync('/proc/self/stat')) return 'The benchmark reads CPU times from /proc, so it needs Linux.';
   if (availableParallelism() < 2)

@@ -41,7 +41,6 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string | number>;
   /** The folder with the programs of another PostgreSQL, which has extensions that the npm package does not have. */
   programs?: string;
-  /** Additional environment variables of the server's process. */
   environment?: Record<string, string>;
   /** Called with a message for the user when a step begins that takes long. */
   onProgress?: (line: string) => void;

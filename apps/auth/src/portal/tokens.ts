@@ -6,9 +6,7 @@ import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from
 import type { FacilityStore } from '../facilities/store.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
 
-/** The maximum number of active tokens of one account. */
 export const maxActiveTokens = 50;
-/** The maximum number of days after which a new token expires. */
 export const maxTokenDays = 365;
 /** The seconds for which the old secret of a token may still work after a rotation. The user chooses one of them. */
 export const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;

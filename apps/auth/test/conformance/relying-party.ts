@@ -46,7 +46,6 @@ export async function startForRelyingParty(environment: Record<string, string> =
   return server;
 }
 
-/** The result of an authorization request, as the relying party and the end user see it. */
 export interface AuthorizationResponse {
   /** How the parameters reached the redirect URI. Undefined if the end user did not return to the redirect URI. */
   readonly via?: 'query' | 'fragment' | 'form_post';
