@@ -26,7 +26,7 @@ export function createRateLimit(perMinute: number, now: () => number = Date.now)
       counts = new Map();
     }
     const count = (counts.get(clientKey) ?? 0) + 1;
-    // Deleting the key and setting it again moves it to the end of the map. The first key is then the oldest one.
+    // Deleting a key and setting it again moves it to the end. The first key has therefore been idle for longest.
     counts.delete(clientKey);
     if (counts.size >= maxClients) counts.delete(counts.keys().next().value as string);
     counts.set(clientKey, count);

@@ -66,7 +66,7 @@ const alternativeLink = (purpose: FlowPurpose) =>
     ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
     : { href: '/account', text: 'Back to your account' };
 
-/** The array is empty if the user wanted to link the provider to an account, because this begins with a form. */
+/** Returns no link if the user wanted to link the provider to an account, because linking begins with a form. */
 function retryLinks(name: string, title: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];
   const href =

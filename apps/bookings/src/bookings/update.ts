@@ -76,9 +76,9 @@ export function createBookingUpdater(services: UpdateServices) {
           : await store.move(booking, { ...update, facilityId: bay.facilityId });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
       const conflicts = await findAllConflicts();
-      // The response reports the overlap even if the other booking has been deleted in the meantime.
-      const isMissing = outcome === 'overlap' && !conflicts.some(({ code }) => code === 'BOOK00002');
-      const overlap: Conflict[] = isMissing ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
+      // The overlapping booking may have been deleted in the meantime. The response still reports the overlap.
+      const lacksOverlap = outcome === 'overlap' && !conflicts.some(({ code }) => code === 'BOOK00002');
+      const overlap: Conflict[] = lacksOverlap ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
       if (overlap.length + conflicts.length > 0) throw bookingError(requested, context, [...overlap, ...conflicts]);
       // The reason has disappeared, so the update is repeated.
       return undefined;
