@@ -6,14 +6,12 @@ import type pg from 'pg';
 import { baysPerFacility, createdFrom, type Dataset, facilityIds, newId, updatedFrom } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-/** The data from which the requests are made. */
 export interface RequestSource {
   readonly client: pg.Client;
   readonly dataset: Dataset;
   readonly token: string;
   /** The number of facilities in the access token. */
   readonly facilities: number;
-  /** The folder for the files that wrk reads. */
   readonly folder: string;
 }
 

@@ -7,24 +7,23 @@ import { markdown } from './report.ts';
 import { type Shape, type Sources, shapes } from './shape-list.ts';
 import { digits, median, percentile } from './statistics.ts';
 
+/** Durations are in milliseconds. `database`, `statements` and `rowsRead` are averages per request. */
 export interface ShapeResult {
   /** The number of facilities in the token, in words. */
   readonly tenant: string;
   readonly shape: string;
-  /** Milliseconds from the request to the response, over HTTP. */
   readonly p50: number;
   readonly p99: number;
-  /** Average milliseconds per request that PostgreSQL executes statements. */
+  /** The time in which PostgreSQL executed statements. */
   readonly database: number;
-  /** Milliseconds of the slowest statement. */
+  /** The longest time of a statement. */
   readonly slowest: number;
-  /** The number of statements per request. */
   readonly statements: number;
-  /** The rows of the table `booking` that PostgreSQL read per request. */
+  /** The rows of the table `booking` that PostgreSQL read. */
   readonly rowsRead: number;
-  /** How often PostgreSQL scanned the whole table `booking` in all requests. */
+  /** How often PostgreSQL scanned the whole table `booking`, in all requests. */
   readonly sequentialScans: number;
-  /** The number of bookings that match the request. */
+  /** The number of matching bookings. */
   readonly total: number;
 }
 

@@ -36,7 +36,6 @@ const columnsOf = `select c.relname as table, a.attname as name, format_type(a.a
   where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and c.relname <> all ($1)
   order by c.relname, a.attnum`;
 
-/** Selects all foreign keys with their columns in the order of the key. */
 const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::regclass::text as parent,
     (select string_agg(a.attname, ', ' order by position) from unnest(k.conkey) with ordinality key (attnum, position)
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns

@@ -104,7 +104,6 @@ async function readCode(screen: Page): Promise<string> {
   return (await screen.locator('#code').textContent()) ?? '';
 }
 
-/** Opens the address that the screen shows. */
 async function openPhone(screen: Page): Promise<Page> {
   const phone = await (await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, false))).newPage();
   await phone.goto((await screen.locator('#address').textContent()) ?? '');

@@ -7,7 +7,6 @@ import type { ImportDocument } from '../src/import/document.ts';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 export const password = 'demo-person-pass';
-/** The path of the facility that most tests use. */
 export const north = '/portal/facilities/fac-north';
 
 type Role = 'owner' | 'staff' | 'bookings-manager';
@@ -48,7 +47,6 @@ const accounts = [
 export interface PortalFixture {
   readonly server: AuthServer;
   readonly smtp: SmtpSink;
-  /** Returns the absolute URL of a path. */
   readonly at: (path: string) => string;
   readonly openBrowser: () => FormBrowser;
   /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */

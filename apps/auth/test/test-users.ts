@@ -20,7 +20,6 @@ const open = (server: AuthServer, userAgent: string): FormBrowser =>
 
 let userCount = 0;
 
-/** Registers a new user, who is then signed in. */
 export async function registerUser(server: AuthServer): Promise<TestUser> {
   const browser = open(server, userAgents.chrome);
   const username = `person${++userCount}@example.org`;

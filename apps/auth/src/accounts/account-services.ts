@@ -68,7 +68,6 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     /** Limits the new passwords that are tried for the id of an account, or of an invitation to a new account. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
-    /** Finds the account of a user who signed in at a social provider. The first sign-in creates the account. */
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {
       const { account, isNew } = await socialIdentities.findOrCreateAccount(identity);
       if (isNew) {

@@ -28,7 +28,6 @@ export const otherClientSettings = clientSettingNames.filter((name) => !personal
 /** Returns all settings. Their values need no check, because the import has checked them. */
 export const clientSettingsOf = (metadata: Metadata): ClientSettings => pick(metadata, clientSettingNames);
 
-/** Returns the settings that a personal access token can have, and ignores the others. */
 export const personalAccessTokenSettingsOf = (metadata: Metadata): ClientSettings =>
   pick(metadata, personalAccessTokenSettings);
 

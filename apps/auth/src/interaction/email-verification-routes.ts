@@ -20,7 +20,6 @@ export interface EmailVerificationOptions {
   readonly links: OneTimeLinks;
   readonly socialIdentities: Pick<SocialIdentityStore, 'list'>;
   readonly providers: SocialProviders;
-  /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   readonly audit: Audit;
 }

@@ -22,7 +22,6 @@ export interface NewSessionRow {
 
 export interface SessionStoreOptions {
   readonly db: Database;
-  /** Sends the queued logout tokens. */
   readonly sendLogoutTokens: () => void;
 }
 

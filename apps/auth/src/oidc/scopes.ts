@@ -32,7 +32,6 @@ export const normaliseScope = (scope: string): string => splitScope(scope).join(
 
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
 
-/** The parts of an `invalid_scope` error. */
 export interface ScopeError {
   readonly description: string;
   /** The scopes that caused the error, space-separated. */

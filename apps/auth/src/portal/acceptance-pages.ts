@@ -26,7 +26,6 @@ export interface AcceptancePagesOptions {
   readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
   readonly store: InvitationStore;
   readonly acceptances: AcceptanceStore;
-  /** Limits how many new passwords are tried for one invitation. */
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }

@@ -18,7 +18,6 @@ export interface SigningKey {
   readonly createdAt: Date;
   /** The time at which a next key becomes current. */
   readonly signsFrom: Date;
-  /** Null if the key is not retired. */
   readonly retiredAt: Date | null;
   /** The time after which a retired key is deleted. Null if the key is not retired. */
   readonly deleteAfter: Date | null;

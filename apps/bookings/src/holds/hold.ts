@@ -12,7 +12,6 @@ export interface Hold {
   readonly correlationId: string | null;
 }
 
-/** A hold as it was read from the database, together with its bay. */
 export interface FoundHold extends Hold {
   /** The value of `bay.held_until` when the hold was found. A new hold of the bay increases it. */
   readonly bayHeldUntil: string;

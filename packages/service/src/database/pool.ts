@@ -20,7 +20,6 @@ export interface PooledConnection {
 }
 
 export interface PoolOptions<Connection> {
-  /** The maximum number of connections. */
   readonly max: number;
   readonly open: () => Promise<Connection>;
   /** How long a caller waits for a connection, in ms. */
@@ -40,7 +39,6 @@ interface Waiter<Connection> {
 interface PoolEvents {
   /** Opening a connection, waiting for a connection, or running a statement has failed. */
   failure: [error: unknown];
-  /** A transaction is repeated. */
   retry: [];
 }
 
@@ -150,7 +148,6 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     }
   }
 
-  /** Opens a connection for each waiting caller, up to the maximum number of connections. */
   #openMissing(): void {
     this.#timer ??= setInterval(() => this.#checkTimeouts(), checkInterval).unref();
     while (this.#openingCount < this.#waiters.length && this.#open.size + this.#openingCount < this.max) {

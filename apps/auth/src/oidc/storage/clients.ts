@@ -6,7 +6,6 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 
 export interface ClientOptions {
-  /** Resolves to the metadata of a client, or to undefined if there is no such client. */
   readonly findClient: (id: string) => Promise<AdapterPayload | undefined>;
 }
 

@@ -37,7 +37,6 @@ export interface ChangePage {
 }
 
 export interface FeedHead {
-  /** The highest change number of the facility. */
   readonly changeNumber: number;
   readonly removedNumber: number;
 }
