@@ -93,7 +93,7 @@ export function createBookingStore(db: Database) {
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
       // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no
-      // look-up of other holds. `BayCheck` in statements.ts explains the three kinds of values.
+      // look-up of other holds. `BayCheck` in statements.ts explains the values of `checkedHeldUntil`.
       const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
