@@ -134,7 +134,7 @@ export const modules = {
   },
   'oidcc-alternate-happy-flow': async (rp) => {
     // The parameters are sent in reverse order.
-    const reversed = Object.fromEntries(Object.entries(rp.requestOf({ scope: 'email openid' })).reverse());
+    const reversed = Object.fromEntries(Object.entries({ ...rp.requestOf(), scope: 'email openid' }).reverse());
     const response = await rp.authorize(reversed);
     const names = Object.keys(response.sent);
     expect(names.indexOf('scope')).toBeLessThan(names.indexOf('client_id'));
