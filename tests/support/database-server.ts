@@ -97,7 +97,6 @@ export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQU
   await server.stop();
 }
 
-/** Runs a statement over a connection that is closed afterwards. */
 export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   // Without a listener, a lost connection would end the process. The query fails too, and the caller gets its error.

@@ -20,7 +20,6 @@ export interface RunningSystem {
   readonly close: () => Promise<void>;
 }
 
-/** Starts the system before the tests of a file, and stops it after them. */
 export const useSystem = (): RunningSystem => useFixture(startSystem, 90_000);
 
 /**

@@ -27,7 +27,6 @@ interface Options {
   readonly openFails?: () => boolean;
 }
 
-/** Creates a pool. `opened` lists the connections that the pool has opened so far. */
 function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }: Options = {}) {
   const opened: FakeConnection[] = [];
   const pool = new Pool<FakeConnection>({

@@ -48,7 +48,6 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
   return typeof query.scope === 'string' ? { ...query, scope: normaliseScope(query.scope) } : query;
 }
 
-/** Rewrites the parameters `response_type`, `response_mode`, `acr_values`, `nonce` and `scope` where necessary. */
 export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
   removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
 

@@ -61,7 +61,6 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
   };
 }
 
-/** Returns the grant type of a token request or device authorization request. Undefined for other requests. */
 function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   if (oidc?.route === 'device_authorization') return deviceCodeGrantType;
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;

@@ -103,10 +103,7 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   };
 }
 
-/**
- * Calls `work` repeatedly. Each call starts `pollInterval` after the previous call has ended. Returns a function that
- * stops the calls.
- */
+/** Calls `work` repeatedly, with a pause of `pollInterval` after each call. Returns a function that stops the calls. */
 function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
   let timer: NodeJS.Timeout;
   const schedule = (): void => {

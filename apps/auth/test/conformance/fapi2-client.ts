@@ -120,7 +120,6 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     return finish(browser, await openPushed(pushed, browser, outside));
   };
 
-  /** Sends a token request with a client assertion and a DPoP proof. */
   const token = async (form: Params, { key = own, from = own, assertion, proof }: TokenRequest = {}): Promise<Body> =>
     post(
       '/connect/token',

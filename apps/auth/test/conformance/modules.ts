@@ -62,7 +62,6 @@ async function requestTwice(
   return { before, response: await rp.authorize(params, { browser }) };
 }
 
-/** Checks that the end user saw no page, and that the id_token belongs to the same user. */
 async function expectSameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
   expect(response.seen).toEqual([]);
   const after = await rp.accept(response);

@@ -184,7 +184,6 @@ function facilitiesOf(claim: unknown): readonly string[] {
   return Array.isArray(claim) ? [...new Set(claim.filter((id) => typeof id === 'string'))] : [];
 }
 
-/** Describes an error of jsonwebtoken, for the challenge. */
 function reasonOf({ name, message }: Error): string {
   if (name === 'TokenExpiredError') return 'The token has expired.';
   if (name === 'NotBeforeError') return 'The token is not valid yet.';

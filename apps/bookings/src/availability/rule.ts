@@ -10,7 +10,6 @@
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from './interval.ts';
 
-/** An interval in which the bay is closed. */
 export interface Closure extends Interval {
   readonly reason: string | null;
 }

@@ -129,10 +129,7 @@ function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/**
- * Returns the places whose rules an update or a deletion of a closure changes. The result has one target for each
- * facility, in the order in which transactions lock facilities.
- */
+/** Returns one target for each facility of the two closures, in the order in which transactions lock facilities. */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
   return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]

@@ -49,7 +49,6 @@ export interface CatalogueOptions {
 export function createCatalogue({ store, monotonic = () => performance.now() }: CatalogueOptions): Catalogue {
   const entries = new Map<string, Entry>();
 
-  /** Loads all `facilities` with one query. */
   function load(facilities: readonly string[]): void {
     const loadedAt = monotonic();
     const loading = store.findBayPlaces(facilities).then(groupByFacility);

@@ -26,7 +26,6 @@ export async function fetchTokenInfo(
   return body;
 }
 
-/** Returns the strings in `values`. A value may also be an array of strings. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
