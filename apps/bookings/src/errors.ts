@@ -16,6 +16,10 @@ const allow: Headers = { Allow: { description: 'The methods that the resource su
 // Conditions that select the endpoints of an error.
 const hasInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query ?? body);
 const hasMandatoryInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query?.required ?? body?.required);
+const hasMandatoryDates = ({ query, body }: Endpoint<never>): boolean =>
+  [query?.required, body?.required].some(
+    (names) => Array.isArray(names) && ['startDate', 'endDate'].every((name) => names.includes(name)),
+  );
 const hasPathParameter = ({ params }: Endpoint<never>): boolean => params !== undefined;
 const hasHeader =
   (name: string) =>
@@ -42,7 +46,7 @@ export const errorCatalogue = {
   ERR00010: {
     status: 400,
     description: 'EndDate cannot be before StartDate.',
-    appliesTo: [...reservations, 'createClosure', 'updateClosure', 'getAvailability'],
+    appliesTo: [hasMandatoryDates],
   },
   ERR00011: { status: 400, description: 'EndDate cannot be in the past.', appliesTo: reservations },
   ERR00012: {

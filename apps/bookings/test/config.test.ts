@@ -94,7 +94,7 @@ test('all invalid variables are reported together, by name', () => {
 
 test.each(['../README.md', '../.env.example'])('%s names every variable', (file) => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
-  const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\('([A-Z_]+)'/g)].map(
+  const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
     ([, name]) => name,
   );
   expect(variables.length).toBeGreaterThan(10);

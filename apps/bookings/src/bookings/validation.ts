@@ -53,6 +53,9 @@ export interface ValidationOptions {
 /**
  * Validates the fields of a request, and finds the facility of the bay. `fields` are the fields that the request sets.
  * `requestErrors` are the validation errors that were found before.
+ *
+ * Holds are validated here too. Their `fields` do not contain `userAlias`. A rule that applies to bookings but not to
+ * holds can therefore check whether `fields` contains `userAlias`.
  */
 export async function validateBooking<F extends CreateField>(
   fields: readonly F[],

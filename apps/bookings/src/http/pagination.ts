@@ -15,17 +15,20 @@ export const defaultPageSizes = {
   upcomingBookings: 10,
   locations: 500,
   bays: 1000,
-  webhooks: 50,
-  deliveries: 50,
-  closures: 50,
   availability: 200,
+  /** Every other list. */
+  others: 50,
 } as const;
 
 /**
  * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` explains a default
  * page size that depends on the filters.
  */
-export function listQuerySchema<const Filters extends object>(filters: Filters, defaultPageSize: number, note = '') {
+export function listQuerySchema<const Filters extends object>(
+  filters: Filters,
+  defaultPageSize: number = defaultPageSizes.others,
+  note = '',
+) {
   return {
     type: 'object',
     properties: {
@@ -45,7 +48,10 @@ export function listSchema<const Item>(item: Item) {
   return listEnvelopeSchema(item, maxPageSize);
 }
 
-export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number): PageRequest {
+export function pageRequest(
+  query: Partial<PageRequest>,
+  defaultPageSize: number = defaultPageSizes.others,
+): PageRequest {
   return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
 }
 
