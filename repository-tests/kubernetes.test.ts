@@ -158,7 +158,7 @@ describe('Kubernetes', () => {
   });
 
   test('the ingress logs no queries, which contain authorization codes', () => {
-    // Staging and production each have an ingress for both services.
+    // Staging and production each have two ingresses: one for auth, and one for bookings.
     const ingresses = documentsOfKind('Ingress');
     expect(ingresses).toHaveLength(4);
     for (const { metadata } of ingresses)

@@ -83,7 +83,7 @@ type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
-  // A replay sends an event for every change of the facility again.
+  // The replay sends again an event for every change of the facility. The service therefore always has events to send.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
   await until(async () => (await readStats(receiver)).received > 0);
@@ -97,7 +97,10 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
   return { 'all healthy': { rate, cpu, databaseCpu } };
 }
 
-/** Returns two counts as rates: the events that should arrive, and the events that arrive within two seconds. */
+/**
+ * Returns the number of events that should arrive, and the number of events that arrive within two seconds. The report
+ * shows these numbers in the column of the rates.
+ */
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);

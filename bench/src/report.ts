@@ -41,7 +41,10 @@ export class Results {
 
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
-/** The floors of operations that are compared neither with the release `before` nor with the server `bare`. */
+/**
+ * The floor of an operation is the target with which the others are compared. It is the server `bare`, or the older
+ * release `before`, except for these operations.
+ */
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
   refresh: 'oidc-provider-postgres',

@@ -65,7 +65,10 @@ const unknownValues = {
 };
 
 const warmUpRequests = 15;
-/** The number of simultaneous requests with which `publishCounters` uses several sessions. */
+/**
+ * The number of simultaneous requests that `publishCounters` sends. The service uses several database sessions for
+ * them, and each session must publish its counters.
+ */
 const publishingRequests = 4;
 
 async function measureShape(

@@ -52,7 +52,7 @@ test('examples/partner lists free times, books a bay, receives the webhook, and 
   const { stdout } = await run('sh', ['-e', '-c', commands.replace('http://localhost:4020', shop)], {
     timeout: 30_000,
   });
-  // The list of free times contains all bays. The booked bay is bay-n2-03.
+  // Only the list of free times contains bay-n2-05, because the commands book bay-n2-03.
   expect(stdout).toContain('"bayId":"bay-n2-05"');
   // The commands send one order twice, and both responses contain the id of the same booking.
   const [id, repeatedId, ...otherIds] = [...stdout.matchAll(/"bookingId":"([^"]+)"/g)].map(([, text]) => text);

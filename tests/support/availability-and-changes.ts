@@ -9,7 +9,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.t
 export interface Instances {
   /** The address of the instance that gets the writes. */
   readonly writer: string;
-  /** The address of the instance whose next response must contain each write. */
+  /** The address of another instance. After each write, its next response must already contain the write. */
   readonly reader: string;
   readonly token: string;
 }

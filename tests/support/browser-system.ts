@@ -24,7 +24,8 @@ export const useBrowserSystem = (environment: () => Record<string, string> = () 
     return {
       ...system,
       openPage: async (options) => {
-        // During a CSS transition, the accessibility checker axe would measure colours that belong to neither state.
+        // Switches CSS transitions off. During a transition, the accessibility checker axe would measure a colour
+        // between the old and the new colour.
         const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
         return context.newPage();
       },

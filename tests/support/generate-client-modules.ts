@@ -1,5 +1,5 @@
-// Writes the modules of packages/client that list what openapi.json contains. `npm run generate -w tests` runs this
-// command.
+// Writes the modules of packages/client that list the operations, the schemas and the error codes of openapi.json. `npm
+// run generate -w tests` runs this command.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '@bay-booking/testkit/repository';

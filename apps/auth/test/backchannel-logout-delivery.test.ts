@@ -27,7 +27,10 @@ async function openClient(browser: FormBrowser, clientId: string): Promise<void>
   expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
 }
 
-/** Imports the clients, and signs a user in to all of them. Returns the user's browser and account page. */
+/**
+ * Imports the clients, registers a user, and signs the user in to all clients in one browser. `sub` is the id of the
+ * account.
+ */
 async function signInTo(...clients: readonly ImportedClient[]) {
   const { server } = fixture;
   await server.load({ clients: [...clients] });

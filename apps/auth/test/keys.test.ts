@@ -79,7 +79,8 @@ describe('the encryption of signing keys', () => {
     const after = await storeWithNewKey.load();
     expect(after.map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
     await expect(store.load()).rejects.toThrow(WrongEncryptionKey);
-    // This instance has the old key and cannot load the signing keys again, but it has already loaded them.
+    // The server has the old encryption key, so it cannot load the signing keys again. It continues to sign with the
+    // keys that it has already loaded.
     await server.auth.refreshKeys().catch(() => {});
     expect(await publishedKids()).toContain(kidOf(await getToken()));
   });

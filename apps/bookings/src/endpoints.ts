@@ -102,8 +102,9 @@ function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...args) => {
-        // `isComplete` queries the primary, before `run` reads the position that the replica must reach. If the counts
-        // are complete on the primary, they are therefore also complete on a replica that has reached the position.
+        // `isComplete` returns whether the counts of bookings are complete on the primary. It must be called before
+        // `run`, because `run` then reads a later position of the primary, which the replica must reach. Counts that
+        // are complete on the primary are therefore also complete on this replica.
         const complete = await isComplete();
         return readRouter.run((db) => {
           const counts = createCountReader(db, async () => complete);

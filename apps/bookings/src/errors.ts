@@ -31,7 +31,7 @@ const reservations = ['createBooking', 'updateBooking', 'createHold'];
 
 /** Every error code. `appliesTo` selects the endpoints that can return it, by operation ids or by conditions. */
 export const errorCatalogue = {
-  // The last two endpoints have parameters that are mandatory only in some requests.
+  // `searchBookings` and `listBookingChanges` have parameters that are mandatory only in some requests.
   ERR00001: {
     status: 400,
     description: "'{fieldName}' is mandatory.",

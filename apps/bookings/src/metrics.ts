@@ -28,8 +28,9 @@ export function countFailedFetches({ registry }: Metrics): () => void {
 }
 
 /**
- * Returns the function that counts a list by the server that it was read from. `reason` says why the server was not the
- * replica. `lagBytes` returns the lag of the replica, and is called when Prometheus collects the metrics.
+ * Returns a function that must be called for each list that was read. `source` is the server that the list was read
+ * from. `reason` says why the list was not read from the replica. `lagBytes` returns the lag of the replica, and is
+ * called when Prometheus collects the metrics.
  */
 export function observeListReads(
   { registry }: Metrics,

@@ -59,7 +59,8 @@ test('the response is not repeated for another client, or for another sub of the
   const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
   const otherSubject = await system.token(['fac-north'], { sub: 'another-subject' });
   expect((await post(body, 'key-3')).status).toBe(201);
-  // BOOK00002: these bookings overlap the first booking, because they are new requests.
+  // The same key of another client or subject is another key. These requests therefore try to create new bookings,
+  // which overlap the first booking: BOOK00002.
   expect(errorCodes(await post(body, 'key-3', otherClient))).toEqual(['BOOK00002']);
   expect(errorCodes(await post(body, 'key-3', otherSubject))).toEqual(['BOOK00002']);
 });

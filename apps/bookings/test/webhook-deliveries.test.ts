@@ -229,7 +229,7 @@ test('changes during a pause of the webhook are sent after the pause', async () 
   expect((await receiver.received(2))[1]?.event.data.booking?.id).toBe(booking.id);
 });
 
-test('a replay sends the changes after a number again, as booking.updated and booking.deleted', async () => {
+test('a replay sends again all changes after a number, as booking.updated and booking.deleted', async () => {
   const { receiver, path } = await registerReceiver();
   const existing = await book();
   const deleted = await book();

@@ -26,7 +26,10 @@ export interface BookingsClient {
   readonly closures: Closures;
   readonly changes: Changes;
   readonly webhooks: Webhooks;
-  /** Sends a request to the endpoint with an operationId of the OpenAPI document. Returns status, headers and data. */
+  /**
+   * Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. Returns the status,
+   * the headers and the data of the response.
+   */
   readonly request: Send;
 }
 

@@ -74,9 +74,9 @@ export interface Endpoint<Caller = unknown> {
   /** The default `contextData` of the errors of this endpoint. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
   /**
-   * The router calls `handle` even if the request has validation errors. `handle` gets the valid fields and the
-   * validation errors, so that one response can report them together with the errors that `handle` finds. Without this
-   * flag the router responds with 400.
+   * Whether the router calls `handle` even if the request has validation errors. `handle` then gets the valid fields
+   * and the validation errors. One response can therefore report these errors and the errors that `handle` finds.
+   * Without this flag, the router responds with 400.
    */
   readonly reportsValidationErrors?: boolean;
   readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;

@@ -68,7 +68,8 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
   let shared = own;
   await withClient(serverUrl, async (client) => {
     await client.query('begin');
-    // Two launchers that start at the same time run one after the other. The number of the lock is arbitrary.
+    // If two launchers start at the same time, the second waits here until the first has committed. The number of the
+    // lock is arbitrary.
     await client.query('select pg_advisory_xact_lock(1650545514)');
     await client.query('create schema if not exists bay_booking_launcher');
     await client.query(

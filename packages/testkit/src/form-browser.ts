@@ -74,7 +74,7 @@ class CookieJar {
   }
 }
 
-/** Opens a browser that sends `headers` with every request. */
+/** Opens a browser that sends requests only to the origins in `sites`, and adds `headers` to each request. */
 export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}): FormBrowser {
   const jar = new CookieJar();
 

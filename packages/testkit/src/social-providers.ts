@@ -37,11 +37,11 @@ export type Outage = 'none' | 'no-response' | 'unavailable';
 
 export interface SocialProviders {
   readonly origin: string;
-  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
+  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two simulated providers. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
   /**
-   * Issues an access token of a user to the native app `clientId`. Default: an app that `settings` accepts. `lifetime`
-   * is in seconds.
+   * Issues an access token of a user to the native app `clientId`. By default, the app is one that `settings` accepts.
+   * `lifetime` is in seconds.
    */
   readonly nativeToken: (
     name: SocialName,

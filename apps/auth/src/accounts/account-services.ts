@@ -65,7 +65,10 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     mailer,
     links,
     emails,
-    /** Limits the new passwords that are tried for the id of an account, or of an invitation to a new account. */
+    /**
+     * Limits how often a new password can be submitted for an account, or for an invitation that creates an account.
+     * The key is the id of the account or the invitation.
+     */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {

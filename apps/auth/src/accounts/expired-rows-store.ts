@@ -7,7 +7,8 @@ const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
-  // A row without a session of oidc-provider has ended, unless the row is new and its session is not stored yet.
+  // A row of browser_session has expired if oidc-provider stores no session for it. Rows of the last day are not
+  // deleted, because their sessions may not be stored yet.
   [
     'browser_session',
     `seen_at < now() - interval '1 day'

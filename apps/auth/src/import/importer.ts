@@ -73,7 +73,8 @@ export async function importDocument(
     for (const [index, account] of accounts.entries()) {
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
-    // The lifetimes are recorded before and after the change, because an import can make a lifetime shorter or longer.
+    // Stores the longest lifetime of access tokens, before and after the clients change. If an import makes a lifetime
+    // shorter, earlier tokens with the longer lifetime are still valid.
     await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
       if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);

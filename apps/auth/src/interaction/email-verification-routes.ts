@@ -1,4 +1,4 @@
-// Serves the page of the mailed link that confirms an e-mail address.
+// Serves the page to which the link in a confirmation e-mail leads. There, the user confirms the e-mail address.
 //
 // Opening the link changes nothing, because mail scanners also open links. The user must press a button on the page.
 // Somebody else may have registered an account with the address. The page therefore has a second button, with which the

@@ -14,7 +14,7 @@ type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customize
 export const createExtraTokenClaims =
   (scopes: ScopeTable, facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
-    // The grant client_credentials has already stored the claim in `token.extra`.
+    // For client_credentials, grants/client-credentials.ts has already stored the claim in `token.extra`.
     if (token.kind === 'ClientCredentials') return token.extra;
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
     return { facilities: await facilitiesClaim(ctx, token.accountId) };

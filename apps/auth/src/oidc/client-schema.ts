@@ -33,7 +33,8 @@ export const features = {
 export const clientSettings = {
   scopes: [...Object.keys(claimsByScope), offlineAccess],
   claims: claimsByScope,
-  // `code token` stands for `token`, which the library does not support (implicit-flow.ts).
+  // The library does not support the response type `token`. A client with this type is registered for `code token`
+  // instead (implicit-flow.ts).
   responseTypes: ['code', 'code token' as never, 'id_token token' as never, 'id_token'],
   clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
   enabledJWA: {

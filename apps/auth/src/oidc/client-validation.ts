@@ -16,7 +16,9 @@ export interface ClientMetadataError {
 }
 
 export interface ClientValidator {
-  /** Returns the members that are no client metadata, or that belong to a disabled feature of the library. */
+  /**
+   * Returns those of the member names that are no client metadata, or that belong to a disabled feature of the library.
+   */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;

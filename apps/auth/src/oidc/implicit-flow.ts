@@ -20,8 +20,8 @@ export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQue
   return {
     ...others,
     response_type: standIn,
-    // `response_mode=query` is left out. It would put the token into the query of the redirect URI, which logs contain.
-    // Without the parameter, the library puts the token into the fragment.
+    // `response_mode=query` is left out. It would put the token into the query of the redirect URI, and servers log
+    // queries. Without the parameter, the library puts the token into the fragment.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }

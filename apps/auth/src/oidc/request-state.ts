@@ -18,7 +18,7 @@ export interface RequestState {
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;
-  /** The session before the request, so that only the fields that change are written (storage/sessions.ts). */
+  /** The session as it was stored before the request. storage/sessions.ts writes only the fields that have changed. */
   session?: FoundSession;
   /** The hash of the refresh token that this request uses (storage/refresh-tokens.ts). */
   usedRefreshToken?: string;

@@ -5,7 +5,7 @@ export interface ScopeTable {
   readonly play: string;
   /** Access to the management of bookings. */
   readonly bookings: string;
-  /** Our own scopes. They begin with SCOPE_BASE, and only they appear in access tokens for the Bookings API. */
+  /** The scopes of the Bookings API: `play` and `bookings`. They begin with SCOPE_BASE. */
   readonly custom: readonly string[];
   readonly all: readonly string[];
 }

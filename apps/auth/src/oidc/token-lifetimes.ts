@@ -19,12 +19,12 @@ export function createTokenLifetimes({
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
     /** The lifetime of an authorization code. */
     code: 60,
-    /** The time that a user has to enter the code that a device shows (RFC 8628). */
+    /** The time in which a user must enter the code that a device shows (RFC 8628). */
     deviceCode: 600,
     idToken,
     /** The lifetime of a refresh token. Each refresh issues a new token with the full lifetime. */
     refreshToken: refreshTokenTtl,
-    /** The time that a user has for sign-in and consent. */
+    /** The time in which a user must finish sign-in and consent. */
     interaction: 3600,
     /** The lifetime of a grant: at least that of a refresh token. Refreshing a token does not extend the grant. */
     grant: Math.max(year, refreshTokenTtl),

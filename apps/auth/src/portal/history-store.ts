@@ -13,7 +13,7 @@ export interface HistoryRow {
 }
 
 const pageSize = 25;
-/** The last page that is shown, because the query becomes slower with each page. The table also has older events. */
+/** The highest page number. The query becomes slower with each page, so older events are not shown. */
 export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;

@@ -8,7 +8,7 @@ export interface ShownSecret extends NewSecret {
   readonly name: string;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
-  /** The lifetime of access tokens in seconds, if the token has its own lifetime. */
+  /** The lifetime of access tokens in seconds. Undefined if the personal access token does not set a lifetime. */
   readonly accessTokenTtl?: number;
 }
 
@@ -18,7 +18,7 @@ export interface SecretPageOptions {
   readonly bookingsScope: string;
   /** The base URL of the Bookings API, which is also the default audience of its access tokens. */
   readonly bookingsApi: string;
-  /** The lifetime of access tokens in seconds, for tokens without their own lifetime. */
+  /** The lifetime of access tokens in seconds. It applies to personal access tokens that do not set a lifetime. */
   readonly accessTokenTtl: number;
 }
 

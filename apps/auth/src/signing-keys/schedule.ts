@@ -51,8 +51,9 @@ export function createKeySchedule(store: KeyStore) {
     },
 
     /**
-     * Creates a next key for each algorithm, which signs after `delay` seconds. If there already is a next key, no key
-     * is created, and the existing key signs after `delay` seconds at the latest.
+     * For each algorithm, creates a key with the state `next`. The key begins to sign after `delay` seconds. If the
+     * algorithm already has such a key, no key is created, and the existing key begins to sign after `delay` seconds at
+     * the latest.
      */
     async rotate(delay: number): Promise<void> {
       await store.change(async (changes) => {

@@ -16,7 +16,7 @@ export interface SigningKey {
   readonly alg: SigningAlgorithm;
   readonly state: KeyState;
   readonly createdAt: Date;
-  /** The time at which a next key becomes current. */
+  /** The time at which the state of the key changes from `next` to `current`. */
   readonly signsFrom: Date;
   readonly retiredAt: Date | null;
   /** The time after which a retired key is deleted. Null if the key is not retired. */

@@ -98,7 +98,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
   );
 }
 
-/** Returns the changes that a transaction can make. A time is given as a number of seconds from now. */
+/** Returns the changes that a transaction can make. `signsIn` is the number of seconds until a key begins to sign. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
@@ -117,8 +117,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Makes the next key of an algorithm sign after `signsIn` seconds, unless it signs earlier. Returns false if there
-     * is no next key.
+     * Changes the time at which the key with the state `next` begins to sign: after `signsIn` seconds, unless this time
+     * is already earlier. Returns false if the algorithm has no such key.
      */
     async bringForward(alg: SigningAlgorithm, signsIn: number): Promise<boolean> {
       const rows = await query(
@@ -131,9 +131,9 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Retires the current key of an algorithm if there is a next key that may sign now. The retired key is kept for the
-     * longest of three times plus `margin`. The three times are the stored lifetime of its tokens, the longest
-     * `access_token_ttl` of all clients, and `minimum`.
+     * Retires the current key of an algorithm if a key with the state `next` should sign by now. The retired key is
+     * kept for the longest of three times plus `margin`. The three times are the stored lifetime of its tokens, the
+     * longest `access_token_ttl` of all clients, and `minimum`.
      */
     async retireReplaced(
       alg: SigningAlgorithm,

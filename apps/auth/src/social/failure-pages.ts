@@ -66,7 +66,10 @@ const alternativeLink = (purpose: FlowPurpose) =>
     ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
     : { href: '/account', text: 'Back to your account' };
 
-/** Returns no link if the user wanted to link the provider to an account, because linking begins with a form. */
+/**
+ * Returns links with which the user tries the same provider again. Returns none if the user wanted to add the provider
+ * to an account, because this begins with a form and not with a link.
+ */
 function retryLinks(name: string, title: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];
   const href =

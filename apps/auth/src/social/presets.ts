@@ -1,8 +1,9 @@
 // Defines the public settings of well-known providers. For these providers, SOCIAL_PROVIDERS_FILE needs to contain only
 // the credentials. docs/social.md lists the limits of each preset.
 //
-// A preset applies to the provider with the same name. The preset does not apply if the file contains the setting that
-// `replacedBy` names: the file then names another server, whose tokens must never be sent to the public endpoints.
+// A preset applies to the provider with the same name. If the file contains the setting that `replacedBy` names, the
+// file uses another server, and the preset does not apply. Otherwise, tokens of that server could be sent to the
+// endpoints of the preset.
 
 export interface Preset {
   /** If the file contains this setting, the preset is not used at all. */

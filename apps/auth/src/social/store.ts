@@ -8,7 +8,7 @@ export interface FlowPurpose {
   readonly interactionUid: string | null;
   /** The path of this site to which the user returns, if the user signs in without a client. */
   readonly returnTo: string | null;
-  /** The account to which the identity is linked. Its user is already signed in. */
+  /** The account to which the user wants to add this way to sign in. The user is already signed in to the account. */
   readonly linkAccountId: string | null;
 }
 

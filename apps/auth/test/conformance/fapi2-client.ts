@@ -190,9 +190,9 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
 }
 
 export interface TokenRequest {
-  /** The client that signs the DPoP proof. */
+  /** The client that signs the DPoP proof. Default: the client `own`. */
   readonly key?: KeyClient;
-  /** The client that authenticates. */
+  /** The client that authenticates. Default: the client `own`. */
   readonly from?: KeyClient;
   /** Claims that replace the claims of the client assertion. */
   readonly assertion?: Body;

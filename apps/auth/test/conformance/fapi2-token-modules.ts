@@ -1,6 +1,7 @@
-// Implements the modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final" that test the token endpoint,
-// client assertions and DPoP, under the names of the suite and by its public descriptions. The protected resource is
-// userinfo; apps/bookings/test/dpop.test.ts tests the same proofs at the Bookings API.
+// Implements modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final": those that test the token
+// endpoint, client assertions and DPoP. The names of the modules and their steps come from the public descriptions of
+// the conformance suite. The protected resource is userinfo. apps/bookings/test/dpop.test.ts tests the same proofs at
+// the Bookings API.
 //
 // Each module runs as the registered client `own`. `second` is another registered client.
 import { randomUUID } from 'node:crypto';

@@ -73,7 +73,10 @@ async function expectSameEndUser(rp: RelyingParty, before: Tokens, response: Aut
 const requestObject = (claims: object): string =>
   `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
 
-/** Checks that userinfo returns the claims of a request that sends the access token in this way. */
+/**
+ * Checks that userinfo returns the right claims. `init` returns the options of a request that contains the access
+ * token.
+ */
 const userinfoReturnsClaims =
   (init: (accessToken: string) => RequestInit): Module =>
   async (rp) => {
@@ -147,7 +150,8 @@ export const modules = {
     expect(response.seen).toEqual(['sign-in']);
     const { claims } = await rp.accept(response);
     expect(claims.sub).toBe(before.claims.sub);
-    // The session was made two seconds older than the first id_token, so a greater auth_time proves a new sign-in.
+    // `requestTwice` has moved the sign-in of the session two seconds into the past. A later auth_time proves a new
+    // sign-in.
     expect(Number(claims.auth_time)).toBeGreaterThan(Number(before.claims.auth_time) - 2);
   },
   'oidcc-prompt-none-not-logged-in': async (rp) => {

@@ -52,9 +52,9 @@ export interface AuthorizationResponse {
   readonly params: URLSearchParams;
   /** The pages that the end user saw before returning. */
   readonly seen: readonly ('sign-in' | 'consent')[];
-  /** The last page. */
+  /** The page on which the flow ended. */
   readonly page: Page;
-  /** The parameters of the request. */
+  /** The parameters of the authorization request. */
   readonly sent: Readonly<Record<string, string>>;
 }
 

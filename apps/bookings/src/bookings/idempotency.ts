@@ -33,7 +33,7 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
 type ContextData = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a stored response. `keyId` identifies the key.
+ * Converts a stored response to the response of an endpoint. `keyId` is the id of the idempotency key in the database.
  * @throws {ApiError} 400 if the caller has no access to the response
  */
 export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResponse;

@@ -80,7 +80,7 @@ export function createBookingUpdater(services: UpdateServices) {
       const lacksOverlap = outcome === 'overlap' && !conflicts.some(({ code }) => code === 'BOOK00002');
       const overlap: Conflict[] = lacksOverlap ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
       if (overlap.length + conflicts.length > 0) throw bookingError(requested, context, [...overlap, ...conflicts]);
-      // The reason has disappeared, so the update is repeated.
+      // The conflict that prevented the update has disappeared in the meantime, so the update is repeated.
       return undefined;
     });
   };

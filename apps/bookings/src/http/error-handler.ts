@@ -1,5 +1,7 @@
 // Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
-// `errorContext` is the `contextData` of errors that have none, and depends on the path (see router.ts).
+//
+// `errorContext` depends on the path (see router.ts). It becomes the `contextData` of errors that do not have their
+// own.
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';

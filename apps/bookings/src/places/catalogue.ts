@@ -16,7 +16,7 @@ interface FacilityPlaces {
 }
 
 interface Entry {
-  /** The time of the monotonic clock. */
+  /** The time at which the loading began, by the monotonic clock. */
   readonly loadedAt: number;
   readonly promise: Promise<FacilityPlaces | undefined>;
   isLoaded: boolean;

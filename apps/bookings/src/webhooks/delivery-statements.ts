@@ -81,8 +81,8 @@ update webhook set failing_since = case when not has_success then coalesce(faili
 from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
 
   /**
-   * Disables those of the webhooks $1 that are also in $2 or have been failing since $3 or longer. Ends their pending
-   * deliveries.
+   * Disables some of the webhooks $1: those that are also in $2, and those whose attempts have been failing since $3 or
+   * an earlier time. Ends the pending deliveries of the disabled webhooks.
    */
   disable: `with disabled as (
   update webhook set state = 'disabled'

@@ -12,7 +12,10 @@ import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import { deliveryStatements } from './delivery-statements.ts';
 import type { Delivery, DeliveryState } from './webhook.ts';
 
-/** How long a claim lasts, in milliseconds. This is longer than an attempt, which takes 15 s at most. */
+/**
+ * An instance that has claimed a delivery must attempt it within this time, in milliseconds. An attempt takes 15 s at
+ * most.
+ */
 const claimDuration = 30_000;
 const deleteBatch = 1_000;
 

@@ -4,10 +4,13 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { WebhookStore } from './store.ts';
 
-/** The minimum time between two renewals by the same token, in milliseconds. */
+/** The minimum time between two renewals for the same token, in milliseconds. */
 const minRenewalInterval = 60_000;
 
-/** The returned function must be called for each request. It never throws, and does not wait for the database. */
+/**
+ * Returns the function that renews the leases of a client. It must be called for each request. The function never
+ * throws, and does not wait for the database.
+ */
 export function createLeaseRenewal(
   store: Pick<WebhookStore, 'renewLeases'>,
   logger: Logger,

@@ -24,8 +24,8 @@ export const maxFailingTime = 5 * day;
 
 /**
  * Returns the time of the next attempt, or undefined after the last one. `attempts` is the number of failed attempts.
- * `retryAfter` is the header `Retry-After` of the receiver. The header can make a delay longer, up to a day, but not
- * shorter.
+ * `retryAfter` is the header `Retry-After` of the last response. The header can make a delay longer, up to a day, but
+ * not shorter.
  */
 export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string): Date | undefined {
   const delay = delays[attempts - 1];

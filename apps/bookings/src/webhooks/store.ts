@@ -14,7 +14,10 @@ failing_since as "failingSince", created_at as "createdAt", last_updated_at as "
 const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
 
 const statements = {
-  /** Lets registrations of one client run one at a time, so that they cannot exceed the limit together. */
+  /**
+   * Makes registrations of the same client run one at a time. Otherwise, concurrent registrations could exceed the
+   * maximum number of webhooks of a client.
+   */
   lockClient: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
   count: 'select count(*)::int as total from webhook where client_id = $1',
   insert: `insert into webhook

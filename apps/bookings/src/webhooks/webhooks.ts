@@ -39,7 +39,10 @@ export interface WebhookOptions {
 
 export interface Webhooks {
   readonly endpoints: readonly Endpoint<Caller>[];
-  /** Renews the leases of the client (see lease.ts). Called for every request. */
+  /**
+   * Must be called for every request. Records that the client still has access, so that its webhooks continue to
+   * receive events (see lease.ts).
+   */
   readonly noteRequest: (caller: Caller) => void;
   readonly cleanupJobs: readonly CleanupJob[];
   /** Begins to deliver events. Returns a function that stops the deliveries. */

@@ -18,7 +18,10 @@ const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 const pollInterval = 500;
 /** The results of attempts that end in this time, in milliseconds, are recorded together. */
 const recordDelay = 10;
-/** In milliseconds. Must be shorter than a claim lasts (delivery-store.ts). */
+/**
+ * In milliseconds. Must be shorter than `claimDuration` (delivery-store.ts): afterwards, another instance may attempt
+ * the same delivery.
+ */
 const attemptTimeout = 15_000;
 const day = 86_400_000;
 

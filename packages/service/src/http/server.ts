@@ -17,7 +17,10 @@ export const drainTimeout = 30_000;
 const firstByteTimeout = 1_000;
 /** How often `drain` closes the connections that have become idle, in ms. */
 const closeIdleInterval = 50;
-/** In ms. Must be longer than the 25 s for which a request for the change feed can wait. */
+/**
+ * The default of `inactivityTimeout`, in ms. It must be longer than the 25 s for which a request for the change feed
+ * can wait.
+ */
 const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB, so 5,000 connections occupy 50 MB. */
 export const defaultMaxConnections = 5_000;
@@ -39,8 +42,8 @@ export interface HttpServerOptions {
   /** Called for every connection that is closed because of `maxConnections`. */
   readonly onRefusedConnection?: () => void;
   /**
-   * A connection with an unfinished request is closed after this time without data, in ms. The client then neither
-   * sends its request nor reads its response.
+   * A connection with an unfinished request is closed if no data is sent or received for this time, in ms. This happens
+   * if the client stops sending its request or stops reading its response.
    */
   readonly inactivityTimeout?: number | undefined;
 }
@@ -76,7 +79,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   server.on('connection', queue.add);
   server.on('request', queue.receive);
-  // A server may ignore an expectation that it does not support (RFC 9110, section 10.1.1).
+  // Handles a request with an unknown value in the header `Expect` like any other request (RFC 9110, section 10.1.1).
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   if (respondToMalformed) {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) =>

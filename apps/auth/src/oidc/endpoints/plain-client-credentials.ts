@@ -83,7 +83,10 @@ function hasPlainHeaders({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** Reads the body. It has `maxBody` bytes at most, because Node.js reads no more bytes than `Content-Length` says. */
+/**
+ * Reads the body. The caller has checked that `Content-Length` is at most `maxBody`, and Node.js reads no more bytes
+ * than this header says.
+ */
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';

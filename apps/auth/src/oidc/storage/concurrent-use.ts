@@ -27,11 +27,11 @@ const maxUses = 10_000;
 
 /** The use of one artifact (a code or refresh token) at this instance. Times are values of `performance.now()`. */
 interface Use {
-  /** A request that arrives before this time is a concurrent use. */
+  /** If a later request arrived before this time, its use is a concurrent use, and not a replay. */
   concurrentUntil: number;
   /** The number of requests that are trying to use the artifact now. */
   running: number;
-  /** Whether a request to this instance has won. */
+  /** Whether a request to this instance has successfully used the artifact. */
   hasWon: boolean;
 }
 

@@ -122,7 +122,8 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
     // If the payload has `consumed`, the library revokes the grant. A concurrent use is rejected by `consume` instead.
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
-    // The library would report a used code as expired before it checks `consumed`.
+    // `withExpiry` gives a used code an `exp` in the future. Otherwise, the library could report the code as expired
+    // before it checks `consumed`.
     const payload = withExpiry({ ...row.payload, jti: id }, isValid || usedAt !== null);
     return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
   };

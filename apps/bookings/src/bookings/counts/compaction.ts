@@ -47,9 +47,9 @@ group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
 ${addToBin}`,
 
   /**
-   * Compares the bookings with the bins and the log in one snapshot, and adds the differences to the bins. Concurrent
-   * requests append their own changes to the log, so this statement needs no lock against them. Returns a row for each
-   * bin that was wrong.
+   * Corrects the bins of facility $1 (booking_count): compares the bookings with the bins and the log (booking_change),
+   * and adds the differences to the bins. All three tables are read in one snapshot, so concurrent writes of bookings
+   * cause no differences, and no lock against them is needed. Returns a row for each bin that was wrong.
    */
   recount: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, location_id, span, begins, sum(n) from (

@@ -8,8 +8,9 @@ const insertFeed = `insert into booking_feed
  * CTEs that assign change numbers to bookings of facility $1. A statement that contains them must first define the CTE
  * `removed` with rows of booking_change. For each booking in these rows, the latest version gets the next number.
  *
- * The column n adds a booking to a count (1), subtracts the booking (-1) or changes no count (0). For a version, the
- * sum of n is negative only if the booking was deleted or left the facility. `first_number` starts anew if it returns.
+ * The column n adds a booking to a count (1), subtracts the booking (-1) or changes no count (0). If the values of n of
+ * the latest version add up to less than 0, the booking was deleted or has left the facility. If the booking returns to
+ * the facility, it gets a new `first_number`.
  */
 export const numberChanges = `latest as (
   select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as version_rank

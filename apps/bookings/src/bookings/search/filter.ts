@@ -61,7 +61,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
 
   return {
     filter: {
-      // An id that is not a UUID belongs to no booking, and PostgreSQL would reject the query.
+      // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query.
       ids: ids?.filter(isUuid),
       externalBookingIds,
       correlationIds,

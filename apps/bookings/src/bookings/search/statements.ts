@@ -1,7 +1,7 @@
 // Builds the SQL that reads a page of bookings and counts the bookings of a search.
 //
-// PostgreSQL reads a page in the order of an index, and finds the rows for conditions on the time with an index. The
-// cost of a page therefore depends on its size and offset, not on the number of bookings.
+// PostgreSQL reads the bookings of a page in the order of an index. It also uses an index to find the bookings of a
+// period. The cost of a page therefore depends on its size and offset, not on the number of bookings.
 import { publicFields, selectList } from '../storage/columns.ts';
 import {
   type Bind,
@@ -130,8 +130,8 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
 }
 
 /**
- * Whether the index booking_by_bay has every column of the conditions. The rows of each bay are then read from this
- * index in their order.
+ * Whether the index booking_by_bay contains every column of the conditions. If so, this index is read once for each
+ * bay, and returns the bookings of the bay in the order of the list.
  */
 function isReadByBay(criteria: Criteria): boolean {
   const { bayIds, time, isActive, upcoming, ...others } = criteria;

@@ -106,7 +106,10 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
   return conditions;
 }
 
-/** If the search is split at the start of the interval, the conditions leave out the start: the two parts check it. */
+/**
+ * Returns the conditions on the time. If the search is split into parts at `start` (see `splitInstant`), each part has
+ * its own condition on `start`, and this function returns only the condition on `end`.
+ */
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
   // `start_date <= to` is redundant because of `end_date <= to`, but it limits the range of the index.
@@ -119,7 +122,7 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
     return [start.getTime() === end.getTime() ? `start_date <= ${to}` : `start_date < ${to}`];
   }
   const from = bindInstant(start, bind);
-  // The half-open range '[)' of an instant would be empty, so it would overlap no booking.
+  // An interval without a length needs the bounds '[]'. With '[)', the range would be empty and overlap no booking.
   const bounds = end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
   return [`${bookedRange} && tstzrange(${from}, ${to}${bounds})`];
 }

@@ -9,7 +9,10 @@ const deleteBatch = 1_000;
 /** The SQLSTATE of a statement that has waited too long for a lock. */
 const lockTimeout = '55P03';
 
-/** Identifies a request. `id` is a hash of the client and its key, and `requestHash` is a hash of the body. */
+/**
+ * Identifies a request with an Idempotency-Key. `id` is a hash of the client and the key, and `requestHash` is a hash
+ * of the body.
+ */
 export interface KeyedRequest {
   readonly id: string;
   readonly requestHash: string;

@@ -19,8 +19,8 @@ export interface BookingWriter {
   insert(booking: Booking, check: BayCheck, holdId?: string): readonly [Statement, ...Statement[]];
 
   /**
-   * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, or if the
-   * bay, the check or the ETags do not allow the update.
+   * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, if the bay
+   * is not bookable, if the check no longer applies, or if the booking has another ETag.
    */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];

@@ -12,7 +12,7 @@ export interface CircuitBreaker {
   begin(): Attempt | undefined;
   succeed(attempt: Attempt): void;
   fail(attempt: Attempt): void;
-  /** Ends an attempt that neither proves that the replica works nor that it has failed. */
+  /** Ends an attempt that shows neither that the replica works nor that it has failed. */
   abandon(attempt: Attempt): void;
 }
 
