@@ -25,7 +25,7 @@ export function startCleanUp({ cleanUps, logger }: CleanUpOptions): () => void {
       try {
         while (!stopped && (await cleanUp(batchSize)) === batchSize);
       } catch (err) {
-        // While the database is unavailable, failed requests already log warnings.
+        // While the database is unavailable, failed requests already log warnings, so this job needs no warning.
         logger[isUnavailable(err) ? 'debug' : 'warn']({ err }, 'deleting expired rows failed and will be retried');
       }
     }

@@ -70,7 +70,7 @@ describe('a facility owner or authorized staff invites a service account with th
     const { rows } = await portal.server.db.raw('select email_verified, roles from account where username = ?', [
       email,
     ]);
-    // This column contains roles that do not belong to a facility. An invitation gives only the role at a facility.
+    // The column `roles` contains roles that do not belong to a facility. An invitation gives no such role.
     expect(rows).toEqual([{ email_verified: true, roles: [] }]);
   });
 

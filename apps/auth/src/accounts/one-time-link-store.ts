@@ -48,8 +48,8 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
     },
 
     /**
-     * Extends the lifetime of the account's link, and returns its token. Creates a link if no link works, or if the
-     * link has no seed. Links of early releases have no seed.
+     * Extends the lifetime of the link that was sent to this address, and returns its token. Creates a new link if no
+     * link works, or if the token of the link is unknown: early releases stored no `seed` for the token.
      */
     async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const [existing] = await query<{ seed: string }>(

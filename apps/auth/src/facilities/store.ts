@@ -23,7 +23,7 @@ export function createFacilityStore({ db }: { db: Database }) {
       return rows.map((row) => row.facility_id);
     },
 
-    /** Returns 1000 memberships at most, for a page. */
+    /** Returns at most 1000 memberships, which the page “Your account” shows. */
     membershipsOf: (accountId: string): Promise<readonly Membership[]> =>
       query<Membership>(
         db,

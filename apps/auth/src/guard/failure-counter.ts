@@ -25,7 +25,10 @@ export interface CounterOptions {
   readonly name: string;
   /** The limit that each `Count` contains. The counter also counts events above the limit. */
   readonly limit: number;
-  /** The seconds after which a count expires, from the first event of the key on. The next event begins a new count. */
+  /**
+   * The count of a key expires this many seconds after the first event that it counts. The next event begins a new
+   * count.
+   */
   readonly window: number;
 }
 

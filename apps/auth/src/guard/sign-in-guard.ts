@@ -67,7 +67,10 @@ export interface AttemptKeys {
 
 export interface SignInGuard {
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
-  /** Deletes the failures of a user who has proved by e-mail to own the account. Failures of the IP address remain. */
+  /**
+   * Deletes the failures that are counted for a user name. Called when the user has reset the password with a link from
+   * an e-mail. Failures that are counted for an IP address remain.
+   */
   readonly resetFailures: (name: string) => Promise<void>;
 }
 

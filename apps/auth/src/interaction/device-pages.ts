@@ -30,7 +30,10 @@ const maxLength = 20;
 export function devicePages(options: DevicePageOptions): Router {
   const { site, sessions, csrfTokens, guard, findDeviceRequest, audit } = options;
 
-  /** Returns the IP address and the session for which wrong codes are counted. */
+  /**
+   * Returns the IP address and the session for which wrong codes are counted. If nobody is signed in, the id of the
+   * browser takes the place of the session.
+   */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);
     return { address: request.ip ?? '', session: signedIn?.sessionId ?? csrfTokens.browserOf(request, response) };

@@ -93,7 +93,10 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
-  /** Finds the account to which the link belongs. Returns undefined if the link no longer works. */
+  /**
+   * Finds the account to which the link belongs. Returns undefined if the link no longer works, or if the account is
+   * disabled.
+   */
   const findAccount = async (token: string) => {
     const owner = await links.find(purpose, token);
     const account = owner && (await accounts.findById(owner.accountId));
@@ -144,7 +147,8 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
     if (text) return showError(400, { field: 'password', text });
     const passwordHash = await hashPassword(password);
-    // If several requests with the same link arrive at the same time, only one of them gets the owner.
+    // A link works once. If several requests use the same link at the same time, `consume` returns the owner to only
+    // one of them.
     const owner = await links.consume(purpose, token);
     if (!owner) return showLinkExpired(request, response);
     await accounts.recover(account.id, { passwordHash, email: owner.email });

@@ -34,7 +34,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
   };
 
   // The token endpoint and the device authorization endpoint call this method as soon as a client has authenticated.
-  // Errors about the client are therefore thrown here.
+  // The method therefore also checks the other rules for the client, and throws an error if the client violates a rule.
   client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;

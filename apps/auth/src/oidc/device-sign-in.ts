@@ -44,8 +44,9 @@ export interface DeviceSignInOptions {
 export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | undefined>;
 
 /**
- * Returns a function that finds the request of a user code. The function returns undefined if the code is unknown or
- * expired, if the user has already allowed or denied it, or if its client was removed.
+ * Returns a function that finds the device authorization request to which a user code belongs. The function returns
+ * undefined if the code is unknown or expired, if a user has already allowed or denied the request, or if the client
+ * that sent the request was removed.
  */
 export function createDeviceSignIn({
   provider,

@@ -79,7 +79,10 @@ export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
   return Math.min(latest, now + maxAgeWithNonce) + maxAge;
 }
 
-/** Returns a replay check for the library that remembers each proof until `lastUseOf`, or longer. */
+/**
+ * Returns the replay check for the library. The library wants to remember a proof until `expiresAt`. If `lastUseOf`
+ * returns a later time, the proof is remembered until this time.
+ */
 export const rememberUntilLastUse =
   (isFirstUse: IsFirstUse): IsFirstUse =>
   (issuer, jti, expiresAt) =>

@@ -46,7 +46,7 @@ export interface Interaction {
   readonly socialProvider: string | undefined;
   /** The account that is signed in. Undefined if nobody is signed in. */
   readonly accountId: string | undefined;
-  /** The id of the grant: what the user has already allowed the client. Undefined if there is no grant yet. */
+  /** The id of the grant, which stores the scopes that the user has allowed the client. Undefined without a grant. */
   readonly grantId: string | undefined;
   /** Returns undefined if the client was removed or disabled after the request began. */
   readonly findClient: () => Promise<InteractionClient | undefined>;

@@ -43,7 +43,10 @@ export const createSendLogoutToken =
     }
   };
 
-/** Returns no error message. A message may contain the address of the client, and the address may contain a secret. */
+/**
+ * Converts an error to a result. The result does not contain the message of the error, because the message may contain
+ * the address of the client, and the address may contain a secret.
+ */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };
   if (error instanceof AddressNotAllowed) return { outcome: 'address_not_allowed' };

@@ -20,10 +20,16 @@ export interface ResponseMiddlewareOptions {
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
 }
 
-/** In seconds. Must be less than KEY_PUBLISH_DELAY, so that HTTP caches have a new public key before it signs. */
+/**
+ * How long HTTP caches may store the public keys, in seconds. Must be less than KEY_PUBLISH_DELAY, so that the caches
+ * have a new public key before tokens are signed with it.
+ */
 const jwksMaxAge = 15;
 
-/** Must be called before any other middleware is registered. Middleware does not see errors of earlier middleware. */
+/**
+ * Must be called before any other middleware is registered, because this middleware handles the errors of the others.
+ * In Koa, middleware gets only the errors of middleware that was registered later.
+ */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {

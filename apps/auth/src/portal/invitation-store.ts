@@ -33,7 +33,7 @@ export interface NewInvitation {
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
-/** The seconds for which a link works. */
+/** How long the link in an invitation works, in seconds. */
 const invitationLifetime = 7 * 24 * 3600;
 /** The maximum sum of the members and undecided invitations of a facility. Pages can therefore list all of them. */
 export const maxMembers = 500;

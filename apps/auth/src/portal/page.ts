@@ -68,17 +68,23 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
   address: request.ip,
 });
 
-/** A form whose input is restored after the user has signed in. */
+/**
+ * A form that a user may submit when the session has ended. The user must then sign in again, and returns to the page
+ * with the form, which contains the values that the user entered before.
+ */
 export interface RestorableForm {
   /** Returns the path of the page with the form. */
   readonly returnTo: (request: Request) => string;
-  /** The fields whose values are restored. The page with the form reads them from its query string. */
+  /**
+   * The fields whose values the form contains after the sign-in. The page with the form reads the values from its query
+   * string.
+   */
   readonly fields?: readonly string[];
   /** Whether the form requires a recent sign-in. */
   readonly requireFresh?: boolean;
 }
 
-/** The maximum length of a restored value, which becomes a part of a URL. */
+/** The maximum length of a form value that is passed through the sign-in, because it becomes a part of a URL. */
 const maxRestoredLength = 300;
 
 export interface PortalPagesOptions {

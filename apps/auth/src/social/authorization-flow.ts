@@ -53,8 +53,8 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
     },
 
     /**
-     * Finishes a flow. `query` is the query string of the callback. Returns undefined if this browser has not begun the
-     * flow, or has already finished it.
+     * Finishes a flow. `query` is the query string of the callback. Returns undefined if the provider is unknown, or if
+     * this browser has not begun the flow or has already finished it.
      */
     async callback(name: string, browserSecret: string, query: string): Promise<CallbackResult | undefined> {
       const provider = providers.get(name);

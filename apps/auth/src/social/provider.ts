@@ -11,7 +11,7 @@ export interface CommonSettings {
   readonly title: string;
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** The scopes that we request from the provider, with spaces between them. A type can have a default. */
+  /** The scopes that we request from the provider, with spaces between them. A type of provider can have a default. */
   readonly scope: string;
   /** Only access tokens that were issued to one of these client ids are accepted from native apps. */
   readonly nativeAudiences: readonly string[];

@@ -75,7 +75,7 @@ export const tokenModules = {
     const { accessToken } = await client.accept(await client.redeem(code));
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '1 s'`);
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
-    // Userinfo rejects every token without the scope openid with 403.
+    // For a token without the scope openid, userinfo returns 403, even if the token is revoked.
     expect(await client.userinfo(accessToken)).toBe(client.isOpenid ? 401 : 403);
   },
   'ensure-token-endpoint-fails-with-expired-auth-code': async (client) => {

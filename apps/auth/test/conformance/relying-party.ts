@@ -120,7 +120,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       params.delete('');
       return { via: 'form_post', params, seen, page, sent };
     }
-    // The test browser does not open the redirect URI. The page then has the status 0.
+    // The test browser does not open the redirect URI. After a redirect to this URI, `page.status` is 0. Every other
+    // page comes from the server.
     if (page.status !== 0) return { params: new URLSearchParams(), seen, page, sent };
     expect(page.url.href.split(/[?#]/)[0]).toBe(redirectUri);
     return page.url.hash

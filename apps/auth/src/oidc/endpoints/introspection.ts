@@ -20,7 +20,10 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /** Whether the client of a verified token still exists, its grant is not revoked, and its account is not disabled. */
+  /**
+   * Whether the client of a verified token still exists, its grant is not revoked, and its account is not disabled. For
+   * a token without a grant (grant type client_credentials), only the client is checked.
+   */
   const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
     if (!(await provider.Client.find(clientId))) return false;
     if (grantId === undefined) return true;

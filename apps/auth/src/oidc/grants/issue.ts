@@ -17,7 +17,7 @@ export interface TokenRequest {
   readonly accountId: string;
   /** The scopes of the new grant. */
   readonly granted: readonly string[];
-  /** The name of the grant type. The library stores it in the tokens under this name. */
+  /** The name of the grant type, which the library stores in the field `gty` of the tokens. */
   readonly gty: string;
 }
 

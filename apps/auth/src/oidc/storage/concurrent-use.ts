@@ -15,19 +15,22 @@ import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
- * A winning request counts as in progress for at most these milliseconds. A request counts as arrived at most these
- * milliseconds before this process handles it.
+ * In milliseconds. This long after the first use of an artifact, a further request is a replay, even if no response was
+ * written yet. If a connection was opened longer ago than this, its first request counts as arrived this long ago.
  */
 const maxDuration = 5_000;
 /**
- * The maximum number of remembered uses, which limits the memory. If there are more, the oldest use is forgotten, and
- * is then treated like a use at another instance.
+ * The maximum size of the map `uses`, which limits the memory. If the map is full, the oldest entry is deleted. The
+ * time of its response is then unknown, as it is for a use at another instance.
  */
 const maxUses = 10_000;
 
-/** The use of one artifact (a code or refresh token) at this instance. Times are values of `performance.now()`. */
+/** The requests to this instance that use one artifact (a code or refresh token). */
 interface Use {
-  /** If a later request arrived before this time, its use is a concurrent use, and not a replay. */
+  /**
+   * If a later request arrived before this time, its use is a concurrent use, and not a replay. A value of
+   * `performance.now()`.
+   */
   concurrentUntil: number;
   /** The number of requests that are trying to use the artifact now. */
   running: number;
@@ -63,9 +66,9 @@ export function createConcurrentUse() {
     },
 
     /**
-     * Runs the statement that consumes the artifact with this hash. The statement must return a row if no other request
-     * has consumed the artifact before.
-     * @throws {errors.InvalidGrant} if another request has consumed the artifact before
+     * Runs `statement`, which consumes an artifact: a code or refresh token with this hash. The statement must return
+     * no row if another request has already consumed the artifact.
+     * @throws {errors.InvalidGrant} if another request has already consumed the artifact
      */
     async consume(hash: string, statement: () => Promise<readonly unknown[]>): Promise<void> {
       const use = begin(hash);
@@ -73,7 +76,7 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
-        // `end` ends the time of concurrent use. Requests that arrive after the call of `end` are replays.
+        // Requests that arrive after the call of `end` are replays, and no longer concurrent uses.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
