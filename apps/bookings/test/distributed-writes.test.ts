@@ -12,7 +12,8 @@ import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem
 
 let system: TestSystem;
 beforeAll(async () => {
-  // With a single connection, `expectStatements` sees every statement that the service has prepared.
+  // PostgreSQL lists prepared statements only on the connection that has prepared them. With a single connection,
+  // `expectStatements` therefore sees the prepared statements of the service.
   system = await createTestSystem({ poolMax: 1 });
   await query(system.db, 'create table if not exists pg_dist_partition ()');
 });

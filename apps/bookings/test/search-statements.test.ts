@@ -20,7 +20,7 @@ interface TestBooking {
   readonly id: string;
   readonly facility: string;
   readonly location: string;
-  /** In hours after `origin`, like `end`. */
+  /** `start` and `end` are numbers of hours after `origin`. */
   readonly start: number;
   readonly end: number;
 }

@@ -19,7 +19,7 @@ beforeEach(async () => {
     socket.on('error', () => {});
     socket.once('data', (request) => respond(socket, String(request)));
   });
-  // Without a host, the server listens for IPv6 and IPv4, including IPv4-mapped addresses.
+  // Without a host, the server listens on all IPv6 and IPv4 addresses of this machine.
   server.listen(0);
   await once(server, 'listening');
   port = (server.address() as AddressInfo).port;

@@ -38,8 +38,8 @@ export function join(intervals: readonly Interval[]): Interval[] {
 }
 
 /**
- * Returns the parts of `interval` that belong to none of `others`. If `others` has an instant inside the interval, the
- * instant splits the interval in two, and the second part begins 1 ms after the instant.
+ * Returns the parts of `interval` that belong to none of `others`. An element of `others` whose start equals its end is
+ * an instant. An instant inside `interval` splits it in two parts, and the second part begins 1 ms after the instant.
  */
 export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
   const parts: Interval[] = [];

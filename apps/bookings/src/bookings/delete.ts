@@ -21,7 +21,8 @@ export function createBookingDeleter(services: FinderServices & { readonly store
       const booking = await find(id, caller);
       checkIfMatch(etags, booking);
       const isDeleted = await services.store.delete(booking, etags);
-      // If another request has changed or deleted the booking meanwhile, the next attempt finds the new state.
+      // If another request has changed or deleted the booking meanwhile, `repeatUntilSettled` calls this function
+      // again.
       return isDeleted ? { status: 204 } : undefined;
     });
   };

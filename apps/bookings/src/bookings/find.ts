@@ -26,7 +26,8 @@ export function createBookingFinder({ store, findLikelyFacilities }: FinderServi
       const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
       if (moved) return moved;
     }
-    // Errors of requests for bookings contain the context `externalBookingId`, which is not known here.
+    // Every error of a request for a booking has the context `externalBookingId`. It is empty here, because no booking
+    // was found.
     throw apiError('ERR00404', { context: { externalBookingId: '' } });
   };
 }

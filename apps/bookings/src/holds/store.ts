@@ -148,8 +148,8 @@ export function createHoldStore(db: Database) {
       ),
 
     /**
-     * Sets the expiry of a hold to `seconds` from now. The outcome is 'too long' if this is more than `maxSeconds`
-     * after the creation of the hold, and 'gone' if the hold has expired or was deleted.
+     * Sets the expiry of a hold to `seconds` from now. The outcome is 'too long' if the new expiry would be more than
+     * `maxSeconds` after the creation of the hold, and 'gone' if the hold has expired or was deleted.
      */
     extend: (hold: Hold, seconds: number, maxSeconds: number): Promise<ExtendOutcome> =>
       retryOnce(db, () =>

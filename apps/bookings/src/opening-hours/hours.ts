@@ -13,7 +13,7 @@ export interface Hours {
 }
 
 export interface OpeningHours {
-  /** A weekday that is left out is closed. */
+  /** On a weekday that is left out, no opening hours begin. */
   readonly weekly: { readonly [day in Weekday]?: readonly Hours[] };
   /** Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). */
   readonly exceptions: readonly { readonly date: string; readonly hours: readonly Hours[] }[];

@@ -43,8 +43,9 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
         const isOpen = schedule.isOpenThroughout({ start: instant, end: instant });
         const now = wallClock(instant, zone);
         const isWithin = opens < closes ? opens <= now && now < closes : opens <= now || now < closes;
-        // Hours that begin or end at a time that occurs twice last longer than the wall clock says. Near such a time,
-        // the test only checks that the location is open within its hours.
+        // When the clocks are set back, some times of the day occur twice. Opening hours that begin or end at such a
+        // time last longer than the wall clock says. Near this change of the clocks, the test therefore does not check
+        // that the location is closed outside its hours.
         const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hour;
         if (isWithin || !isRepeatedTime) expect(isOpen).toBe(isWithin);
       },

@@ -58,14 +58,15 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Database) {
   return {
-    /** Adds a ping, unless the maximum number of pings of the webhook waits already. */
+    /** Adds a ping, unless too many pings of the webhook are already waiting. */
     addPing: async (webhookId: string, id: string, body: string, now: Date): Promise<void> => {
       await query(db, deliveryStatements.addPing, [webhookId, id, body, now.toISOString()]);
     },
 
     /**
-     * Claims due deliveries whose client has sent a request since `leaseStart` (see lease.ts). `running` is the number
-     * of attempts that this instance makes now, by webhook.
+     * Claims due deliveries. A delivery of a booking event is claimed only if the client of its webhook has sent a
+     * request since `leaseStart` (see lease.ts). `running` is the number of attempts that this instance makes now, by
+     * webhook.
      */
     claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
       query<ClaimedDelivery>(db, deliveryStatements.claim, [
@@ -141,7 +142,10 @@ export function createDeliveryStore(db: Database) {
   };
 }
 
-/** Builds the statement that adds deliveries, for a transaction that also advances the cursor. */
+/**
+ * Builds the statement that adds deliveries. It must run in the transaction that also moves the webhook's position in
+ * the change feed (cursor-store.ts).
+ */
 export function addStatement(
   webhookId: string,
   deliveries: readonly NewDelivery[],

@@ -83,7 +83,7 @@ const webhookFields = {
 
 export const webhookSchema = responseSchema(webhookFields);
 
-/** The response to a registration and to a rotation. */
+/** The response when a webhook is registered, and when its secret is rotated. */
 export const webhookWithSecretSchema = responseSchema({
   ...webhookFields,
   secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },

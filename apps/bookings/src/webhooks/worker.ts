@@ -16,7 +16,7 @@ import { signedHeaders } from './signature.ts';
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 /** The time between two searches for due deliveries, in milliseconds. The end of an attempt starts a search earlier. */
 const pollInterval = 500;
-/** The results of attempts that end in this time, in milliseconds, are recorded together. */
+/** In milliseconds. The results of all attempts that end during this time are recorded together. */
 const recordDelay = 10;
 /**
  * In milliseconds. Must be shorter than `claimDuration` (delivery-store.ts): afterwards, another instance may attempt

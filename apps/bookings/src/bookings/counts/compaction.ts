@@ -34,9 +34,12 @@ group by facility_id order by count(*) desc, facility_id limit $1`,
 
 export const compactionWrites = {
   /**
-   * Compacts the log of facility $1. An earlier statement of the transaction must lock the facility. PostgreSQL then
-   * takes the snapshot of this statement after the wait for the lock, so the snapshot includes the change numbers that
-   * the previous owner of the lock has assigned.
+   * Compacts the log of facility $1: deletes its rows from booking_change, adds them to the counts in booking_count,
+   * and numbers the changes.
+   *
+   * An earlier statement of the transaction must lock the facility. PostgreSQL then takes the snapshot of this
+   * statement after the wait for the lock, so the snapshot includes the change numbers that the previous owner of the
+   * lock has assigned.
    */
   compact: `with removed as (
   delete from booking_change where facility_id = $1 returning booking_id, version, location_id, hour, n, last_state
@@ -88,8 +91,8 @@ export function createCountCompaction(db: Database) {
     },
 
     /**
-     * Corrects the bins and the feed of every facility. Can run while requests write bookings. Returns the number of
-     * bins that were wrong.
+     * Corrects the counts of bookings (bins) and the change feed of every facility. Can run while requests write
+     * bookings. Returns the number of bins that were wrong.
      */
     recount: async (): Promise<number> => {
       let wrongBins = 0;

@@ -91,8 +91,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     },
 
     /**
-     * Returns the segment that contains the page after `offset` bookings. Undefined if the page must be read from the
-     * beginning of the list.
+     * Returns a part (segment) of the list that contains the page after the first `offset` bookings. Undefined if the
+     * page must be read from the beginning of the list.
      */
     seek: async (criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> => {
       const kind = kindOf(criteria);

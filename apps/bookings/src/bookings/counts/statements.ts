@@ -26,7 +26,7 @@ export const completeFlagQuery = 'select complete as flag from booking_count_sta
  */
 export type ListKind = 'all' | 'until' | 'from' | 'ended';
 
-/** Returns which list the criteria select. Undefined if the bins cannot count the list. */
+/** Returns which list the criteria select. Undefined if the list cannot be counted with the table booking_count. */
 export function kindOf(criteria: Criteria): ListKind | undefined {
   const { isActive, time, upcoming } = criteria;
   if (isSelective(criteria) || upcoming) return undefined;
@@ -95,7 +95,10 @@ where ${bookings} and hour >= ${first} and hour < ${end}
   });
 }
 
-/** The conditions of a search for bins and bookings. The bins of a whole facility have an empty location id. */
+/**
+ * The SQL conditions that select the facilities or locations of a search: `bins` for booking_count, and `bookings` for
+ * the other tables. In booking_count, the rows of a whole facility have an empty location id.
+ */
 interface Scope {
   readonly spans: readonly number[];
   readonly bins: string;

@@ -21,7 +21,10 @@ export interface FeedServices extends SharedServices {
 export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
-  /** The `removedNumber` when the client began to read the feed from its beginning. The link `next` contains it. */
+  /**
+   * A parameter of the link `next`: the highest number of the changes that had been removed from the feed when the
+   * client began to read the feed from its beginning.
+   */
   readonly removed?: number;
   readonly limit?: number;
 }

@@ -93,7 +93,8 @@ export function createFeedStore(db: Database) {
         ),
       );
       state = await readState(facilityId);
-      // Changes that are logged after the first compaction were acknowledged after the call, so they need no number.
+      // The first compaction has numbered every change that was acknowledged before this call. Later changes need no
+      // number, so the loop ends when the feed is filled.
       if (state.isFilled) break;
     }
     return state;

@@ -37,7 +37,8 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
     const segment = skippedRows > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
     const bookings = await readPage(criteria, pageSize, offset, segment);
     if (bookings.length >= pageSize || !segment?.to) return bookings;
-    // Bookings were deleted after the counts were read. Bookings after the segment complete the page.
+    // The segment has too few bookings, because some were deleted or moved after the counts were read. The page is read
+    // again, now also from the bookings after the segment.
     return readPage(criteria, pageSize, offset, { ...segment, to: undefined });
   }
 

@@ -132,6 +132,7 @@ function activeConditions(criteria: Criteria, bind: Bind): string[] {
   if (isActive === undefined || splitInstant(criteria) === now) return [];
   const at = bindInstant(now, bind);
   if (!isActive) return [`end_date <= ${at}`];
-  // The second condition uses the index of the constraint booking_no_overlap, which contains the bay.
+  // The second condition excludes no further bookings. It lets PostgreSQL use the index of the constraint
+  // booking_no_overlap, which contains the bay.
   return [`end_date > ${at}`, ...(bayIds ? [`${bookedRange} && tstzrange(${at}, null)`] : [])];
 }

@@ -32,7 +32,10 @@ export const idempotencyStatements = {
   find: `select request_hash as "requestHash", facility_id as "facilityId", answer as response from idempotency_key
 where id = $1 and created_at > $2::timestamptz`,
 
-  /** Returns no row if the table has a response for this key. A response that is older than $6 is replaced. */
+  /**
+   * Stores a response, and replaces a response for the same key that was stored at $6 or earlier. Returns no row if the
+   * table has a newer response for this key, which remains unchanged.
+   */
   insert: `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
 values ($1, $2, $3, $4, $5::timestamptz)
 on conflict (id) do update set request_hash = excluded.request_hash, facility_id = excluded.facility_id,

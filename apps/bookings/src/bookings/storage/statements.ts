@@ -63,9 +63,11 @@ export interface BayCheck {
 }
 
 /**
- * Builds the condition that a bay has no live hold except those that the request has looked up. After PostgreSQL has
- * waited for the lock of a bay, it evaluates conditions on the newest row of the bay, but reads other tables as they
- * were before it waited. A new closure or hold therefore also increases `rules_version` or `held_until` of the bay.
+ * Builds the condition that the bay has no live hold, apart from the holds that the request has already looked up.
+ *
+ * The condition reads only the row of the bay. After PostgreSQL has waited for the lock of a bay, it evaluates
+ * conditions on the newest row of the bay, but reads other tables as they were before it waited. A new closure or hold
+ * therefore also increases `rules_version` or `held_until` of the bay.
  */
 const hasNoNewHold = (checkedHeldUntil: string): string =>
   `(held_until is null or held_until <= greatest(now(), ${checkedHeldUntil}::timestamptz))`;
@@ -213,7 +215,7 @@ order by id for no key update`,
   and ${bookedRange} && ${requestedRange}`,
 } as const;
 
-/** booking_reference makes external booking ids unique over all facilities. */
+/** The table booking_reference ensures that no two bookings have the same external id, even at different facilities. */
 export const referenceStatements = {
   find: 'select booking_id from booking_reference where external_booking_id = $1',
 

@@ -12,9 +12,9 @@ export interface BookingWriter {
   readonly needsTransaction: boolean;
 
   /**
-   * The first statement inserts the booking if its bay is bookable and free, and if `check` still applies. If this
-   * statement returns no row, it has inserted nothing, and the caller rolls the transaction back. With `holdId`, the
-   * statements also delete this hold.
+   * The first statement inserts the booking if its bay is bookable and free, and if the results in `check` are still
+   * right. If this statement returns no row, it has inserted nothing, and the caller rolls the transaction back. With
+   * `holdId`, the statements also delete this hold.
    */
   insert(booking: Booking, check: BayCheck, holdId?: string): readonly [Statement, ...Statement[]];
 
