@@ -48,7 +48,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
       locations.map((id) => `/api/booking-availability?locationIds=${id}&${day}`),
     ),
     get(
-      // Without `/api/booking-availability`, a client would read all bookings of the day, in one page.
+      // What a client would request if `/api/booking-availability` did not exist: all bookings of the day, in one page.
       'list',
       locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=1000`),
     ),

@@ -110,7 +110,8 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
   );
-  // With all facility ids, PostgreSQL can use an index. Every index on `start_date` begins with `facility_id`.
+  // The condition on `facility_id` is true for every row. It lets PostgreSQL use an index, because every index on
+  // `start_date` begins with `facility_id`.
   await client.query(
     `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
   );

@@ -143,7 +143,7 @@ const register = (client: Client, urls: readonly string[]): Promise<string[]> =>
 const remove = (client: Client, ids: readonly string[]) =>
   Promise.all(ids.map((id) => client('DELETE', `/api/webhooks/${id}`)));
 
-/** The number of the next slot. No slot is used twice. */
+/** The number of the next booking. It determines the bay and the half hour, so that no two bookings overlap. */
 let slot = 0;
 
 /** Creates bookings at an even rate and returns their number. */

@@ -158,7 +158,7 @@ const bookingsOfDay = `
     starts, starts + interval '90 minutes', created, created
   from made order by hash`;
 
-// Inserts a row for each external booking id. The service finds a booking by its external id with these rows.
+// Inserts a row for each external booking id. With these rows, the service finds a booking by its external id.
 async function insertReferences(client: pg.Client): Promise<void> {
   await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
     select external_booking_id, facility_id, id from booking

@@ -57,7 +57,7 @@ export interface Sample {
   readonly failed: number;
 }
 
-/** The measured values of a sample for which nothing was measured. */
+/** The values of a sample whose comparison does not measure them. */
 export const unknownCosts = {
   p50: Number.NaN,
   p95: Number.NaN,

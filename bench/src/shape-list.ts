@@ -21,7 +21,7 @@ export interface Sources {
 export interface Shape {
   readonly name: string;
   readonly path: (sources: Sources) => string;
-  /** Returns the number of the page to request, from the number of pages. Default: the first page. */
+  /** Chooses the page to request: returns a number from 1 to `pageCount`. Default: the first page. */
   readonly page?: (pageCount: number) => number;
 }
 

@@ -14,16 +14,16 @@ export interface ShapeResult {
   readonly shape: string;
   readonly p50: number;
   readonly p99: number;
-  /** The time in which PostgreSQL executed statements. */
+  /** The time in which PostgreSQL executed statements, in ms per request. */
   readonly database: number;
-  /** The longest time of a statement. */
+  /** The time of the slowest statement, in ms. */
   readonly slowest: number;
   readonly statements: number;
   /** The rows of the table `booking` that PostgreSQL read. */
   readonly rowsRead: number;
   /** How often PostgreSQL scanned the whole table `booking`, in all requests. */
   readonly sequentialScans: number;
-  /** The number of matching bookings. */
+  /** The field `total` of the first response: the number of entries in all pages of the list. */
   readonly total: number;
 }
 

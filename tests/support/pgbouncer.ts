@@ -48,7 +48,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     }
   }, 10_000);
   return {
-    // With `auth_type = any`, PgBouncer accepts every user and no password.
+    // With `auth_type = any`, PgBouncer accepts every user name, and requires no password.
     urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
     stop: async () => {
       const exited = once(child, 'exit');

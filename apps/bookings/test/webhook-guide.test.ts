@@ -19,7 +19,8 @@ test('the example verifies events, and stores the latest state of a booking in a
   const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
   await system.call('POST', `/api/webhooks/${webhook.id}/ping`);
   await receiver.received(1);
-  // The receiver waits for each event, so that the events are in a known order.
+  // The test waits until the receiver has got an event before it causes the next one. The order of the events is
+  // therefore known.
   const existing = await book();
   await receiver.received(2);
   const deleted = await book();

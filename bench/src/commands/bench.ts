@@ -70,7 +70,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 const timeLimit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
 try {
-  // The measured service has the first core alone.
+  // PostgreSQL runs on another core than the measured service.
   if (server.pid) pin(server.pid, otherCore);
   const dataset = datasetOf(Number(values.bookings), maxFacilities);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);

@@ -1,5 +1,5 @@
-// Serves a token endpoint with node:http only, which reads the form and signs a token, but checks no client. Auth is
-// compared with this target, `signer`, because no token endpoint can do less work.
+// Serves a token endpoint with node:http only. The endpoint reads the form and signs a token, but does not check the
+// client. No token endpoint can do less work. The benchmark compares auth with this server, the target `signer`.
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { endWithParent } from './start.ts';

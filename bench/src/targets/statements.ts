@@ -37,7 +37,10 @@ export const statements = {
 
 export type Statement = keyof typeof statements;
 
-/** Reads a page and the total number. The last page shows the total, so no second query is needed for the last page. */
+/**
+ * Reads a page and the total number of rows. For the last page, the total is the offset plus the number of rows in the
+ * page. Only for other pages, a second query counts the rows.
+ */
 export async function findPage<Row extends { total?: number }>(
   run: (name: Statement, values: unknown[]) => Promise<Row[]>,
   kind: 'search' | 'upcoming',

@@ -57,8 +57,9 @@ function release(path: string): void {
 /**
  * Removes the lock file if its owner no longer runs. Returns false if another process is removing it.
  *
- * Only one process at a time may check and remove the file. Otherwise a process could remove the file of a new owner,
- * which has replaced the file since the check. The process that links its draft to `.removal` may remove the file.
+ * Only one process at a time may check and remove the lock file. Otherwise a process could check the file of the old
+ * owner, and then remove the file of a new owner. Only the process that has created the link `PATH.removal` may remove
+ * the lock file.
  */
 function removeStale(path: string, draft: string): boolean {
   const removalPath = `${path}.removal`;

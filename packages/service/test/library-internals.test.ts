@@ -114,8 +114,9 @@ interface HandlerCall {
 }
 
 /**
- * Sends one statement as a query object, and returns the calls of its `handle…` methods until the response is
- * complete. The `valueMapper` appends the digit 0 to each value.
+ * Sends one statement with a query object. Returns the calls of the `handle…` methods of this object, until the
+ * response is complete. The statement gets each of `values` with the digit 0 appended, because `bind` has a
+ * `valueMapper`.
  */
 async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise<readonly HandlerCall[]> {
   const calls: HandlerCall[] = [];

@@ -13,7 +13,8 @@ describe('isPublicAddress', () => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
-  // Among them are IPv4 addresses inside of IPv6 addresses: mapped, NAT64 (64:ff9b::) and 6to4 (2002::).
+  // Some of these are IPv6 addresses that contain an IPv4 address: mapped (::ffff:), NAT64 (64:ff9b::) and 6to4
+  // (2002::).
   test.each([
     ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254', '172.31.0.1'],
     ...['192.0.0.1', '192.168.1.1', '198.18.0.1', '203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255'],
@@ -28,7 +29,7 @@ describe('urlError', () => {
   const publicOnly = createOutboundClient({ allowNetworks: [] });
   const withLoopback = createOutboundClient({ allowNetworks: ['127.0.0.0/8', '::1/128'] });
 
-  // Among them are other notations of 127.0.0.1, such as 2130706433 and 0177.0.0.1.
+  // Some of these URLs contain other notations of 127.0.0.1, such as 2130706433 and 0177.0.0.1.
   test.each([
     ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://8.8.8.8/#part'],
     ...['https://user:secret@example.com/', 'https://user@example.com/'],

@@ -21,7 +21,7 @@ export interface TestDatabase {
 export interface TestDatabaseOptions {
   /** The folder of the migrations that create the tables. By default, the database has no tables. */
   migrations?: string;
-  /** How Citus distributes the tables. By default, the database is only on the coordinator. */
+  /** How Citus distributes the tables over its nodes. By default, the tables are not distributed. */
   distribution?: Distribution;
 }
 

@@ -20,7 +20,7 @@ export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<
   );
 }
 
-/** Returns the fields of a schema in the form of `documentedFields`. */
+/** Returns the names of the fields of a schema, sorted, with `*` after the name of each mandatory field. */
 export const fieldsOf = (schema: { readonly properties: object; readonly required?: readonly string[] }): Fields =>
   Object.keys(schema.properties)
     .map((name) => (schema.required?.includes(name) ? `${name}*` : name))

@@ -28,7 +28,10 @@ export const createAvailabilitySearch = (send: Send): AvailabilitySearch => ({
 });
 
 export interface Holds {
-  /** Keeps a time of a bay free for this client. `bookings.create` with `holdId` turns the hold into a booking. */
+  /**
+   * Reserves a bay from `startDate` to `endDate` for this client, until the hold expires. `bookings.create` with
+   * `holdId` turns the hold into a booking.
+   */
   create(hold: CreateHold, options?: CreateOptions): Promise<Hold>;
   /** @throws {BookingsApiError} with ERR00404 when the hold has expired or was used */
   get(id: string, options?: RequestOptions): Promise<Hold>;

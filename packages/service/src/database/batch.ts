@@ -18,8 +18,8 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknow
 type Parser = (text: string) => unknown;
 
 /**
- * Returns the parser that converts the text of a column to a JavaScript value. `pg.types`, the default of pg,
- * implements this interface.
+ * Has a parser for each type of column, which converts the text of a value to a JavaScript value. `pg.types`, the
+ * default of pg, implements this interface.
  */
 export interface TypeParsers {
   getTypeParser(typeId: number, format?: 'text' | 'binary'): Parser;

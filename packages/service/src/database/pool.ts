@@ -188,12 +188,15 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#notifyIfEmpty();
   }
 
-  /** If no connection is open, `destroy` can continue. */
+  /** Lets `destroy` continue if no connection is open or being opened. */
   #notifyIfEmpty(): void {
     if (this.#open.size + this.#openingCount === 0) this.#onEmpty?.();
   }
 
-  /** Rejects callers that have waited for too long, and closes connections that are overdue or have long been idle. */
+  /**
+   * Rejects callers that have waited for a connection for too long. Closes connections whose statement has run for too
+   * long, and connections that have been idle for too long.
+   */
   #checkTimeouts(): void {
     const now = performance.now();
     const { acquireTimeout, idleTimeout } = this.#options;
@@ -209,7 +212,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
       const connection = this.#idle.shift();
       if (connection) this.#close(connection);
     }
-    // Tries again for callers that still wait after opening a connection has failed.
+    // An earlier attempt to open a connection may have failed. If callers still wait, this opens connections for them.
     this.#openMissing();
     if (this.#open.size + this.#openingCount === 0 && this.#waiters.length === 0) {
       clearInterval(this.#timer);

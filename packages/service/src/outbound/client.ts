@@ -70,7 +70,8 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
 
   /**
    * Returns undefined for an allowed URL. For another URL, returns a phrase that says what the address must or must not
-   * be. Only the URL itself is checked. The addresses of its name are checked when a request is sent.
+   * be. Only the URL itself is checked. If it contains a host name, the IP addresses of this name are checked when a
+   * request is sent.
    */
   const urlError = (address: string): string | undefined => {
     const url = URL.parse(address);
