@@ -67,7 +67,8 @@ async function compareResponses(targets: readonly Target[], token: string, opera
   const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
     const { script, args } = await load(targets[0] as Target, 0);
-    // The responses to requests that write cannot be equal. The second argument is the file of the paths to request.
+    // Only the responses to GET are compared, because the responses to requests that write always differ. `args[1]` is
+    // the file with the paths of the GET requests.
     if (script !== 'get.lua') continue;
     const path = readFileSync(args[1] ?? '', 'utf8').split('\n', 1)[0] ?? '';
     const [first = { status: 0, body: '' }, ...others] = await Promise.all(

@@ -101,10 +101,10 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
   };
 }
 
-/** The number of the next slot for a hold. No slot is used twice. */
+/** The number of the next hold, which determines its bay and its time. No number is used twice. */
 let nextHeldSlot = 0;
 
-/** Creates bookings with a hold. Each round begins with new holds, one after the other in every bay. */
+/** Creates bookings from holds. Before each round, the holds are created, for all bays in turn. */
 function createWithHold({ client, token, facilities, folder }: RequestSource, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {

@@ -73,7 +73,10 @@ export interface AuthServer {
     readonly auth: AuthApp;
     readonly close: () => Promise<void>;
   }>;
-  /** Closes the connections of the service to its database and refuses new ones, until `reconnectDatabase`. */
+  /**
+   * Closes the connections of the service to its database. New connections are refused until `reconnectDatabase` is
+   * called.
+   */
   readonly disconnectDatabase: () => Promise<void>;
   readonly reconnectDatabase: () => Promise<void>;
   readonly close: () => Promise<void>;

@@ -311,7 +311,7 @@ test('two instances together deliver each event once', async () => {
 test('a webhook that is changed and deleted while its events are delivered causes no deadlock', async () => {
   for (let round = 0; round < 6; round++) {
     const { receiver, path, url } = await registerReceiver();
-    // Successful and failed deliveries can update the row of the webhook.
+    // The receiver accepts some deliveries and rejects others, because both results can update the row of the webhook.
     receiver.respondWith((_request, response) => void response.writeHead(Math.random() < 0.5 ? 200 : 500).end());
     const bookings = Array.from({ length: 30 }, () => book({ bayId: 'bay-n1-07' }));
     await receiver.received(3);

@@ -72,8 +72,8 @@ async function startApps(options: AppOptions): Promise<void> {
   const abort = new AbortController();
   const signal = AbortSignal.any([options.signal, abort.signal]);
   const auth = startApp('auth', { ...options, signal });
-  // Bookings fetches the keys of auth when it starts. If auth were not ready, bookings would log an error and wait
-  // before the next attempt.
+  // The service bookings is started only when auth is ready, because it fetches the keys of auth when it starts.
+  // Without the keys, it would log an error and wait before the next attempt.
   const bookings = startApp('bookings', { ...options, signal }, auth);
   try {
     await Promise.all([auth, bookings]);

@@ -113,7 +113,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     }
     currentCheck = takeAndStart()
       .catch((err: unknown) => {
-        // While the database is unavailable, failed requests already log warnings.
+        // While the database is unavailable, failed requests already log warnings, so this warning is not needed.
         const level = isUnavailable(err) ? 'debug' : 'warn';
         logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
       })

@@ -11,7 +11,10 @@ export interface CrossOriginAccess {
   readonly responseHeaders?: string;
 }
 
-/** Also responds to the OPTIONS request that a browser sends before the request of a page. */
+/**
+ * Allows the requests of web pages of every origin. Also responds to the OPTIONS request that a browser sends before
+ * such a request.
+ */
 export const allowEveryOrigin =
   ({ methods, requestHeaders, responseHeaders }: CrossOriginAccess): RequestHandler =>
   (request, response, next) => {

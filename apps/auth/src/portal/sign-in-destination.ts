@@ -6,8 +6,9 @@ import { createMemberStore } from './member-store.ts';
 import { facilityPath } from './page.ts';
 
 /**
- * The name of a facility is returned only to its members, and to users with the link of an invitation. For all other
- * paths of the portal, the name is `the portal`. Pages outside of the portal have no name.
+ * Returns a function that names the page to which a user goes after the sign-in. For a page of a facility, it returns
+ * the name of the facility, but only to members of the facility and to users with the link of an invitation. For all
+ * other pages of the portal, it returns `the portal`, and for pages outside of the portal, undefined.
  */
 export function createSignInDestination({ db }: { db: Database }): NameDestination {
   const invitations = createInvitationStore({ db });

@@ -63,7 +63,7 @@ export function createKeySchedule(store: KeyStore) {
       });
     },
 
-    /** Makes all changes whose time has come: retires and activates keys, and deletes keys. */
+    /** Makes all changes that are due: retires and activates keys, and deletes retired keys. */
     async advance(): Promise<void> {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {

@@ -17,7 +17,7 @@ export interface Bay {
 
 export interface VersionedRules extends BayRules {
   readonly version: number;
-  /** The rules do not include closures that end before this time, in milliseconds since 1970. */
+  /** The rules do not include closures that end at this time or earlier. In milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -38,8 +38,8 @@ export const milliseconds = (column: string): string => `(extract(epoch from ${c
 
 export const ruleReads = {
   /**
-   * Reads the rules and their version in a single statement, so that they belong together. Closures that end at $3 or
-   * earlier are left out.
+   * Reads the rules and their version in a single statement. Another transaction can therefore not change the rules in
+   * between. Closures that end at $3 or earlier are left out.
    */
   rules: `select bay.bookable, bay.rules_version as version, facility.time_zone as "timeZone",
   location.opening_hours as hours, (

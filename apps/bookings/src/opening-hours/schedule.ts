@@ -43,9 +43,9 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   }
 
   /**
-   * Used if the weekly hours have a gap. Only an exception can fill the gap of a week. A location has at most 400
-   * exceptions (`maxItems` in schema.ts), so the loop soon finds a week with a gap, even if the interval is thousands
-   * of years long.
+   * Whether the location is open during the whole interval. Used if the weekly hours have a gap: only an exception can
+   * then fill the gap of a week. A location has at most 400 exceptions (`maxItems` in schema.ts), so the loop soon
+   * finds a week with a gap, even if the interval is thousands of years long.
    */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
@@ -56,7 +56,10 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return isOpenDuring({ start: from, end });
   }
 
-  /** Used if the weekly hours have no gap. Only exceptions can then close the location, so their days are checked. */
+  /**
+   * Whether the location is open during the whole interval. Used if the weekly hours have no gap: only exceptions can
+   * then close the location, so only the days of exceptions are checked.
+   */
   function isOpenAroundExceptions(interval: Interval): boolean {
     return hours.exceptions.every(({ date }) => {
       // Dates of a time zone differ from dates in UTC by up to 14 hours, and hours can last into the next day.

@@ -13,7 +13,10 @@ const schemaRelatedErrors = /^(42|3F)/;
 const undefinedTable = '42P01';
 const timeoutMilliseconds = 2_000;
 
-/** Makes `isUnavailable` return true for the error if the schema of the database does not fit this release. */
+/**
+ * Checks the schema after an error. If the schema does not fit this release, marks the error, so that `isUnavailable`
+ * returns true for it.
+ */
 export type InspectError = (error: unknown) => Promise<void>;
 
 export function isSchemaRelated(error: unknown): boolean {

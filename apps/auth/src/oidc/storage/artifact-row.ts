@@ -6,7 +6,8 @@ import type { AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 
 /**
- * The ids of these models are not secret, because nobody can do anything with them. Their payload may contain the id.
+ * The ids of these models are not secret, because they give nobody access to anything. The payloads of these models may
+ * therefore contain the id.
  */
 const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
 

@@ -74,8 +74,9 @@ export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
  * Stores the response in the transaction that creates the resource, so that either both exist or neither. Without
  * `newResponse`, stores nothing and returns 'stored'.
  *
- * If another transaction has stored a response for the same key and has not ended, this transaction waits for a second.
- * If the outcome is 'key in progress', PostgreSQL has aborted this transaction.
+ * Another transaction may have stored a response for the same key without having ended. This transaction then waits for
+ * it, but for at most one second. After that, the outcome is 'key in progress', and PostgreSQL has aborted this
+ * transaction.
  */
 export async function storeResponse(
   run: Run,
