@@ -67,7 +67,10 @@ describeInChromium('the portal', () => {
 
   let owner: Page;
   let partner: Page;
-  /** The values on the page that shows a new token once: the secret, and two shell commands that use it. */
+  /**
+   * The secret of a new token, and two shell commands that use it. A test reads them from the page that shows the
+   * secret once.
+   */
   const token = { secret: '', curl: '', next: '' };
 
   const visit = (options?: ContextOptions): Promise<Page> =>

@@ -188,7 +188,8 @@ describe('the password', () => {
       code_verifier: pkce.verifier,
       redirect_uri: webCallback,
     });
-    // The grant type password does not use this browser, so its refresh token must end in both cases.
+    // A password change must end this refresh token in both test cases, because the grant type password does not use
+    // the session of this browser.
     const nativeTokens = await requestToken({
       grant_type: 'password',
       scope: `offline_access ${scopes.play}`,

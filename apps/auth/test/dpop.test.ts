@@ -97,7 +97,7 @@ describe('proofs at the token endpoint', () => {
       .db('signing_key')
       .where({ state: 'next' })
       .update({ signs_from: server.db.raw('now()') });
-    // From now on, this instance uses the new key. The other instance still uses the old key.
+    // From now on, `server.auth` makes nonces with the new key. `otherInstance` still makes nonces with the old key.
     await server.auth.refreshKeys();
     const { nonce: newNonce } = await requestWithClaims({ iat });
     expect(newNonce).not.toBe(nonce);

@@ -36,7 +36,7 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
   const sign = (key: string, nonce: string, { id, passwordHash }: DeviceOwner): string =>
     createHmac('sha256', key).update(`device\0${nonce}\0${id}\0${passwordHash}`).digest('base64url');
 
-  /** Splits the value of the cookie into its entries, which a dot separates. */
+  /** Splits the value of the cookie at its dots. Returns up to `maxAccounts` entries that have the right format. */
   const entriesOf = (request: Request, response: Response): string[] =>
     (cookies.get(request, response, cookieName) ?? '')
       .split('.')

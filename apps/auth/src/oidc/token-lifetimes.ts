@@ -29,8 +29,9 @@ export function createTokenLifetimes({
     /** The lifetime of a grant: at least that of a refresh token. Refreshing a token does not extend the grant. */
     grant: Math.max(year, refreshTokenTtl),
     /**
-     * The longest lifetime of signed tokens of clients without `access_token_ttl`. A public key must be published until
-     * all tokens that were signed with it have expired. signing-keys/store.ts adds the lifetimes of the other clients.
+     * The longest lifetime of the tokens that the server signs for clients without `access_token_ttl`. A public key
+     * must stay published until all tokens that were signed with it have expired. signing-keys/store.ts also takes the
+     * `access_token_ttl` of the other clients into account.
      */
     longestSigned: Math.max(accessTokenTtl, idToken),
   };

@@ -7,14 +7,14 @@ import { accountKindFor, type InvitableRole } from './rules.ts';
 
 export interface InvitedAccount {
   readonly kind: AccountKind;
-  /** Whether an invitation may replace the account by an account of the other kind. */
+  /** Whether an invited service account may replace this account of a person (see `replaceableCondition`). */
   readonly isReplaceable: boolean;
 }
 
 export type Acceptance =
   | { readonly accountId: string }
   /**
-   * - `not-open`: the invitation was accepted or withdrawn, has expired, or is for another account kind
+   * - `not-open`: the invitation was accepted or withdrawn, has expired, or is for an account of the other kind
    * - `username-taken`: an account with the invited address exists, and the invitation may not replace the account
    */
   | { readonly error: 'not-open' | 'username-taken' };
@@ -27,7 +27,7 @@ interface LockedInvitation {
 }
 
 /**
- * The SQL condition under which an invitation may replace the account `a` by an account of the other kind: nobody has
+ * The SQL condition under which an invitation may replace the account `a` of a person by a service account: nobody has
  * confirmed the e-mail address of the account, and the account has no role at any facility.
  */
 export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified

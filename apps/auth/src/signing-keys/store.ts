@@ -86,7 +86,7 @@ const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl
 
 /**
  * Finds the longest `access_token_ttl` of all clients, and stores it in each signing key that is not retired. A key
- * that already has a longer lifetime is not changed. An import calls this function before and after it changes
+ * whose stored value is already higher is not changed. An import calls this function before and after it changes
  * clients. The first call is needed because a client may get a shorter lifetime while its earlier tokens are valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
@@ -132,8 +132,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
 
     /**
      * Retires the current key of an algorithm if a key with the state `next` should sign by now. The retired key is
-     * kept for the longest of three times plus `margin`. The three times are the stored lifetime of its tokens, the
-     * longest `access_token_ttl` of all clients, and `minimum`.
+     * kept for `margin` seconds more than the longest of these lifetimes: the stored lifetime of its tokens
+     * (`longest_ttl`), the longest `access_token_ttl` of all clients, and `minimum`.
      */
     async retireReplaced(
       alg: SigningAlgorithm,

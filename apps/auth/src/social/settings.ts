@@ -82,7 +82,10 @@ function withNames(name: string, settings: ProviderSettings): ProviderSettings {
   return { ...settings, name, title };
 }
 
-/** Adds the settings of the preset with this name, unless `given` has the setting that replaces the preset. */
+/**
+ * Adds the settings of the preset with this name. A preset is not used if `given` contains the setting that
+ * `replacedBy` of the preset names.
+ */
 function completeWithPreset(name: string, given: unknown): unknown {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
   if (!preset || typeof given !== 'object' || given === null || preset.replacedBy in given) return given;

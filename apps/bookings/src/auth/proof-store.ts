@@ -9,7 +9,10 @@ import { type Database, query } from '@bay-booking/service/database/database';
 /** Stores the use of a proof. Returns false if a proof with this key and `jti` was used before. */
 export type UseProof = (thumbprint: string, jti: string) => Promise<boolean>;
 
-/** How long a proof is stored, in seconds. A proof is valid for 120 s: from 60 s before until 60 s after its `iat`. */
+/**
+ * How long a proof is stored, in seconds. A proof can be used for 120 s: from 60 s before until 60 s after its `iat`.
+ * The longer time covers differences between the clocks of the instances.
+ */
 const lifetime = 300;
 
 interface WaitingProof {
@@ -22,7 +25,7 @@ export function createProofStore(db: Database) {
   let waiting: WaitingProof[] = [];
   let isStoring = false;
 
-  /** Returns the ids that were not stored before. */
+  /** Stores the ids. Returns those that were not stored before. */
   const store = async (ids: readonly string[]): Promise<Set<string>> => {
     const rows = await query<{ id: string }>(
       db,

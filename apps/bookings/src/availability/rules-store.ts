@@ -61,11 +61,12 @@ export function createRulesStore(db: Queryable) {
   const keyOf = ({ facilityId, bayId }: Bay): string => JSON.stringify([facilityId, bayId]);
 
   /**
-   * Reads the current rules of the bay, and caches them. The rules apply to intervals that start at `start` or later,
-   * in milliseconds since 1970. Returns undefined if the bay does not exist.
+   * Reads the current rules of the bay, and caches them. The rules apply to intervals that start at `start` (in
+   * milliseconds since 1970) or later. Returns undefined if the bay does not exist.
    */
   async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
-    // Most requests are for intervals after yesterday, so they can use the same cached rules.
+    // Few requests are for intervals that started more than a day ago. The rules therefore apply from a day ago on,
+    // even if `start` is later, so that most requests can use the cached rules.
     const since = Math.min(start, Date.now() - day);
     const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
     if (!row) return undefined;
@@ -94,8 +95,8 @@ export interface ScheduleCache {
 }
 
 /**
- * Creates a cache of schedules. A schedule caches the days that it has converted, so all bays of a location use the
- * same schedule.
+ * Creates a cache of schedules. All bays with the same opening hours and the same time zone share one schedule. They
+ * therefore also share the days that this schedule has already converted.
  */
 export function createScheduleCache(): ScheduleCache {
   const schedules = new LRUCache<string, Schedule>({ max: maxCachedSchedules });

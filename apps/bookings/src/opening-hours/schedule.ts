@@ -31,7 +31,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   function openDuring({ start, end }: Interval): readonly Interval[] {
     const openings: Interval[] = [];
     const last = dateOf(end, timeZone);
-    // Hours can last into the next day, so the day before counts too.
+    // The opening hours of a day can last into the next day, so the day before `start` counts too.
     let date = dateOf(start, timeZone).subtract({ days: 1 });
     for (; Temporal.PlainDate.compare(date, last) <= 0; date = date.add({ days: 1 }))
       openings.push(...openingsOn(date));

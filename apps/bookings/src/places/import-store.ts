@@ -30,7 +30,9 @@ on conflict (facility_id, id) do update set name = excluded.name`,
   lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1
 order by id for no key update`,
 
-  /** An import can change the time zone or the location of a bay, so cached availability rules are out of date. */
+  /**
+   * Invalidates the cached availability rules of the bays, because an import can change their time zone or location.
+   */
   increaseRulesVersions: 'update bay set rules_version = rules_version + 1 where facility_id = $1',
 
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
@@ -44,9 +46,12 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bay's bookings from location $3 to location $4: adds -1 and 1 for each booking to the bins
-   * of 24 and 768 hours (bookings/counts/reader.ts). Every transaction that writes counts must lock the row of the
-   * facility. The statement that imports the facility has done this.
+   * Moves the counts of the bookings of bay $2 from location $3 to location $4. A location has bins of 24 and of 768
+   * hours (bookings/counts/reader.ts). Each booking adds -1 to its two bins of location $3, and 1 to its two bins of
+   * location $4.
+   *
+   * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
+   * locked this row.
    */
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
@@ -80,7 +85,10 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
   });
 }
 
-/** A bay keeps the stored values of the fields that the file leaves out, and a new bay gets the default values. */
+/**
+ * Stores a facility with its locations and bays. If the file leaves out a field of a bay, an existing bay keeps the
+ * stored value, and a new bay gets the default value.
+ */
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);

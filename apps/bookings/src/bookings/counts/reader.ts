@@ -83,7 +83,7 @@ export function createCompleteFlag(db: Queryable): CachedFlag {
 
 export function createCountReader(db: Queryable, isComplete = createCompleteFlag(db)) {
   return {
-    /** Returns the exact number of bookings of a list. Undefined if the bins cannot count the list. */
+    /** Returns the exact number of bookings of a list. Undefined if the bookings cannot be counted with the bins. */
     count: async (criteria: Criteria): Promise<number | undefined> => {
       const kind = kindOf(criteria);
       if (!kind || !(await isComplete())) return undefined;
@@ -133,8 +133,9 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
   }
 
   /**
-   * Finds the shortest bin that contains booking number `rank`, and the end of a bin that contains booking number
-   * `rank + size - 1`. Bookings are numbered by their start, from 0. Undefined if there are fewer bookings.
+   * Finds the part of the list that contains the bookings number `rank` to `rank + size - 1`. Bookings are numbered by
+   * their start, from 0. The part begins with the shortest bin that contains the first of these bookings, and ends with
+   * a bin that contains the last. Returns undefined if the list has no booking number `rank`.
    */
   async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
     let [from, to, before] = [minDate, maxDate, 0];

@@ -18,7 +18,7 @@ export const binOf = (column: string, span: number | string): string =>
 export const completeFlagQuery = 'select complete as flag from booking_count_state where id = 1';
 
 /**
- * The lists that the bins can count:
+ * The lists whose bookings can be counted with the bins of the table booking_count (see reader.ts):
  * - `all`: all bookings
  * - `until`: bookings that start before the end of an interval
  * - `from`: bookings that are in progress at an instant or start later
@@ -121,7 +121,9 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
   /** The operators that compare a time with a boundary: `inside` selects the times to count. */
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
-  /** For `before`, the last boundary between bins up to the instant. For `from`, the first one after the instant. */
+  /**
+   * Returns the beginning (`before`) or the end (`from`) of the bin that is `span` hours long and contains the instant.
+   */
   const boundaryOf = (span: number): string => {
     const length = spanLength(span);
     const bin = Math.floor(instant.getTime() / length) + (side === 'before' ? 0 : 1);

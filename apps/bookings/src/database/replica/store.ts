@@ -14,10 +14,13 @@ export interface Position {
   readonly lsn: string;
 }
 
-/** A read-only transaction on the replica that sees everything up to a position. */
+/** A read-only transaction on the replica that sees every change up to the requested position of the primary. */
 export type Session = Pick<ReadOnlyTransaction, 'db' | 'close'>;
 
-/** `behind`: the replica has not reached the position. `foreign`: the replica does not follow this primary. */
+/**
+ * `behind`: the replica has not reached the requested position of the primary. `foreign`: the replica does not follow
+ * this primary.
+ */
 export class UnusableReplicaError extends Error {
   override readonly name = 'UnusableReplicaError';
   readonly reason: 'behind' | 'foreign';
@@ -32,13 +35,14 @@ export type ReplicaStore = ReturnType<typeof createReplicaStore>;
 
 interface Progress {
   readonly followsPrimary: boolean;
-  /** Bytes that the replica has yet to replay; 0 or less if it has reached the position. */
+  /** Bytes that the replica has yet to replay; 0 or less if it has reached the requested position. */
   readonly bytesBehind: number;
 }
 
 // PostgreSQL acknowledges a commit only after its WAL is flushed, so the flush position covers every acknowledged
-// commit. The name of a WAL file begins with the timeline in 8 digits. The number 8 is a bind value because only
-// statements with bind values are prepared. Preparing the statement and avoiding a join reduce its cost to a third.
+// commit. The name of a WAL file begins with the 8 digits of the timeline. The number 8 is a bind value, because only
+// statements with bind values are prepared. The statement is prepared and contains no join, which reduces its cost to a
+// third.
 const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
