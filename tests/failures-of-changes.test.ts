@@ -51,7 +51,7 @@ afterEach(async () => {
 }, 30_000);
 afterAll(printMeasurements);
 
-/** Sends a request to the first instance, which must succeed. Returns the body of the response. */
+/** Sends a request to the first instance, and expects success. Returns the body of the response. */
 async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
   const response = await callApi<Body>(bases[0] as string, token, method, path, body);
   expect([200, 201, 202]).toContain(response.status);

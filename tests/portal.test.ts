@@ -169,7 +169,7 @@ describeInChromium('the portal', () => {
 
   test('the list shows the last use of the token in the time zone of the browser', async () => {
     const used = partner.getByRole('cell', { name: /from .*(127\.0\.0\.1|::1)/ });
-    // The use of a token is stored after the response to the token request.
+    // The server stores the use of a token only after its response, so the page may have to be loaded again.
     for (let tries = 0; tries < 20 && (await used.count()) === 0; tries++) await partner.reload();
     expect(await used.count()).toBe(1);
     const time = partner.locator('time').first();

@@ -107,7 +107,7 @@ describe('TypeScript programs that use the package', () => {
         await client.bookings.create({ userAlias: 'Ada', startDate: '', endDate: '' });
         // @ts-expect-error the filter has another name
         client.bookings.search({ bayId: 'a' });
-        // @ts-expect-error getBooking has a path
+        // @ts-expect-error the path parameter of getBooking is mandatory
         await client.request('getBooking', {});
         const { data } = await client.request('searchBookings', { query: { isActive: true } });
         const first: string | undefined = data.items[0]?.id;

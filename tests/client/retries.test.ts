@@ -15,7 +15,7 @@ async function createProxiedClient(retry: RetryOptions = {}): Promise<BookingsCl
   const auth = { ...northToken, issuer: system.auth.base, scope };
   const proxiedClient = system.createClient({ baseUrl: proxy.base, auth, retry, timeoutMs: 3_000 });
   proxy.setActions();
-  // The client gets its access token now, so that the tests count no further requests.
+  // With this request, the client gets its access token before the test begins.
   await proxiedClient.locations.get(location);
   return proxiedClient;
 }

@@ -18,7 +18,7 @@ export async function expectAvailabilityAndHolds({ writer, reader, token }: Inst
   const { bayId, startDate, endDate } = nextBooking();
   const slot = { bayId, startDate, endDate };
 
-  /** Expects the reader to show the slot as completely free or completely taken. */
+  /** Expects that the instance `reader` reports the slot as completely free or completely taken. */
   const expectFree = async (isFree: boolean, query = ''): Promise<void> => {
     const path = `/api/booking-availability?bayIds=${bayId}&startDate=${startDate}&endDate=${endDate}${query}`;
     const { status, body } = await callApi<{ items: { free: object[] }[] }>(reader, token, 'GET', path);

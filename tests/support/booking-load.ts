@@ -52,7 +52,7 @@ export const nextBooking = (): Booking => bookingOf(bookingCount++);
 export const bookingWithExternalId = (externalBookingId: string): Booking =>
   bookingOf(Number(externalBookingId.slice('load-'.length)));
 
-/** Returns booking number `number` of this test run. Ten bookings, one for each bay, share one minute. */
+/** Returns booking number `number` of this test run. Ten bookings in a row have the same times and different bays. */
 function bookingOf(number: number): Booking {
   const start = firstStart + Math.floor(number / bays.length) * 60_000;
   return {

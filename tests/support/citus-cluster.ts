@@ -29,7 +29,7 @@ export interface CitusCluster {
   readonly workers: readonly CitusNode[];
   /** Returns the superuser's URLs of a database: first the URL on the coordinator, then the URLs on the workers. */
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
-  /** Makes the nodes a cluster in the database of this name, which must exist on every node. */
+  /** Joins the nodes to a cluster in the database with this name. The database must exist on every node. */
   readonly join: (database: string) => Promise<void>;
   /** Gives the password of a role to all nodes, so that the nodes can connect to each other as this role. */
   readonly allowRole: (role: string, password: string) => void;

@@ -81,7 +81,10 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
 
 export const rolePassword = 'test';
 
-/** Returns the function `urlOf` of a server at this port. */
+/**
+ * Returns the function `urlOf` for the server at this port. It returns the URL with which an app connects to its
+ * database.
+ */
 export const serviceUrls =
   (databasePort: number) =>
   (app: AppName, port = databasePort): string =>

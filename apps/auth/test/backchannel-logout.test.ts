@@ -189,7 +189,7 @@ describe('the end of a session or access', () => {
     const { browser, account, sub, sid } = await registerUserOfClient();
     await signInAtClient(browser, 'app-user');
     await signInAtClient(browser, 'app-silent');
-    // A second sign-in at the same client does not add it to the session again.
+    // A second sign-in at the same client does not add the client to the session again.
     await signInAtClient(browser, 'app-session');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);

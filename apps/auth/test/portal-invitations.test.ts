@@ -159,7 +159,7 @@ describe('a facility owner or authorized staff invites a service account with th
   });
 
   test('a person’s account is rejected with an explanation, when it is invited and when it accepts', async () => {
-    // The account of a person who has no role at any facility.
+    // This account belongs to a person who has no role at any facility.
     const { page } = await invite('nobody@range.example');
     expect(page.status).toBe(409);
     expect(page.html).toContain('belongs to a person’s account');

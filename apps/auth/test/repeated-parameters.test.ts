@@ -13,7 +13,10 @@ const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   token: { ...request, response_type: 'token', scope: scopes.play },
   'id_token token': { ...request, response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n-1' },
 };
-/** Valid values for the parameters that some of the requests above do not contain. In a JWT, `e30` stands for `{}`. */
+/**
+ * The value with which a test repeats a parameter, if the request above does not contain it. In a JWT, `e30` stands for
+ * `{}`.
+ */
 const values: Readonly<Record<string, string>> = {
   acr_values: 'idp:google',
   claims: '{}',

@@ -1,4 +1,5 @@
-// Defines the error codes of the API and their endpoints, and creates errors (specification, "Errors").
+// Defines the error codes of the API, selects the endpoints that can return each error, and creates errors
+// (specification, "Errors").
 import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';

@@ -116,7 +116,7 @@ test('gaps never begin before asOf, and equal dates return no gaps', async () =>
 describe('the gaps of availability agree with what can be booked', () => {
   // On 31 March 2041, daylight saving time begins in Europe.
   const start = Date.UTC(2041, 2, 28);
-  /** Five days in slots of ten minutes. */
+  /** The number of slots of ten minutes in five days. */
   const slots = 5 * 24 * 6;
   const iso = (slot: number) => new Date(start + slot * 600_000).toISOString();
   const random = (below: number) => Math.floor(Math.random() * below);
@@ -157,7 +157,7 @@ describe('the gaps of availability agree with what can be booked', () => {
       for (let count = 0; count < 10_000 / bays.length; count += 1) {
         const interval = range(30);
         const { startDate, endDate } = interval;
-        // A gap does not include its end, so an interval of length 0 cannot be booked there.
+        // A gap does not include its end, so an interval of length 0 at the end of a gap cannot be booked.
         const isInside = free.some(
           (gap) => gap.startDate <= startDate && startDate < gap.endDate && endDate <= gap.endDate,
         );

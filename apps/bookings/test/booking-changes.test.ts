@@ -212,7 +212,8 @@ test('after an upgrade from a release without the feed, the feed contains every 
     await upgraded.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-01' }) });
   }
   // An upgraded database has bookings, but its feed (booking_feed) is empty. The log of changes (booking_change) is
-  // empty too, because the older release has already compacted it. The migration sets feed_filled_to to this value.
+  // empty too, because the older release has already compacted it. The migration sets feed_filled_to to a UUID that
+  // consists of zeros.
   await query(upgraded.db, 'delete from booking_change');
   await query(upgraded.db, 'delete from booking_feed');
   await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");

@@ -144,7 +144,8 @@ describe('live holds', () => {
   test('a deleted hold is not enough for a booking if another client has got a hold of its time slot', async () => {
     const body = bookingBody();
     const { body: created } = await hold(holdBody(body));
-    // The request for the booking finds the hold here, and stores the booking after the hold was deleted.
+    // This test runs two steps of a booking request itself: it finds the hold now, and stores the booking after the
+    // hold was deleted.
     const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
     const found = await createHoldStore(system.db).find(created.id, caller);
     await system.call('DELETE', `/api/booking-holds/${created.id}`);

@@ -12,7 +12,7 @@ export interface TokenPeerOptions {
   readonly key: Record<string, string>;
   /** The number of refresh tokens that GET /refresh-tokens returns. */
   readonly refreshTokens: number;
-  /** Some servers do not use the database. */
+  /** Servers that need no database ignore this URL. */
   readonly databaseUrl: string;
 }
 

@@ -12,7 +12,10 @@ export interface Page {
   readonly links: readonly Link[];
 }
 
-/** The values of fields by their names. An array names the checked boxes among the checkboxes with one name. */
+/**
+ * The values of fields by their names. If several checkboxes have the same name, an array contains the values of those
+ * that are checked.
+ */
 type Values = Readonly<Record<string, string | readonly string[]>>;
 /** The name and value of a button, or a part of its text. */
 type ButtonSelector = { readonly name: string; readonly value: string } | string;

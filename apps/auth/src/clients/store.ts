@@ -130,7 +130,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         [accessTokenTtl, accountId],
       ),
 
-    /** Returns the longest lifetime of access tokens of all clients in seconds. */
+    /** Returns, in seconds, the longest lifetime that an access token of any client can have. */
     async findLongestAccessTokenTtl(): Promise<number> {
       const [row] = await query<{ seconds: number }>(
         db,

@@ -94,7 +94,10 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
     return undefined;
   };
 
-  /** Returns the counter of the account, or of the account in this browser. Undefined for a social sign-in. */
+  /**
+   * Returns the counter of the user name. If the account has signed in from this browser before, returns the separate
+   * counter of this browser instead. Undefined for a social sign-in.
+   */
   const counterOfUser = ({ name, device }: AttemptKeys) => {
     if (device !== undefined) return { counter: deviceFailures, key: nameKey(device) };
     return name === undefined ? undefined : { counter: accountFailures, key: nameKey(name) };

@@ -85,7 +85,10 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
   return errors;
 }
 
-/** Finds private keys (with `d`) and symmetric keys (with `k`), which oidc-provider would reject without a reason. */
+/**
+ * Returns an error if the JWKS contains no key, and an error for each private key (with `d`) and symmetric key (with
+ * `k`). oidc-provider would reject private and symmetric keys without a reason.
+ */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
   if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];

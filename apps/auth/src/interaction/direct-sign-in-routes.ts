@@ -30,8 +30,8 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
   const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
 
   /**
-   * Returns undefined, and redirects the user, if the user is already signed in. The query parameter `again` asks a
-   * signed-in user for the password again.
+   * Redirects a user who opens the page while signed in, and returns undefined. There is no redirect if the session is
+   * idle or if the query contains `again`: the user must then sign in again.
    */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');

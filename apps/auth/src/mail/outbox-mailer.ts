@@ -29,7 +29,9 @@ export interface OutboxMailer {
 const checkInterval = 5_000;
 const maxQueued = 20_000;
 const maxParallel = 10;
-/** The seconds for which only this instance may send an e-mail. They must be more than the sum of all SMTP timeouts. */
+/**
+ * The seconds for which one instance has the exclusive right to send an e-mail: more than the sum of all SMTP timeouts.
+ */
 const leaseSeconds = 120;
 /** With the delays of `retryDelay`, the last of 32 attempts is made 22 hours after the first. */
 const maxTries = 32;

@@ -205,7 +205,8 @@ function createFeatures(
     },
     resourceIndicators: {
       enabled: true,
-      // The audience of a request without the parameter `resource`. Only the custom scopes need an audience.
+      // The audience of a request without the parameter `resource`. If a grant already has audiences (`oneOf`), the
+      // first one is used. Otherwise, only the custom scopes need an audience.
       defaultResource: (ctx, _client, oneOf) =>
         (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
       getResourceServerInfo: (_ctx, requested, client) => {

@@ -26,5 +26,5 @@ export interface RequestState {
 
 export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestState => ctx.state;
 
-/** Returns undefined outside of a request to the library. */
+/** Returns undefined if the calling code does not run for a request that oidc-provider handles. */
 export const currentRequestState = (): RequestState | undefined => Provider.ctx?.state;

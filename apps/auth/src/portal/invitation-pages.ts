@@ -55,7 +55,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  /** A user who must sign in before a form is accepted returns to the page of the facility. */
+  /** If a user must sign in again before a form is accepted, the page of the facility is shown after the sign-in. */
   const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(

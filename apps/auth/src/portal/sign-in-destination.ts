@@ -14,7 +14,7 @@ export function createSignInDestination({ db }: { db: Database }): NameDestinati
   const invitations = createInvitationStore({ db });
   const members = createMemberStore({ db });
   return async (path, signedIn) => {
-    // The host is not used.
+    // `new URL` needs a host, but only the path and the query are used.
     const { pathname, searchParams } = new URL(path, 'http://local.invalid');
     if (pathname !== '/portal' && !pathname.startsWith('/portal/')) return undefined;
     if (pathname === '/portal/invitation') {

@@ -23,7 +23,7 @@ export interface BayRow {
 
 /** The times when the bays of one facility are unavailable. */
 export interface TakenTimes {
-  /** The times of bookings and live holds, by the id of the bay. */
+  /** The times of bookings, and of holds that have not expired, by the id of the bay. */
   readonly taken: ReadonlyMap<string, readonly Interval[]>;
   readonly closures: readonly (Closure & { readonly bayIds: readonly string[] | null; readonly locationId: string })[];
 }

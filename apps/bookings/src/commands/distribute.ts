@@ -1,7 +1,7 @@
 // The command `npm run distribute`: distributes the tables over the nodes of a Citus cluster.
 //
 // On a PostgreSQL without Citus, the command changes nothing. The command must run again after each migration, and can
-// run at any time. Requests that write wait while the command copies rows to the nodes.
+// run at any time. While the command copies rows to the nodes, requests that create, change or delete data must wait.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { runCommand } from '@bay-booking/service/lifecycle';

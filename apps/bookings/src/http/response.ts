@@ -121,7 +121,7 @@ export function sendWithoutBody(response: Response, status: number, headers: Hea
   send(response, status, [...commonHeaders(response), ...flatStrictHeaders, ...flatten(headers)]);
 }
 
-/** Adds Content-Length to `headers`, which alternates names and values. */
+/** Sends a response with the body `text`, or without a body. `headers` alternates names and values. */
 function send(response: Response, status: number, headers: string[], text?: string): void {
   if (text === undefined) {
     response.writeHead(status, headers).end();

@@ -89,7 +89,9 @@ export function createCursorStore(db: Database) {
         return true;
       }),
 
-    /** Starts a replay, which sends the changes after `number` up to `until` again. */
+    /**
+     * Starts a replay, which sends again every change whose number is higher than `number` and not higher than `until`.
+     */
     startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
       await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
     },

@@ -25,7 +25,10 @@ export interface ManagementServices extends SharedServices {
   readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'urlError'>;
-  /** Returns the number of each facility's latest change. A webhook gets only later changes of an added facility. */
+  /**
+   * Returns the number of the latest change of each facility. If a facility is added to a webhook, the webhook gets
+   * only the later changes of this facility.
+   */
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;

@@ -1,5 +1,6 @@
 // Creates the signing secrets of webhooks, and encrypts and decrypts texts that contain these secrets: the secrets
-// themselves, and the stored responses to repeated registrations of a webhook.
+// themselves, and the responses to registrations of webhooks. Such a response is stored if the request has an
+// Idempotency-Key.
 //
 // The format of an encrypted text is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new random
 // nonce for each encryption. `key` is the beginning of a hash of the encryption key. It shows which secrets must be

@@ -45,7 +45,7 @@ on conflict (webhook_id, facility_id) do nothing`,
 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
   removeCursors: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
-  /** Ends the deliveries of events of facilities that the webhook no longer has. */
+  /** Ends the pending deliveries for facilities that the webhook no longer has. */
   failDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
 where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
   renewLeases: `update webhook_cursor set seen_at = $3 from webhook
@@ -71,8 +71,8 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export function createWebhookStore(db: Database) {
   return {
     /**
-     * Registers a webhook, which receives the changes after `latest`. `response` is given if the request had an
-     * Idempotency-Key, and is then stored.
+     * Registers a webhook. For each facility, it receives the changes whose numbers are higher than the number in
+     * `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
      */
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
@@ -102,8 +102,8 @@ export function createWebhookStore(db: Database) {
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
      * `check` throws an error, nothing is changed.
      *
-     * The webhook receives the changes of an added facility after `latest`. If `change` enables a disabled webhook, the
-     * webhook receives the changes of all its facilities after `latest`, so that older changes are not sent.
+     * If `change` adds a facility, the webhook receives only the changes of this facility whose numbers are higher than
+     * the number in `latest`. If `change` enables a disabled webhook, this applies to all its facilities.
      */
     update: (
       id: string,

@@ -12,8 +12,9 @@ export interface Bookings {
   update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
   /**
-   * Lists bookings in the order of `startDate`, then `id`. With `locationIds`, `startDate` and `endDate` find bookings
-   * within the interval, and otherwise bookings that overlap the interval.
+   * Lists bookings in the order of `startDate`, then `id`. If the query contains `locationIds`, the interval from
+   * `startDate` to `endDate` selects the bookings within it. Otherwise, the interval selects all bookings that overlap
+   * it.
    */
   search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
 }

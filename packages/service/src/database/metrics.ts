@@ -55,7 +55,7 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
 /** Matches SQLSTATEs and names such as ECONNRESET. The number of these codes is limited, so they can be labels. */
 const labelCodes = /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/;
 
-/** Returns the value of the label `code`: the code of the error, or `timeout` or `other` for an error without one. */
+/** Returns the value of the label `code`: the code of the error if it can be a label, or else `timeout` or `other`. */
 function errorLabel(error: unknown): string {
   const code = errorCode(error);
   if (code !== undefined && labelCodes.test(code)) return code;

@@ -88,8 +88,9 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 
   /**
-   * Waits for a connection. knex expects the result of tarn: an object with a promise. The promise rejects with a
-   * TimeoutError after the acquire timeout, or with the error that occurred while a connection was opened.
+   * Waits for a connection. Returns an object with a promise, because knex expects this from tarn, its default pool.
+   * The promise rejects with a TimeoutError after the acquire timeout, or with the error that occurred while a
+   * connection was opened.
    */
   acquire(): { readonly promise: Promise<Connection> } {
     const connection = this.takeIdle();

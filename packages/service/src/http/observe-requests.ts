@@ -9,7 +9,7 @@ export interface RequestLocals {
   readonly requestId: string;
   /** A logger that adds the request id to every line. */
   readonly logger: Logger;
-  /** The template of the route, such as /api/bookings/{id}. A router sets it if it does not use routes of Express. */
+  /** The template of the route, such as /api/bookings/{id}. A router that does not use routes of Express sets it. */
   route?: string;
   /** The codes of the problems in the response, which are logged and counted. The code that sends problems sets it. */
   codes?: readonly string[];

@@ -34,7 +34,7 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
   };
 }
 
-/** Returns 'ok', the message of the error with which the check has rejected, or that the check has timed out. */
+/** Returns 'ok', or else why the check failed: the message of its error, or that the check took too long. */
 async function resultOf(check: Check): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<string>((resolve) => {

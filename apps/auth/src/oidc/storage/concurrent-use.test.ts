@@ -8,7 +8,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, Provider } from 'oidc-provider';
 import { createConcurrentUse } from './concurrent-use.ts';
 
-/** Everything that Jest must not replace. Jest therefore replaces only the clock `performance`. */
+/** The clocks and timers that Jest must not replace. Jest then replaces only `performance`. */
 const doNotFake = [
   ...(['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
   ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),

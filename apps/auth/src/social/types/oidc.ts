@@ -75,7 +75,8 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
       lastKnown = await discover(settings);
       return lastKnown;
     } catch (error) {
-      // If no document is known, nothing is cached, so the next call tries again immediately.
+      // The last known document stays in use for `retryDiscoveryAfter`. If no document is known, nothing is cached, and
+      // the next call tries again immediately.
       current = lastKnown && {
         configuration: Promise.resolve(lastKnown),
         expiresAt: Date.now() + retryDiscoveryAfter,

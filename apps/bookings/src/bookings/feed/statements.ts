@@ -109,7 +109,9 @@ where id = $1 and feed_filled_to is not null`,
 ), ${numberChanges}
 select booking_id from changed`,
 
-  /** Removes the bookings that were deleted before $2 from the feed. */
+  /**
+   * Removes from the feed the bookings that were deleted before $2. Stores the highest change number of these bookings.
+   */
   removeExpired: `with expired as (
   delete from booking_feed where facility_id = $1 and deleted and changed_at < $2 returning number
 )
