@@ -76,6 +76,7 @@ test('updating a booking locks its old and its new bay', async () => {
         etags: undefined,
         at: now,
         rulesVersion: 0,
+        looksUpHolds: false,
       }),
     );
   expect(await update('bay-n1-01')).toEqual(['bay-n1-01', 'bay-n1-02']);

@@ -53,7 +53,7 @@ export function createBookingUpdater(services: UpdateServices) {
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
-      const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion });
+      const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion, looksUpHolds: false });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
     }
 
@@ -72,7 +72,7 @@ export function createBookingUpdater(services: UpdateServices) {
       const update = { change: fields, etags, at: now, rulesVersion };
       const outcome =
         bay.facilityId === booking.facilityId
-          ? await store.update({ ...update, key: booking, oldBayId: booking.bayId })
+          ? await store.update({ ...update, key: booking, looksUpHolds: true, oldBayId: booking.bayId })
           : await store.move(booking, { ...update, facilityId: bay.facilityId });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
       const conflicts = await findAllConflicts();

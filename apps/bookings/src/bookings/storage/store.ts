@@ -40,9 +40,9 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether the transaction locks the bay and looks up its holds. If false, every live hold of the bay is a conflict,
-   * even a hold at another time, except the holds that existed when `hold` was read. Few bays are held, so the holds
-   * are looked up only after a first attempt failed.
+   * Whether the transaction locks the bay and looks up the holds that overlap the interval. If false, any live hold of
+   * the bay is a conflict, even one at another time. With `hold`, only holds added after `hold` was read are conflicts
+   * (see `FoundHold.bayHeldUntil`). Few bays are held, so the holds are looked up only after a first attempt failed.
    */
   readonly looksUpHolds: boolean;
   /** The hold that the booking uses, and that is deleted when the booking is created. */
@@ -51,15 +51,19 @@ export interface Creation {
   readonly response?: NewResponse | undefined;
 }
 
-export interface Update extends Omit<BookingUpdate, 'check'>, Pick<Creation, 'rulesVersion'> {
-  /**
-   * The bay of the booking when it was read. If given, the transaction locks the old and the new bay and looks up the
-   * holds of the new bay, like `Creation.looksUpHolds`.
-   */
-  readonly oldBayId?: string | undefined;
-}
+/**
+ * `looksUpHolds`: whether the transaction locks the old and the new bay, and looks up the holds of the new bay that
+ * overlap the interval. If false, any live hold of the new bay is a conflict. `oldBayId` is the bay of the booking when
+ * the booking was read.
+ */
+type HoldLookUp =
+  | { readonly looksUpHolds: false; readonly oldBayId?: undefined }
+  | { readonly looksUpHolds: true; readonly oldBayId: string };
 
-export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVersion'> {
+type CheckedUpdate = Omit<BookingUpdate, 'check'> & Pick<Creation, 'rulesVersion'>;
+export type Update = CheckedUpdate & HoldLookUp;
+
+export interface Move extends Omit<CheckedUpdate, 'key'> {
   /** The facility of the new bay. */
   readonly facilityId: string;
 }
@@ -75,10 +79,14 @@ const exclusionViolation = '23P01';
 export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
-  /** Runs `work` atomically. A single statement is atomic without a transaction. */
+  /**
+   * Runs `work` atomically, and turns a `Rollback` into its outcome. A single statement is atomic without a
+   * transaction.
+   */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
-    return outcomeOf(retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement))));
+    const attempt = () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement));
+    return outcomeOf(retryOnce(db, attempt));
   }
 
   return {
@@ -92,8 +100,9 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // While a hold is live, no other hold overlaps its interval. A booking that uses `hold` therefore needs no
-      // look-up of other holds. `BayCheck` in statements.ts explains the values of `checkedHeldUntil`.
+      // 'infinity': the transaction has locked the bay and looks up its holds. A time: the holds up to this value of
+      // `bay.held_until` do not prevent the booking. While `hold` is live, no other hold overlaps its interval, so the
+      // holds that existed when `hold` was read are harmless. null: every live hold of the bay prevents the booking.
       const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
@@ -101,15 +110,19 @@ export function createBookingStore(db: Database) {
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
         const stored = await storeResponse(run, response, booking);
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
-        // With `looksUpHolds`, the booking is inserted by a second call of `run`, after the bay was locked.
-        const lockOrInsert = looksUpHolds ? lockBaysAndReadHolds([booking.bayId], booking) : insertion;
-        const rows = await run(...reference, ...lockOrInsert);
-        if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
-        let inserted = rows[reference.length];
+        /** Sends the statements together with the one for the external booking id, and returns their rows. */
+        const runWithReference = async (...statements: readonly Statement[]) => {
+          const rows = await run(...reference, ...statements);
+          if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
+          return rows.slice(reference.length);
+        };
+        let inserted: readonly object[] | undefined;
         if (looksUpHolds) {
-          const holds = rows.at(-1) as readonly HoldRow[];
-          if (hasOtherHold(holds, hold?.id)) throw new Rollback<CreateOutcome>('conflict');
+          const [, holds] = await runWithReference(...lockBaysAndReadHolds([booking.bayId], booking));
+          if (hasOtherHold(holds as HoldRow[], hold?.id)) throw new Rollback<CreateOutcome>('conflict');
           [inserted] = await run(...insertion);
+        } else {
+          [inserted] = await runWithReference(...insertion);
         }
         if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
         return 'created';
@@ -117,9 +130,8 @@ export function createBookingStore(db: Database) {
     },
 
     /** Updates a booking whose old and new bay belong to the same facility. */
-    update: async ({ rulesVersion, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
+    update: async ({ rulesVersion, looksUpHolds, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
-      const looksUpHolds = oldBayId !== undefined;
       const check = { rulesVersion, checkedHeldUntil: looksUpHolds ? 'infinity' : null };
       const statement = writer.update({ ...update, check });
       try {
@@ -136,9 +148,10 @@ export function createBookingStore(db: Database) {
             if (hasMoved || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
           }
           const [[updated]] = await run<[Booking[]]>(statement);
+          // Nothing was written, so no rollback is needed.
           if (!updated) return 'conflict';
-          const counts = writer.countUpdate(updated);
-          if (counts.length > 0) await run(...counts);
+          const countStatements = writer.countUpdate(updated);
+          if (countStatements.length > 0) await run(...countStatements);
           return updated;
         });
       } catch (error) {
@@ -194,8 +207,8 @@ export function createBookingStore(db: Database) {
         const deletion = writer.delete({ facilityId, id }, etags);
         const deleted = lastBookingOf(await run(...reference, deletion));
         if (!deleted) throw new Rollback(false);
-        const counts = writer.countDelete(deleted);
-        if (counts.length > 0) await run(...counts);
+        const countStatements = writer.countDelete(deleted);
+        if (countStatements.length > 0) await run(...countStatements);
         return true;
       });
     },
