@@ -1,6 +1,6 @@
 // Changes the password of the signed-in user, or sets a first password. Somebody else may have known the old password,
-// so every other session ends. Clients also lose their access. The user can keep the access of the clients of this
-// session.
+// so every other session ends. Clients also lose their access, but the user can choose that the clients of this session
+// keep their access.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
@@ -12,7 +12,7 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ShowAccount } from './page.ts';
@@ -23,7 +23,7 @@ export interface PasswordChangeOptions {
   readonly browser: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
-  /** Limits how many new passwords are tried for one account. */
+  /** Limits how many new passwords are tried for one account, because estimating their strength takes much CPU time. */
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }
@@ -34,9 +34,9 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
   const { accounts, sessions, browser, signIn, emails, newPasswordLimit, audit } = options;
 
   /**
-   * Checks the current password like a sign-in, so that wrong passwords can lock the account ("Sign-in protection").
-   * Returns an error text for the user, or the seconds until the account is no longer locked, or nothing if the
-   * password is right.
+   * Checks the current password like a sign-in, so that wrong passwords can lock the account (docs/behaviour.md,
+   * "Sign-in protection"). Returns an error text for the user, or the seconds until the account is no longer locked, or
+   * nothing if the password is right.
    */
   const checkCurrentPassword = async (
     request: Request,
@@ -63,7 +63,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       ? await checkCurrentPassword(request, response, account.username)
       : {};
     if (retryAfter !== undefined) {
-      return showErrors(429, { text: retryLater(response, retryAfter, 'Too many sign-ins have failed.') });
+      return showErrors(429, { text: setRetryAfter(response, retryAfter, 'Too many sign-ins have failed.') });
     }
     const newPassword = rawField(request, 'newPassword');
     const lengthError = validatePasswordLength(newPassword);
@@ -73,15 +73,17 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     ];
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     const wait = await newPasswordLimit.use(account.id);
-    if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
-    const text = await validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
-    if (text) return showErrors(400, { field: 'newPassword', text });
+    if (wait > 0) return showErrors(429, { text: setRetryAfter(response, wait, 'Too many passwords were tried.') });
+    const about = [account.username, account.name ?? '', account.email ?? ''];
+    const passwordError = await validateNewPassword(newPassword, about);
+    if (passwordError) return showErrors(400, { field: 'newPassword', text: passwordError });
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);
     // The old device cookie became invalid with the old password.
     browser.renewDevice(request, response, { id: account.id, passwordHash });
     await sessions.endEverythingElse(account.id, sessionId, {
-      keepGrants: field(request, 'keepApplications') === 'yes',
+      // Pages call clients "applications".
+      keepClientAccess: field(request, 'keepApplications') === 'yes',
     });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);

@@ -10,7 +10,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
-import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 
 export interface PasswordResetOptions {
@@ -21,11 +21,11 @@ export interface PasswordResetOptions {
   readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
   /** Limits how many links are requested from one IP address. */
   readonly linkLimit: UsageLimit;
-  /** Limits how many new passwords are tried for one account. */
+  /** Limits how many new passwords are tried for one account, because estimating their strength takes much CPU time. */
   readonly newPasswordLimit: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
-  /** Ends the lockout of a user name. */
+  /** Deletes the count of a user name's failed sign-ins, which also ends a lockout. */
   readonly resetFailures: (username: string) => Promise<void>;
   /** Returns the names of a service account's personal access tokens that still work. */
   readonly findActiveTokenNames: (accountId: string) => Promise<readonly string[]>;
@@ -46,6 +46,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     newPasswordLimit,
     signOutEverywhere,
     resetFailures,
+    findActiveTokenNames,
     audit,
   } = options;
 
@@ -111,9 +112,11 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     }
     const retryAfter = await linkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
-      const validationErrors = [{ text: retryLater(response, retryAfter, 'Too many links were requested.') }];
+      const validationErrors = [{ text: setRetryAfter(response, retryAfter, 'Too many links were requested.') }];
       return showRequest(request, response, { validationErrors, status: 429 });
     }
+    // The account is looked up and its e-mail is queued in the background. The response time therefore does not reveal
+    // whether the account exists.
     emails.sendReset(username, request.ip);
     return site.showMessage(request, response, {
       title: 'Check your e-mail',
@@ -142,22 +145,25 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
     const retryAfter = await newPasswordLimit.use(account.id);
     if (retryAfter > 0) {
-      return showError(429, { text: retryLater(response, retryAfter, 'Too many passwords were tried.') });
+      return showError(429, { text: setRetryAfter(response, retryAfter, 'Too many passwords were tried.') });
     }
-    const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
-    if (text) return showError(400, { field: 'password', text });
+    const passwordError = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
+    if (passwordError) return showError(400, { field: 'password', text: passwordError });
     const passwordHash = await hashPassword(password);
     // A link works once. If several requests use the same link at the same time, `consume` returns the owner to only
     // one of them.
     const owner = await links.consume(purpose, token);
     if (!owner) return showLinkExpired(request, response);
+    // By opening the link, the user has proved to own the address to which the link was mailed. The address becomes
+    // verified, and social identities that were linked before are removed.
     await accounts.recover(account.id, { passwordHash, email: owner.email });
     await signOutEverywhere(account.id);
     await resetFailures(username);
     audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     // The link has proved who the user is, so the user is signed in. The sign-in also gives the browser a device
-    // cookie. With this cookie, a lockout that somebody else causes does not affect this browser.
+    // cookie, which is signed with the new password hash. With this cookie, a lockout that somebody else causes does
+    // not affect this browser.
     await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
     response.redirect(303, '/reset-password/done');
   };
@@ -165,7 +171,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
   const showDone: SignedInHandler = async (request, response, { account }) => {
     const page = { title: 'Your password is changed', tone: 'good' } as const;
     const text = 'You are signed in here with the new password, and signed out everywhere else.';
-    const tokens = await options.findActiveTokenNames(account.id);
+    const tokens = await findActiveTokenNames(account.id);
     if (tokens.length === 0) {
       const links = [{ href: '/account', text: 'Your account' }];
       return site.showMessage(request, response, { ...page, text, links });

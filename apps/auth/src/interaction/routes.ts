@@ -17,6 +17,7 @@ export interface InteractionOptions extends ConsentPageOptions {
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
 }
 
+/** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
 export function interactionRoutes(options: InteractionOptions): Router {
@@ -30,10 +31,12 @@ export function interactionRoutes(options: InteractionOptions): Router {
       signIn: `${base}/sign-in`,
       register: `${base}/register`,
       cancel: `${base}/cancel`,
+      // If a device waits for the tokens, this browser does not return to the client.
       cancelDestination: interaction.isForDevice ? undefined : client?.name,
       destination: client?.name,
       providers: providerLinks(base, ''),
       csrfContext: interaction.uid,
+      // After the form, the browser is redirected to the client.
       allowExternalFormTargets: true,
       loginHint: interaction.loginHint,
       complete: interaction.signIn,
@@ -48,6 +51,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
     const interaction = await interactions.find(request, response);
     const { uid, prompt, socialProvider } = interaction;
     if (prompt === 'consent') return consentPage.show(request, response, interaction);
+    // The request chose a social provider (`acr_values=idp:NAME`). social/routes.ts serves this path.
     if (socialProvider !== undefined) return response.redirect(303, `/interaction/${uid}/social/${socialProvider}`);
     return pages.showSignIn(request, response, await signInContextOf(interaction));
   });

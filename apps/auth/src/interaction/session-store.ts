@@ -105,14 +105,18 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Like `endEverything`, but does not end the session `uid`. If `keepGrants` is true, the clients of this session
-     * keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients get
-     * logout tokens.
+     * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the clients of this
+     * session keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients
+     * get logout tokens.
      *
      * In the statement, `kept_grant` contains the grants that stay. `kept_session` contains the session `uid` if its
      * clients lose their grants: `emptied` then removes the clients from the session.
      */
-    async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
+    async endEverythingElse(
+      accountId: string,
+      uid: string,
+      { keepClientAccess }: { keepClientAccess: boolean },
+    ): Promise<void> {
       await query(
         db,
         `with kept_grant as (
@@ -137,7 +141,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
            select account_id, payload from deleted where model = 'Session'
            union all select account_id, payload from kept_session)
          ${queueLogoutTokens}`,
-        [accountId, uid, keepGrants],
+        [accountId, uid, keepClientAccess],
       );
       sendLogoutTokens();
     },

@@ -4,13 +4,13 @@ import { type Request, type Response, Router } from 'express';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
-import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
 import type { InvitationError, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import type { Member, MemberStore } from './member-store.ts';
 import {
   actorOf,
-  facilityListBreadcrumbs,
+  breadcrumbsOfFacilityPage,
   facilityPath,
   idParameter,
   type ManagedFacility,
@@ -111,7 +111,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
       {
         title: facility.name,
         width: 'wide',
-        breadcrumbs: facilityListBreadcrumbs(facility),
+        breadcrumbs: breadcrumbsOfFacilityPage(facility),
         notice: notice === 'welcome' ? welcomeNotice(facility) : notices[notice],
         validationErrors,
         status,
@@ -137,7 +137,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     if (!mayInvite(facility.role, role)) return notPermitted();
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
     if ('wait' in outcome) {
-      const text = retryLater(response, outcome.wait, 'Too many invitations were sent.');
+      const text = setRetryAfter(response, outcome.wait, 'Too many invitations were sent.');
       return showError(429, { field: 'email', text });
     }
     if ('error' in outcome) {

@@ -3,7 +3,7 @@ import { Router } from 'express';
 import { queryText } from '../html/form-body.ts';
 import { describeEvent } from './event-descriptions.ts';
 import { type HistoryStore, maxHistoryPage } from './history-store.ts';
-import { facilityBreadcrumbs, type PortalPages } from './page.ts';
+import { breadcrumbsBelowFacility, type PortalPages } from './page.ts';
 
 export interface HistoryPagesOptions {
   readonly pages: PortalPages;
@@ -32,7 +32,7 @@ export function historyRoutes({ pages, history, flushEvents }: HistoryPagesOptio
         response,
         'history',
         { facility, events, page, hasOlder },
-        { title: `History of ${facility.name}`, width: 'wide', breadcrumbs: facilityBreadcrumbs(facility) },
+        { title: `History of ${facility.name}`, width: 'wide', breadcrumbs: breadcrumbsBelowFacility(facility) },
       );
     }),
   );

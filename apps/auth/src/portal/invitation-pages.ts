@@ -2,12 +2,12 @@
 // the user to confirm.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
-import { retryLater } from '../html/validation-errors.ts';
+import { setRetryAfter } from '../html/validation-errors.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import {
   actorOf,
-  facilityBreadcrumbs,
+  breadcrumbsBelowFacility,
   facilityPath,
   idParameter,
   type ManagedFacility,
@@ -67,7 +67,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
           return pages.showMessage(request, response, {
             status: 429,
             title: 'Too many e-mails',
-            text: retryLater(response, outcome.wait, 'Too many invitations were sent.'),
+            text: setRetryAfter(response, outcome.wait, 'Too many invitations were sent.'),
             tone: 'bad',
             links: [{ href: facility.path, text: `Back to ${facility.name}` }],
           });
@@ -87,7 +87,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
           response,
           'withdraw',
           { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
-          { title: 'Withdraw this invitation?', breadcrumbs: facilityBreadcrumbs(facility) },
+          { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
         ),
       ),
     ),

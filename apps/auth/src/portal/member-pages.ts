@@ -8,7 +8,7 @@ import { field } from '../html/form-body.ts';
 import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
 import {
   actorOf,
-  facilityBreadcrumbs,
+  breadcrumbsBelowFacility,
   facilityPath,
   idParameter,
   type ManagerContext,
@@ -103,7 +103,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
             roles: roles.map((role) => ({ role, text: roleNames[role] })),
             action: request.path,
           },
-          { title: `Change the role of ${name}`, breadcrumbs: facilityBreadcrumbs(facility) },
+          { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) },
         );
       }),
     ),
@@ -151,7 +151,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
           },
           {
             title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
-            breadcrumbs: facilityBreadcrumbs(facility),
+            breadcrumbs: breadcrumbsBelowFacility(facility),
           },
         );
       }),

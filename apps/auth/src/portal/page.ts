@@ -37,17 +37,18 @@ export interface ManagerContext {
 
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
 
+/** `/portal` shows service accounts their personal access tokens, and shows users their facilities. */
 export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
 
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
 /** The breadcrumbs of the page of a facility. A user with only one facility has no list of facilities. */
-export const facilityListBreadcrumbs = ({ hasOthers }: ManagedFacility): readonly Breadcrumb[] =>
+export const breadcrumbsOfFacilityPage = ({ hasOthers }: ManagedFacility): readonly Breadcrumb[] =>
   hasOthers ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
 /** The breadcrumbs of a page below the page of a facility. */
-export const facilityBreadcrumbs = (facility: ManagedFacility): readonly Breadcrumb[] => [
-  ...facilityListBreadcrumbs(facility),
+export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Breadcrumb[] => [
+  ...breadcrumbsOfFacilityPage(facility),
   { href: facility.path, text: facility.name },
 ];
 
@@ -142,6 +143,7 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
     async (request, response, signedIn) => {
       const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
       if (!facility || !isManaging(facility.role)) return notFound(request, response);
+      // TypeScript narrows the type of the constant `role`, but not the type of the whole `facility`.
       const { role } = facility;
       return handler(request, response, { signedIn, facility: { ...facility, role, path: facilityPath(facility.id) } });
     };
@@ -152,7 +154,8 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
       signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(request, response);
 
   /**
-   * Redirects a user who must sign in first. After signing in, the user returns to the form, which contains the input.
+   * Redirects a user who must sign in first: a user who is not signed in, whose session is idle, or who needs a fresh
+   * sign-in. After signing in, the user returns to the form, which contains the input.
    */
   const restoreAfterSignIn =
     ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
@@ -163,6 +166,7 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
       for (const name of fields)
         if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
       const query = input.size > 0 ? `?${input}` : '';
+      // A user who is signed in must prove their identity again.
       response.redirect(303, signInPath(`${returnTo(request)}${query}`, { again: signedIn !== undefined }));
     };
 
