@@ -19,6 +19,9 @@ import { onDatabase } from './server.ts';
 
 const run = promisify(execFile);
 
+/** The SQLSTATE of a statement that the user may not run. */
+const insufficientPrivilege = '42501';
+
 /** SQL for the ids of the dataset. `number` is an SQL expression. In the statements, `b` is the number of a bay. */
 const facilityId = (number: string) => `'bench-fac-' || lpad((${number})::text, 4, '0')`;
 const locationId = (number: string) => `'bench-loc-' || lpad((${number})::text, 4, '0')`;
@@ -56,7 +59,7 @@ export async function loadDataset(
       await rebuildIndexes(client);
     }
     await insertReferences(client);
-    log('counting');
+    log('counting the bookings of each location and hour');
     await run(process.execPath, [`${bookings}/src/commands/recount.ts`], { env: { DATABASE_URL: url } });
     log('vacuuming');
     await client.query('vacuum (analyze) booking');
@@ -90,7 +93,8 @@ async function disableIndexes(client: pg.Client, log: (line: string) => void): P
     await client.query(`set session_replication_role = replica;
       update pg_index set indisready = false, indisvalid = false where indrelid = 'booking'::regclass`);
     return true;
-  } catch {
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== insufficientPrivilege) throw error;
     log('not a superuser: every row is checked as it is written, about four minutes per million');
     return false;
   }
@@ -119,21 +123,26 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 }
 
 // Inserts the bookings of one day. $1 is the number of days from today, $2 the number of bookings, and $3 the number of
-// bays. `b` is the number of a bay. `k` counts the bookings of this bay on this day, from 0. The bookings of a bay
-// begin every two hours and last 90 minutes. Depending on the number of the bay, they begin 0, 5, 10, 15, 20 or 25
-// minutes after the full hour.
+// bays. `b` is the number of a bay. `k` counts the bookings of this bay on this day, from 0. `day` is the number of days
+// since 1 January 2020, which makes the external ids of each day different. The bookings of a bay begin every two hours
+// and last 90 minutes. Depending on the number of the bay, they begin 0, 5, 10, 15, 20 or 25 minutes after the full
+// hour.
 //
-// Each booking was created one to eight days before its start. `hash` determines this time: `('x' ||
-// digits)::bit(28)::int` converts hexadecimal digits to a number.
+// Each booking was created one to eight days before its start. `hash` determines this time:
+// `('x' || digits)::bit(28)::int` converts hexadecimal digits to a number.
 //
 // The id is a UUIDv7 that ends with the tag of the facility. The tag consists of the first four hexadecimal digits of
 // the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
+//
+// Bays with even numbers have external booking ids. A session consists of up to four successive bookings of a bay. Each
+// facility has 500 players.
 //
 // The rows are inserted in the order of a hash, because real bookings of a day arrive in any order. The bookings of one
 // location are therefore scattered over the database pages of that day.
 const bookingsOfDay = `
   with slot as (
-    select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash
+    select n % $3::int + 1 as b, n / $3::int as k, current_date + $1::int - date '2020-01-01' as day,
+      md5($1::int || ' ' || n) as hash
     from generate_series(0, $2::int - 1) n
   ), timed as (
     select s.*, ${facilityOfBay} as facility,
@@ -152,8 +161,8 @@ const bookingsOfDay = `
       || '7' || substr(hash, 1, 3) || 'a' || substr(hash, 4, 11)
       || substr(encode(sha256(facility::bytea), 'hex'), 1, 4))::uuid,
     ${locationOfBay}, ${bayId('b')},
-    case when b % 2 = 0 then 'ext-' || ((current_date + $1::int) - date '2020-01-01') || '-' || k || '-' || b end,
-    'session-' || ((current_date + $1::int) - date '2020-01-01') || '-' || (k / 4) || '-' || b,
+    case when b % 2 = 0 then 'ext-' || day || '-' || k || '-' || b end,
+    'session-' || day || '-' || (k / 4) || '-' || b,
     'player-' || facility || '-' || ('x' || substr(hash, 8, 6))::bit(24)::int % 500,
     starts, starts + interval '90 minutes', created, created
   from made order by hash`;
