@@ -124,7 +124,8 @@ describe('a prepared statement', () => {
   });
 
   test('is not created with the option `prepared: false`', async () => {
-    const unpreparedDb = connectDatabase({ url: database.url, applicationName: 'test', prepared: false });
+    // pg_prepared_statements lists only the statements of its own connection, so both queries need the same connection.
+    const unpreparedDb = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, prepared: false });
     expect(await query(unpreparedDb, 'select $1::text as word', ['a'])).toEqual([{ word: 'a' }]);
     expect(await query(unpreparedDb, 'select name from pg_prepared_statements')).toEqual([]);
     await unpreparedDb.destroy();

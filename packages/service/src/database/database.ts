@@ -97,6 +97,7 @@ export function query<Row extends object>(
         else resolve((results[0]?.rows ?? []) as readonly Row[]);
       });
     };
+    // Taking an idle connection synchronously saves a promise for each query.
     const idle = source.takeIdle();
     if (idle) run(idle);
     else source.acquire().promise.then(run, reject);
@@ -117,6 +118,7 @@ export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     if (!isTransactionConflict(error)) throw error;
+    // A transaction of knex has no pool.
     findPool(db)?.emit('retry');
     return work();
   }

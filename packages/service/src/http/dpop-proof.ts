@@ -1,8 +1,8 @@
 // Verifies DPoP proofs (RFC 9449 section 4.3). A DPoP proof is a JWT for a single request, with which the client proves
 // that it has the key to which its access token is bound.
 //
-// The caller must check the time and the nonce of the proof, and that the proof is used only once. Each of the two
-// services has its own rules for these checks.
+// The caller must compare the thumbprint with the one in the access token, check the time and the nonce of the proof,
+// and check that the proof is used only once. The two services have different rules for the time and the nonce.
 import { constants, hash, verify } from 'node:crypto';
 import { joseToDer } from 'ecdsa-sig-formatter';
 import { type DpopHeader, decodeProofPart, InvalidDpopProof, readDpopHeader } from './dpop-header.ts';
@@ -58,7 +58,8 @@ export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProo
  *
  * A signature with ES256 consists of the two numbers r and s, with 32 bytes each (RFC 7518 section 3.4). With the
  * option `dsaEncoding: 'ieee-p1363'`, `verify` could read this format, but would take 75 µs instead of the 52 µs that
- * it takes for the DER format. Converting the signature to DER takes only 2 µs.
+ * it takes for the DER format. Converting the signature to DER takes only 2 µs. `joseToDer` throws an error if the
+ * signature does not have 64 bytes, so the length is checked first.
  */
 function isSignedBy({ alg, key }: DpopHeader, data: Buffer, encodedSignature: string): boolean {
   const signature = Buffer.from(encodedSignature, 'base64url');
