@@ -105,15 +105,15 @@ describe('repeated failed sign-ins', () => {
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
-  test('of 40 parallel attempts, at most five are checked', async () => {
+  test('of 40 parallel attempts, at most five learn that the password is wrong', async () => {
     await resetCounts();
     const guesses = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
         signInByGrant(username, 'wrong', `198.51.100.${n}`, n % 2 ? server.origin : otherInstance.origin),
       ),
     );
-    const checked = guesses.filter(({ status }) => status === 400);
-    expect(checked.length).toBeLessThanOrEqual(5);
+    const answered = guesses.filter(({ status }) => status === 400);
+    expect(answered.length).toBeLessThanOrEqual(5);
     expect(guesses.every(({ status }) => status === 400 || status === 429)).toBe(true);
   });
 });
@@ -147,13 +147,14 @@ describe('whether an account exists', () => {
     ['U+0130', 'i\u0130@example.com', 'j\u0130@example.com'],
     ['U+03A3', 'i\u03a3@example.com', 'j\u03a3@example.com'],
   ])(
-    'a lockout does not reveal whether an account exists if attempts use two spellings of its name: %s',
+    'a lockout does not reveal whether an account exists if attempts use two spellings of its user name: %s',
     async (_title, known, unknown) => {
       /** Returns the spelling that the database compares. */
       const normalise = async (name: string): Promise<string> => {
         const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
         return String(rows[0].name);
       };
+      // Some of the names are other spellings of the demo account. For the other names, an account is created.
       if ((await normalise(known)) !== username) {
         await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
       }
@@ -173,10 +174,10 @@ describe('whether an account exists', () => {
   );
 
   test('the response time of a failed sign-in does not reveal whether the account exists', async () => {
-    const measure = async (username: string): Promise<number> => {
+    const measure = async (name: string): Promise<number> => {
       await resetCounts();
       const started = performance.now();
-      await signInByGrant(username, 'wrong', '198.51.100.1');
+      await signInByGrant(name, 'wrong', '198.51.100.1');
       return performance.now() - started;
     };
     // The first request is slower than all others.
@@ -257,8 +258,9 @@ describe('failed sign-ins from one IP address', () => {
   });
 });
 
-// The fourth attempt waits for 150 ms, and the fifth for twice as long. Timers of Node can end slightly too early.
-test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth sign-in after four failures waits for 300 ms', async () => {
+// The first three failures slow nothing down. The fourth attempt waits for 150 ms, and the fifth for twice as long.
+// Timers of Node can end slightly too early.
+test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth sign-in waits for 300 ms, because four have failed before', async () => {
   const slow = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '150' });
   const measure = async (): Promise<number> => {
     const started = performance.now();

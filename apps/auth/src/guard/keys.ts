@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the key of a user name, or of the id of a session or of a device. The key is a hash, because users sometimes
- * type their password into the field for the user name.
+ * Returns the key of a user name, or of the id of a session or of a device. Names that differ only in case or in spaces
+ * at the ends have the same key. The key is a hash, because users sometimes type their password into the field for the
+ * user name.
  */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
@@ -17,6 +18,7 @@ export const nameKey = (name: string): string =>
 export function addressKey(address: string): string {
   const host = withoutPort(address);
   if (!ipaddr.isValid(host)) return address.slice(0, 64);
+  // `process` converts an IPv4 address in the form of IPv6 (`::ffff:192.0.2.7`) to IPv4.
   const parsed = ipaddr.process(host);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));

@@ -1,6 +1,6 @@
 // Runs the OpenID conformance plans "basic", "implicit", "form post basic" and "form post implicit", for a provider
-// with discovery and static clients (OpenID Connect Core section 15.1). Each test has the name of a module of the
-// suite; docs/conformance.md lists the results.
+// with discovery and static clients. Each test has the name of a module of the suite; docs/conformance.md lists the
+// results. config-and-logout.test.ts contains the module oidcc-idtoken-unsigned, which needs no response type.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, test } from '@jest/globals';
 import { type ModuleName, modules } from './modules.ts';
@@ -37,12 +37,14 @@ const forEveryResponseType: readonly ModuleName[] = [
   'oidcc-ensure-request-object-with-redirect-uri',
   'oidcc-claims-essential',
 ];
+/** The modules that need an access token, which the response type `id_token` does not return. */
 const userinfoModules: readonly ModuleName[] = [
   'oidcc-userinfo-get',
   'oidcc-userinfo-post-header',
   'oidcc-userinfo-post-body',
-  'oidcc-response-type-missing',
 ];
+/** The module whose request has no response type. Each plan runs it only once. */
+const responseTypeMissing = 'oidcc-response-type-missing';
 const codeModules: readonly ModuleName[] = [
   'oidcc-ensure-request-without-nonce-succeeds-for-code-flow',
   'oidcc-codereuse',
@@ -53,14 +55,14 @@ const codeModules: readonly ModuleName[] = [
 ];
 
 const basicPlan: [Variant, readonly ModuleName[]][] = [
-  [{ responseType: 'code' }, [...forEveryResponseType, ...userinfoModules, ...codeModules]],
+  [{ responseType: 'code' }, [...forEveryResponseType, ...userinfoModules, responseTypeMissing, ...codeModules]],
   [{ responseType: 'code', clientAuth: 'post' }, ['oidcc-server-client-secret-post']],
 ];
 const implicitPlan: [Variant, readonly ModuleName[]][] = [
   [{ responseType: 'id_token' }, [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails']],
   [
     { responseType: 'id_token token' },
-    [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails', ...userinfoModules],
+    [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails', ...userinfoModules, responseTypeMissing],
   ],
 ];
 const plans = {

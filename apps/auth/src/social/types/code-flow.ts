@@ -2,8 +2,8 @@
 import * as openid from 'openid-client';
 import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 
-/** The timeout of each request to a provider, in seconds. */
-export const requestTimeout = 5;
+/** The timeout of each request to a provider. */
+export const requestTimeoutSeconds = 5;
 
 /**
  * Creates the configuration of openid-client for a provider. Addresses with plain http are allowed here, because
@@ -15,7 +15,7 @@ export function createConfiguration(
   authentication: openid.ClientAuth,
 ): openid.Configuration {
   const configuration = new openid.Configuration(server, client.clientId, client.clientSecret, authentication);
-  configuration.timeout = requestTimeout;
+  configuration.timeout = requestTimeoutSeconds;
   const isHttp = (value: unknown): boolean => typeof value === 'string' && value.startsWith('http:');
   if (Object.values(server).some(isHttp)) openid.allowInsecureRequests(configuration);
   return configuration;

@@ -7,7 +7,7 @@ import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';
 import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
 import { text, url } from '../schema.ts';
-import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeout } from './code-flow.ts';
+import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeoutSeconds } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
 interface OidcSettings extends CommonSettings {
@@ -96,10 +96,10 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
 async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<openid.Configuration> {
   const server = new URL(issuer);
   const configuration = await openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
-    timeout: requestTimeout,
+    timeout: requestTimeoutSeconds,
     ...(server.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
   });
-  configuration.timeout = requestTimeout;
+  configuration.timeout = requestTimeoutSeconds;
   return configuration;
 }
 

@@ -1,11 +1,12 @@
-// Checks native access tokens with the token information endpoint of a provider.
+// Checks native access tokens with the token information endpoint of a provider. A native access token is one that a
+// native app got from a social provider, and that the app wants to exchange for our tokens.
 import { NativeTokenError } from '../provider.ts';
-import { requestTimeout } from './code-flow.ts';
+import { requestTimeoutSeconds } from './code-flow.ts';
 
 /**
  * Returns the response of the endpoint. Redirects are not followed, because the address of the request contains the
  * token.
- * @throws {NativeTokenError} if the endpoint rejects the token
+ * @throws {NativeTokenError} if the endpoint rejects the token, or if its response has no JSON body
  * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests
  */
 export async function fetchTokenInfo(
@@ -16,7 +17,7 @@ export async function fetchTokenInfo(
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   const response = await fetch(url, {
     redirect: 'error',
-    signal: AbortSignal.timeout(requestTimeout * 1000),
+    signal: AbortSignal.timeout(requestTimeoutSeconds * 1000),
     headers: { accept: 'application/json' },
   });
   const { status } = response;
