@@ -20,6 +20,7 @@ const bookings: [name: string, bayId: string, start: string, end: string, alias:
 ];
 
 beforeAll(async () => {
+  // The bookings are created before 08:00, because a new booking must not start in the past. The tests run at `now`.
   let clock = new Date('2030-06-15T00:00:00Z');
   system = await createTestSystem({ now: () => clock });
   for (const [name, bayId, start, end, userAlias, correlationId] of bookings) {
@@ -29,6 +30,7 @@ beforeAll(async () => {
     expect(response.status).toBe(201);
     idsByName.set(name, response.body.id);
   }
+  // The default token permits fac-north and fac-south. No search of these tests may find this booking of fac-east.
   const east = await system.token(['fac-east']);
   const body = {
     bayId: 'bay-e1-01',
@@ -96,11 +98,11 @@ describe('searches', () => {
 
   test('a search by external ids, correlation ids, bays or userAlias finds bookings with such a value', async () => {
     expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
-    expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
-      ['past', 'ending', 'instant', 'later'].sort(),
+    expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).toSorted()).toEqual(
+      ['past', 'ending', 'instant', 'later'].toSorted(),
     );
     expect(await findNames('?bayIds=bay-n1-02,bay-nowhere')).toEqual(['running']);
-    expect((await findNames('?userAlias=Ann')).sort()).toEqual(['ending', 'next', 'past', 'upstairs']);
+    expect((await findNames('?userAlias=Ann')).toSorted()).toEqual(['ending', 'next', 'past', 'upstairs']);
     expect(await findNames('?userAlias=ann')).toEqual([]);
   });
 
@@ -113,20 +115,20 @@ describe('searches', () => {
 
   test('isActive=true finds the bookings whose endDate is after now, and isActive=false the others', async () => {
     const active = ['running', ...simultaneous, 'later'];
-    expect((await findNames('?isActive=true')).sort()).toEqual(active.toSorted());
+    expect((await findNames('?isActive=true')).toSorted()).toEqual(active.toSorted());
     expect(await findNames('?isActive=false')).toEqual(['past', 'ending']);
-    expect((await findNames('?isActive=true&locationIds=loc-north-1')).sort()).toEqual(
-      ['running', 'next', 'instant', 'later'].sort(),
+    expect((await findNames('?isActive=true&locationIds=loc-north-1')).toSorted()).toEqual(
+      ['running', 'next', 'instant', 'later'].toSorted(),
     );
   });
 
-  test('a search without isActive finds all bookings: future, active and inactive ones', async () => {
+  test('a search without isActive finds active and inactive bookings', async () => {
     const north = ['past', 'ending', 'running', 'next', 'later', 'instant'];
-    const names = await findNames('');
-    expect(names.sort()).toEqual(bookings.map(([name]) => name).sort());
+    const names = (await findNames('')).toSorted();
+    expect(names).toEqual(bookings.map(([name]) => name).toSorted());
     const activeAndOthers = [...(await findNames('?isActive=true')), ...(await findNames('?isActive=false'))];
-    expect(activeAndOthers.sort()).toEqual(names);
-    expect((await findNames('?locationIds=loc-north-1')).sort()).toEqual(north.sort());
+    expect(activeAndOthers.toSorted()).toEqual(names);
+    expect((await findNames('?locationIds=loc-north-1')).toSorted()).toEqual(north.toSorted());
   });
 
   test('a search with locationIds finds the bookings of these locations, with 50 per page', async () => {
@@ -137,23 +139,25 @@ describe('searches', () => {
   });
 
   test('a search with locationIds and dates finds bookings that start and end within the interval', async () => {
+    // An interval of length 0 contains only bookings of length 0.
     const within = (from: string, to: string) =>
       findNames(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await within('11:00', '12:00')).toEqual(['ending']);
     expect(await within('11:00', '12:30')).toEqual(['ending', 'running']);
-    expect((await within('13:00', '13:00')).sort()).toEqual(['instant']);
-    expect((await within('13:00', '14:00')).sort()).toEqual(['instant', 'next']);
+    expect((await within('13:00', '13:00')).toSorted()).toEqual(['instant']);
+    expect((await within('13:00', '14:00')).toSorted()).toEqual(['instant', 'next']);
     expect(await within('13:30', '14:30')).toEqual([]);
   });
 
   test('a search with dates and without locationIds finds the bookings that overlap the interval', async () => {
+    // An interval includes its start and excludes its end. A booking or interval of length 0 includes its only instant.
     const overlapping = (from: string, to: string) =>
       findNames(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await overlapping('09:00', '11:00')).toEqual([]);
     expect(await overlapping('08:59', '11:01')).toEqual(['past', 'ending']);
-    expect((await overlapping('12:00', '13:00')).sort()).toEqual([]);
-    expect((await overlapping('13:00', '13:00')).sort()).toEqual(['instant', 'next']);
-    expect((await overlapping('13:30', '14:30')).sort()).toEqual(['later', 'next']);
+    expect((await overlapping('12:00', '13:00')).toSorted()).toEqual([]);
+    expect((await overlapping('13:00', '13:00')).toSorted()).toEqual(['instant', 'next']);
+    expect((await overlapping('13:30', '14:30')).toSorted()).toEqual(['later', 'next']);
     expect(await overlapping('14:00', '14:00')).toEqual(['later']);
   });
 
@@ -243,6 +247,8 @@ describe('pages', () => {
   });
 
   test('pages have links that contain every filter', async () => {
+    // The service splits a value at its commas, unless the name of the parameter ends with []. If a value contains a
+    // comma, the links therefore write the name of this parameter with [].
     const query = [
       'ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1',
       'userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00',
@@ -340,7 +346,7 @@ describe('400 for an invalid search', () => {
     const response = await search(
       '?page=0&isActive=2&startDate=x&locationIds=loc-north-1&endDate=2030-06-15T08:00:00Z',
     );
-    expect(response.body.errors.map(({ description }: { description: string }) => description).sort()).toEqual([
+    expect(response.body.errors.map(({ description }: { description: string }) => description).toSorted()).toEqual([
       "'isActive' is invalid.",
       "'page' is invalid.",
       "'startDate' is invalid.",

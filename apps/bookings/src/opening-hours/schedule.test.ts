@@ -22,7 +22,8 @@ const minuteOfDay = fc.integer({ min: 0, max: 24 * 60 - 1 });
 const formatTime = (minute: number) =>
   [Math.floor(minute / 60), minute % 60].map((number) => String(number).padStart(2, '0')).join(':');
 
-function wallClock(instant: number, timeZone: string): number {
+/** Returns what a clock in this time zone shows at `instant`, in minutes since midnight. */
+function minuteOfWallClock(instant: number, timeZone: string): number {
   const format = new Intl.DateTimeFormat('en', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
   const [hours, minutes] = format.format(instant).split(':').map(Number);
   return (hours ?? 0) * 60 + (minutes ?? 0);
@@ -41,7 +42,8 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
         const schedule = createSchedule({ weekly, exceptions: [] }, zone);
         const instant = Date.parse(change) + offset * 60_000;
         const isOpen = schedule.isOpenThroughout({ start: instant, end: instant });
-        const now = wallClock(instant, zone);
+        const now = minuteOfWallClock(instant, zone);
+        // Hours with equal `opens` and `closes` last the whole day. Hours that close before they open end the next day.
         const isWithin = opens < closes ? opens <= now && now < closes : opens <= now || now < closes;
         // When the clocks are set back, some times of the day occur twice. Opening hours that begin or end at such a
         // time last longer than the wall clock says. Near this change of the clocks, the test therefore does not check
@@ -59,6 +61,7 @@ const openings = (zone: Zone, opens: string, closes: string, day: string) => {
   // The week of getUTCDay begins on Sunday. The week of `weekdays` begins on Monday.
   const weekday = weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? 'monday';
   const schedule = createSchedule({ weekly: { [weekday]: [{ opens, closes }] }, exceptions: [] }, zone);
+  // The interval contains the whole day in each of the zones, and the night after it.
   const noon = Date.parse(`${day}T12:00:00Z`);
   return schedule
     .openDuring({ start: noon - 36 * hour, end: noon + 36 * hour })
