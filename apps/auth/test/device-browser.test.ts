@@ -22,7 +22,7 @@ const withBrowser = hasChromium ? test : test.skip;
 
 let server: AuthServer;
 let browser: Browser;
-/** Serves the page of the screen. */
+/** Serves the page of the screen, which is the device that signs in. */
 let application: Server;
 let screenAddress: string;
 beforeAll(async () => {

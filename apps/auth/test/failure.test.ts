@@ -14,7 +14,7 @@ const userinfo = () =>
   fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } });
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 const patHeaders = basic('demo-pat-north', 'demo-pat-north-secret');
-/** Requests that different parts of the server handle. A token request with the parameter `facility` is not plain. */
+/** Requests that different parts of the server handle. oidc-provider handles a token request with `facility`. */
 const requests: [string, () => Promise<Response>][] = [
   ['a plain token request', () => server.post('/connect/token', form, patHeaders)],
   [

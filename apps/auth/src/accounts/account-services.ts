@@ -59,7 +59,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     signIn,
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
-    /** Deletes the count of failed sign-ins. Its key, `name`, is equal for all spellings of a user name. */
+    /** Deletes the count of failed sign-ins of a user name. All spellings of the user name share one count. */
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUpForSignIn(username)).name),
     mailer,

@@ -1,4 +1,4 @@
-// Tests the keys under which failures are counted.
+// Tests the keys under which failed sign-ins and other events are counted.
 import { describe, expect, test } from '@jest/globals';
 import { addressKey, nameKey } from './keys.ts';
 

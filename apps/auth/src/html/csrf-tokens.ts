@@ -43,7 +43,7 @@ export interface CsrfTokenOptions {
 export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): CsrfTokens {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
-  /** The ids that this request has given to new browsers. All forms of the response must use the same id. */
+  /** The id that a request without the cookie has given to its browser. All forms of the response must use this id. */
   const newBrowserIds = new WeakMap<IncomingMessage, string>();
 
   return {

@@ -40,8 +40,8 @@ export async function releaseUsernames(tx: Database, accounts: readonly Imported
 }
 
 /**
- * Finds the accounts with these user names, and ignores the case. The `username` of a result has the case of the
- * argument.
+ * Finds the accounts with these user names, and ignores the case. The `username` of a result is written as in
+ * `usernames`, and not as in the database.
  */
 export const findByUsernames = (
   tx: Database,

@@ -60,7 +60,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return found;
     },
 
-    /** Returns undefined if the account has not signed in to this browser since its password last changed. */
+    /** Returns undefined if the account has not signed in with this browser since its password last changed. */
     deviceOf: devices.find,
 
     /**

@@ -49,7 +49,7 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
   };
 
   return {
-    /** Marks the browser for an account that has signed in. */
+    /** Records in the cookie that the account has signed in with this browser. */
     issue(request: Request, response: Response, account: DeviceOwner): void {
       const nonce = randomBytes(18).toString('base64url');
       const others = entriesOf(request, response).filter((entry) => !belongsTo(entry, account));

@@ -42,7 +42,8 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   });
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (development) allowLoopbackRedirects(provider);
-  // The provider also accepts these members, but they are no client metadata. Only the server sets them.
+  // The provider also accepts these members, but only our own code may set them. In the metadata of a client, they
+  // count as unknown.
   const internalMembers: readonly string[] = ownMetadata;
 
   return {

@@ -32,7 +32,8 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
       });
     }
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
-    // For an error that the user can correct, the library has set the status 200.
+    // The library has set the status 200 for errors that the user could correct in its form. Our page has no form, so
+    // these errors get the status 400.
     showPage(ctx, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
   },
 });

@@ -84,8 +84,8 @@ function recordEvents(provider: Provider, audit: Audit): void {
   });
   provider.on('grant.error', (ctx, error) => {
     logErrorCode(ctx, error);
-    // A device polls every few seconds until the user has decided. The metrics count these polls, and the audit trail
-    // does not record them.
+    // A device polls every few seconds until the user has decided. The metrics contain the error codes of these polls,
+    // but the audit trail does not record the polls.
     if (error.message === 'authorization_pending' || error.message === 'slow_down') return;
     const grantType = String(ctx.oidc.params?.grant_type ?? '');
     record('token.refused', ctx, { detail: { grantType, ...detailOf(error) } });

@@ -83,7 +83,7 @@ export function createInvitationStore({ db }: { db: Database }) {
   ): Promise<T | { error: InvitationChangeError }> =>
     db.transaction(async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
-      // The invited user accepts without the lock of the facility, so the invitation is locked too.
+      // A user who accepts an invitation does not lock the facility, so the invitation must be locked too.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,

@@ -87,7 +87,7 @@ export function createMemberStore({ db }: { db: Database }) {
     return others.length === 0;
   };
 
-  /** Withdraws the undecided invitations that this account made: all of them, or only the invitations of staff. */
+  /** Withdraws the undecided invitations that this account made: all of them, or only those for the role `staff`. */
   const endInvitations = (
     tx: Database,
     facilityId: string,

@@ -4,7 +4,7 @@ import type { NewSecret } from '../clients/store.ts';
 import { type PortalPages, tokensBreadcrumb } from './page.ts';
 
 export interface ShownSecret extends NewSecret {
-  /** The name of the token. */
+  /** The name of the personal access token. */
   readonly name: string;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;

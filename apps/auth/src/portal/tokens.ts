@@ -1,5 +1,5 @@
-// Creates, rotates and revokes the personal access tokens of service accounts. Each form creates at most one secret.
-// Each change is recorded in the history of every facility where the service account has a role.
+// Creates, rotates and revokes the personal access tokens of service accounts. A form that is submitted twice creates
+// only one secret. Each change is recorded in the history of every facility where the service account has a role.
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';

@@ -150,7 +150,10 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       );
     },
 
-    /** Makes each next key that may sign now the current key. The previous current key must already be retired. */
+    /**
+     * Changes the state `next` to `current` for every key whose `signs_from` has passed. The previous current key must
+     * already be retired.
+     */
     async activateDue(): Promise<void> {
       await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
     },

@@ -1,6 +1,6 @@
-// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile Final", by its public description,
-// with private_key_jwt and DPoP. The client pushes its requests, sends an end user in a test browser through the pages,
-// and checks every response.
+// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile Final", as the public description of
+// the plan defines it. The client authenticates with private_key_jwt and uses DPoP. It pushes its requests, sends an
+// end user in a test browser through the pages, and checks every response.
 import { randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';

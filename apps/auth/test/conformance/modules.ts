@@ -1,5 +1,6 @@
-// Implements the modules of the OpenID conformance plans "basic", "implicit" and "form post", under the names of the
-// suite and by its public descriptions. docs/conformance.md lists which plan runs which module, and the results.
+// Implements the modules of the OpenID conformance plans "basic", "implicit" and "form post". The names of the modules
+// are those of the conformance suite, and each module follows its public description. docs/conformance.md lists which
+// plan runs which module, and the results.
 import { expect } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import {

@@ -16,7 +16,7 @@ beforeAll(() => {
   server = fixture.server;
 });
 
-/** Returns parameters of an authorization request, and the values with which the library checks its response. */
+/** Returns parameters of an authorization request, and the values with which openid-client checks the response. */
 async function createChecks() {
   const checks = {
     expectedState: openid.randomState(),

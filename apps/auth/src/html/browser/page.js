@@ -16,7 +16,7 @@ for (const element of document.querySelectorAll('time[datetime]')) {
   if (!Number.isNaN(date.getTime())) element.textContent = timeFormat.format(date);
 }
 
-/** The element in which a screen reader notices that a text was copied. */
+/** The element through which screen readers announce that a text was copied. */
 const copyStatus = document.getElementById('copy-status');
 /** The milliseconds for which a button shows whether the text was copied. */
 const resultDuration = 3_000;

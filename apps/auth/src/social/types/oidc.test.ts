@@ -20,7 +20,7 @@ test('the last known discovery document stays in use while the provider is unava
     expect(url?.href).toContain(`${social.origin}/google/authorize?`);
 
     social.outages.google = 'unavailable';
-    // The document is cached for an hour.
+    // The discovery document is cached for an hour, so the cache has expired after two hours.
     const inTwoHours = Date.now() + 2 * 3600_000;
     jest.spyOn(Date, 'now').mockReturnValue(inTwoHours);
     expect((await authorize())?.origin).toBe(social.origin);

@@ -66,7 +66,10 @@ const discoveryLifetime = 3600_000;
 /** The milliseconds for which the last known document is used after reading the document has failed. */
 const retryDiscoveryAfter = 60_000;
 
-/** Returns a function that caches the document. While the provider is unavailable, the last known document is used. */
+/**
+ * Returns a function that caches the discovery document. While the provider is unavailable, the function uses the last
+ * known document.
+ */
 function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configuration> {
   let lastKnown: openid.Configuration | undefined;
   let current: { readonly configuration: Promise<openid.Configuration>; readonly expiresAt: number } | undefined;
