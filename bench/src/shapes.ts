@@ -78,7 +78,7 @@ async function measureShape(
   const agent = new Agent({ keepAlive: true, maxSockets: publishingRequests });
   const send = (path: string) => request(agent, `${url}${path}`, token);
   const first = await send(shape.path(sources));
-  // Some shapes request a page near the end of the list, whose number follows from the number of pages.
+  // Some shapes request a page near the end of the list. The number of this page depends on the number of pages.
   const page = shape.page?.(first.pageCount ?? 1);
   const createPath = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
   for (let n = 0; n < warmUpRequests; n++) await send(createPath());

@@ -128,7 +128,7 @@ export function filled(page: Page, action: string, values: Record<string, string
   return { ...page, forms: [{ ...form, fields: [...unchanged, ...inputs(values)] }] };
 }
 
-/** Returns the page with a form that none of our pages has, as an attacker could create it. */
+/** Returns the page with a forged form instead of its own forms. An attacker could create such a form. */
 export const forged = (page: Page, action: string, values: Record<string, string>): Page => ({
   ...page,
   forms: [{ action: new URL(action, page.url).href, method: 'post', buttons: [], fields: inputs(values) }],

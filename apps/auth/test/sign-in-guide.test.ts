@@ -1,4 +1,5 @@
-// Tests the code blocks of docs/sign-in.md. Only the addresses and the time of a refresh are replaced in them.
+// Tests the code blocks of docs/sign-in.md. The test changes only the addresses in these blocks, and the number of
+// seconds before expiry at which an example refreshes its token.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -71,7 +71,8 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   const bearer = request.headers.authorization?.replace(/^Bearer /, '');
   const token =
     pathname === '/userinfo' ? bearer : (form.get('token') ?? searchParams.get('access_token') ?? undefined);
-  // The provider debugToken gets the checked token as `input_token`, and its own credentials as `access_token`.
+  // A request to `/debug` contains the checked token as `input_token`. Its `access_token` contains the credentials of
+  // our app.
   const checked = searchParams.get('input_token') ?? token ?? '';
   const responses = JSON.parse(Buffer.from(checked, 'base64url').toString()) as Responses;
   const response = pathname === '/userinfo' ? (responses.user ?? 404) : responses.token;

@@ -114,7 +114,7 @@ test('gaps never begin before asOf, and equal dates return no gaps', async () =>
 });
 
 describe('the gaps of availability agree with what can be booked', () => {
-  // On 31 March 2041, daylight saving time begins in Europe.
+  // The tested days include 31 March 2041, the day on which daylight saving time begins in Europe.
   const start = Date.UTC(2041, 2, 28);
   /** The number of slots of ten minutes in five days. */
   const slots = 5 * 24 * 6;

@@ -30,7 +30,7 @@ async function register(idempotencyKey: string) {
   return body as { readonly id: string; readonly secret: string };
 }
 
-/** Sends a ping, and expects that all these secrets have signed its delivery. */
+/** Sends a ping, and expects that its delivery has a valid signature for each of these secrets. */
 async function expectSignedPing(instance: TestSystem, id: string, secrets: readonly string[]): Promise<void> {
   const before = receiver.events.length;
   await instance.call('POST', `/api/webhooks/${id}/ping`);

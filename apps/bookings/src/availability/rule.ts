@@ -35,8 +35,8 @@ export function findRuleViolation({ bookable, schedule, closures }: BayRules, in
 }
 
 /**
- * Returns the parts of `interval` that can be booked, in order of time. `taken` are the times of bookings and live
- * holds.
+ * Returns the parts of `interval` that can be booked, in order of time. `taken` are the times of bookings, and of holds
+ * that have not expired.
  */
 export function findGaps(
   { bookable, schedule, closures }: BayRules,

@@ -1,4 +1,4 @@
-// Reads the bays of an availability request, and the bookings, live holds and closures that make them unavailable.
+// Reads the bays of an availability request, and the bookings, closures and unexpired holds that make them unavailable.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type Bind, oneOf } from '../bookings/search/where.ts';

@@ -23,7 +23,7 @@ export interface UpcomingQuery extends Partial<PageRequest> {
 }
 
 const emptyResult: SearchResult = { bookings: [], total: 0 };
-/** All errors of the endpoints for bookings have this `contextData`, with the id of the booking if there is one. */
+/** The `contextData` of errors. The external id is empty, because the errors of a list do not concern one booking. */
 const errorContext = { externalBookingId: '' };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
@@ -49,7 +49,7 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
   };
 
-  /** Limits the search to the facilities that can have matching bookings. Undefined if there is no such facility. */
+  /** Selects the facilities in which bookings can match the filter. Returns undefined if there is no such facility. */
   async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;

@@ -3,7 +3,10 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ClosureRow } from './closure.ts';
 
-/** The maximum number of bays in a search for bookings. The link `conflicts` leads to a search for the closed bays. */
+/**
+ * The maximum number of bays in a search for bookings. The link `conflicts` leads to a search for the bookings of all
+ * closed bays, so a closure with more bays has no such link.
+ */
 const maxBaysOfSearch = 500;
 
 export function closureResource({ facilityId: _, closedBayIds, ...closure }: ClosureRow, link: MakeLink) {

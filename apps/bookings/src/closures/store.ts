@@ -124,7 +124,7 @@ export function createClosureStore(db: Database) {
   };
 }
 
-/** Returns the places whose rules a closure changes. */
+/** Returns the bays or the location to which a closure applies. */
 function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }

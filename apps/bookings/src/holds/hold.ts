@@ -1,6 +1,6 @@
 // Defines holds: a hold keeps a bay free for one client for a short time, for example while a customer pays.
 
-/** Times are UTC with milliseconds, in the format of responses. */
+/** The times are texts in UTC with milliseconds, such as `2030-01-31T09:00:00.000Z`. */
 export interface Hold {
   readonly facilityId: string;
   readonly id: string;

@@ -1,4 +1,4 @@
-// Creates the examples of locations and bays for the OpenAPI document. They belong to the demo.
+// Creates the examples of locations and bays for the OpenAPI document, with the ids and names of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import { bayResource, locationResource } from './resource.ts';

@@ -28,12 +28,15 @@ where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximu
   /** Every transaction locks the webhook before its cursors, which prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /**
-   * Moves the cursor from $3 to $4. Returns no row if another instance has moved the cursor, or if too many deliveries
-   * wait.
+   * Moves the cursor from change number $3 to $4. Returns no row if another instance has already moved the cursor, or
+   * if `maxUnattempted` deliveries wait for their first attempt.
    */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
-  /** Moves the replay from $3 to $4. Returns no row in the same cases as `advance`. Removes a replay that has ended. */
+  /**
+   * Moves the replay from change number $3 to $4, and removes the replay if $4 is its end. Returns no row in the same
+   * cases as `advance`.
+   */
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
 where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
@@ -66,8 +69,8 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 export function createCursorStore(db: Database) {
   return {
     /**
-     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts), and
-     * for which not too many deliveries wait.
+     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts). Leaves
+     * out a cursor while `maxUnattempted` of its deliveries wait for their first attempt.
      */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 

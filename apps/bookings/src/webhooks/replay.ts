@@ -12,7 +12,7 @@ export interface ReplayServices {
   readonly feed: Pick<FeedStore, 'assignNumbers'>;
 }
 
-/** Both fields are present, because the router has validated the request. */
+/** The fields are optional only in this type. The router rejects a request in which a field is missing. */
 export interface ReplayRequest {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;

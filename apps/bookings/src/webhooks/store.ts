@@ -151,8 +151,9 @@ export function createWebhookStore(db: Database) {
     },
 
     /**
-     * Returns the secrets of webhooks with a secret that the current key has not encrypted, in the order of their ids.
-     * An encrypted secret begins with the prefix of its key. Starts after the id `after`.
+     * Finds webhooks whose secret or previous secret was encrypted with another key than the current one, and returns
+     * both secrets. An encrypted secret begins with the prefix of its key. The webhooks are ordered by id, and only ids
+     * after `after` are returned.
      */
     findOldSecrets: (currentPrefix: string, after: string, limit: number) =>
       query<StoredSecrets>(db, statements.findOldSecrets, [currentPrefix, after, limit]),

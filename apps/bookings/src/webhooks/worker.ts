@@ -50,7 +50,8 @@ export function startWorker(options: WorkerOptions) {
   async function work(): Promise<void> {
     if (finished.length > 0) {
       const results = finished.splice(0);
-      // If the results cannot be recorded, the attempts are repeated when the claims end.
+      // If recording the results fails, the attempts are repeated when the claims on the deliveries end
+      // (delivery-store.ts).
       await store.record(results, before(now(), maxFailingTime));
       for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
     }
@@ -67,8 +68,8 @@ export function startWorker(options: WorkerOptions) {
     running.set(webhookId, (running.get(webhookId) ?? 0) + 1);
     attempt(delivery, options)
       .then((result) => finished.push(result))
-      // An attempt fails before its request if, for example, no key decrypts the secret. The attempt is repeated when
-      // the claim ends.
+      // An attempt can fail before its request is sent, for example if no key decrypts the secret. The attempt is
+      // repeated when the claim on the delivery ends (delivery-store.ts).
       .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
       .finally(() => {
         runningTotal--;

@@ -25,7 +25,7 @@ const addToBin = `on conflict (facility_id, location_id, span, begins) do update
 set n = booking_count.n + excluded.n`;
 
 export const compactionReads = {
-  /** Facilities with the longest log come first. */
+  /** The facilities with the most rows in the log `booking_change` come first. */
   facilitiesWithLog: `select facility_id as id from booking_change
 group by facility_id order by count(*) desc, facility_id limit $1`,
 

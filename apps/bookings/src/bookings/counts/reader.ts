@@ -119,7 +119,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     const rank = started + offset - inProgress;
     const range = await findBins(criteria, rank, pageSize);
     if (!range) return emptySegment;
-    // If the first bin contains the instant, the list has only those bookings of the bin that start after the instant.
+    // If the first bin contains the instant, the segment has only the bookings after the instant. The offset is then
+    // counted from the instant, and not from the beginning of the bin.
     return { from: range.from, to: range.to, offset: range.from > instant ? rank - range.before : offset - inProgress };
   }
 

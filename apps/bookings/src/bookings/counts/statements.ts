@@ -144,7 +144,7 @@ and start_date ${outside} ${boundary} and start_date ${inside} ${bindInstant(ins
   return selects;
 }
 
-/** Returns `select` statements with one row, whose count is `n`, for each booking in progress. */
+/** Returns `select` statements. For each booking in progress, they return one row with the count `n`. */
 function selectInProgress(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
   return inProgressAt(instant, isActive, bind).map(
     (conditions) => `select facility_id, ${n} as n from booking where ${[bookings, ...conditions].join(' and ')}`,

@@ -70,8 +70,8 @@ export type FeedStore = ReturnType<typeof createFeedStore>;
 
 const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, hasUnnumberedChanges: false };
 /**
- * How many bookings one statement adds to the feed. After an upgrade from a release without the feed, a facility may
- * have millions of bookings that are not in the feed.
+ * The maximum number of bookings that one statement adds to the feed. Without a maximum, the statement could take too
+ * long: after an upgrade from a release without the feed, a facility may have to add millions of bookings.
  */
 const fillSize = 20_000;
 const maxFacilities = 1_000;

@@ -17,8 +17,9 @@ import {
 const keys = 'facility_id, id, start_date';
 const allFields = selectList(publicFields);
 
+/** After `values`, `firstPage` and `laterPage` take two more parameters: the page size and the offset. */
 export interface SearchStatements {
-  /** Reads the page at offset 0. Both statements take two more parameters: the page size and the offset. */
+  /** Reads the first page, which has the offset 0. */
   readonly firstPage: string;
   /** Reads a page at any offset. Skips the rows before the page in the index, without reading the table. */
   readonly laterPage: string;

@@ -17,7 +17,10 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   readonly counts?: CountReader;
-  /** If the database would read more index entries than this up to the end of a page, the counts find the page. */
+  /**
+   * The maximum number of index entries that the database may read to find a page. If it would read more, `counts`
+   * finds the segment of the list that contains the page.
+   */
   readonly maxSkippedRows?: number;
 }
 

@@ -88,8 +88,9 @@ function startsBeforeTomorrow(criteria: Criteria, bind: Bind): string {
 }
 
 /**
- * Returns all conditions of the search except the condition for its facilities and the conditions of the two parts that
- * `splitInstant` separates. `inBays` is the result of `oneOf` for the bays.
+ * Returns the conditions of the search. The condition for its facilities is not included. If `splitInstant` splits the
+ * search, the conditions in which its two parts differ are not included either. `inBays` is the result of `oneOf` for
+ * the bays.
  */
 export function conditionsOf(criteria: Criteria, inBays: string | undefined, bind: Bind): string[] {
   const { ids, externalBookingIds, correlationIds, locationIds, userAlias, time, upcoming } = criteria;

@@ -34,8 +34,8 @@ export const bookingReads = {
   bayOf: 'select bay_id as "bayId" from booking where facility_id = $1 and id = $2::uuid',
 
   /**
-   * Reports why bay $2 cannot be booked from $3 to $4. Booking $5 and hold $6 are ignored. If $3 is null, only
-   * `bookable` is meaningful. Returns no row if the bay does not exist.
+   * Returns whether bay $2 is bookable, and whether a booking or a hold occupies the bay from $3 to $4. Booking $5 and
+   * hold $6 do not count. If $3 is null, only `bookable` is checked. Returns no row if the bay does not exist.
    */
   conflicts: `select bookable, $3::timestamptz is not null and exists (
   select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid

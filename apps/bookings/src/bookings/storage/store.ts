@@ -252,7 +252,10 @@ function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefine
   return rows.at(-1)?.[0] as Booking | undefined;
 }
 
-/** Returns the statement for the row of an external booking id, or no statement if the booking has no such id. */
+/**
+ * `sql` inserts, changes or deletes the row of an external booking id. Returns `sql` as a statement, or no statement if
+ * the booking has no external id.
+ */
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
   return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
 }

@@ -1,5 +1,5 @@
-// Implements a read barrier: gives each read a position of the primary that was looked up after the read began, like
-// ReadIndex of the Raft algorithm.
+// Implements a read barrier: each read gets a position in the write-ahead log of the primary that was looked up after
+// the read began. ReadIndex of the Raft algorithm does the same.
 //
 // A look-up that is already running may return a position from before the read began. Reads that begin during a look-up
 // therefore wait for the next look-up, and share its result.
