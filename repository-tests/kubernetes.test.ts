@@ -63,7 +63,8 @@ describe('Kubernetes', () => {
     const auth = structuredClone(documentsOfKind('Deployment').find(({ metadata }) => metadata.name === target.name));
     const [container] = auth.spec.template.spec.containers;
     expect(container.env).toBeUndefined();
-    // The JSON Patch appends to lists. Such a path ends with the name of the list and `/-`.
+    // Each operation of the JSON Patch appends an element to a list. The path of the operation ends with the name of
+    // the list and `/-`.
     const added = Object.fromEntries(parse(patch).map(({ path, value }: Document) => [path.split('/').at(-2), value]));
     container.volumeMounts.push(added.volumeMounts);
     auth.spec.template.spec.volumes.push(added.volumes);

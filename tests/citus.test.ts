@@ -53,7 +53,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     printMeasurements();
   }, 60_000);
 
-  /** Starts a load that ends with the test at the latest. */
+  /** Starts a load. If the test does not stop the load, `afterEach` does. */
   const startBookingLoad = (): Load => {
     load = startLoad([firstInstance.base, secondInstance.base], token);
     return load;

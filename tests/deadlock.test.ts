@@ -28,7 +28,10 @@ const waitForBlockedSessions = (count: number) =>
     return (await system.database.query('bookings', sql)).rowCount === count;
   });
 
-/** Begins a transaction in which PostgreSQL looks for deadlocks later than in the transactions of the service. */
+/**
+ * Begins a transaction in which PostgreSQL looks for a deadlock later than in a transaction of the service. PostgreSQL
+ * therefore aborts the transaction of the service.
+ */
 async function beginTransaction(): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: system.database.ownerUrlOf('bookings') });
   await client.connect();

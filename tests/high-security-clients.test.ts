@@ -97,7 +97,8 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
     const response = await oauth.pushedAuthorizationRequest(metadata, client, authentication, request, slowClock);
     return oauth.processPushedAuthorizationResponse(metadata, client, response);
   };
-  // The error contains a nonce. The library adds the nonce to its next proof, in which a wrong time then has no effect.
+  // The error contains a nonce, which the library adds to its next proof. The server accepts this proof although its
+  // time is wrong.
   const nonceError = await push().catch((error: unknown) => error);
   expect(oauth.isDPoPNonceError(nonceError)).toBe(true);
   const { request_uri } = await push();

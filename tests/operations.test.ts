@@ -42,7 +42,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
       ADMIN_URL: `postgres://manager:manager@localhost:${port}/postgres`,
       ISSUER: `http://localhost:${authPort}`,
       BASE_URL: `http://localhost:${bookingsPort}`,
-      /** The address of the instance that uses the new password. */
+      /** The address of the second instance of bookings, which connects to the database with the new login. */
       NEW_INSTANCE_URL: `http://localhost:${newInstancePort}`,
     };
   }, 60_000);

@@ -1,5 +1,5 @@
-// Checks availability, holds, closures, the change feed and webhooks once, for the tests with a replica, a connection
-// pooler or Citus. One instance writes, and the next response of another instance must contain each change.
+// Checks availability, holds, closures, the change feed and webhooks. The tests with a replica, a connection pooler or
+// Citus share these checks. One instance writes, and the next response of another instance must contain each change.
 import { expect } from '@jest/globals';
 import { callApi } from './api.ts';
 import { nextBooking } from './booking-load.ts';

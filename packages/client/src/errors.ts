@@ -56,7 +56,7 @@ export class BookingsConnectionError extends BookingsError {
  */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';
-  /** The `error` of the authorization server, for example `invalid_client`. */
+  /** The member `error` of the authorization server's response, for example `invalid_client`. */
   readonly error: string | undefined;
   /** The response of the authorization server, if there was one. */
   readonly response: Response | undefined;

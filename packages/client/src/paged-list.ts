@@ -6,7 +6,7 @@ interface Page {
   readonly _links: { readonly next?: { readonly href: string } };
 }
 
-/** The endpoints that return a list in numbered pages. The pages of the change feed have no `total`. */
+/** The endpoints that return a list in numbered pages. Only such pages have a `total`. */
 export type ListOperation = {
   [Id in OperationId]: ResultOf<Id> extends Page & { readonly total: number } ? Id : never;
 }[OperationId];

@@ -72,8 +72,8 @@ function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }
 }
 
 function pathSegment(name: string, value: string | undefined): string {
-  // A URL loses path segments that are `.` or `..`, and an empty id is an empty segment. The URL would then be that of
-  // a list or of another resource.
+  // The URL parser removes the path segments `.` and `..`, and an empty id is an empty segment. With such an id, the
+  // URL would be that of a list or of another resource.
   if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
   return encodeURIComponent(value);
 }

@@ -1,4 +1,4 @@
-// Decides whether and when a failed attempt is repeated.
+// Repeats a failed request if another attempt may succeed, and chooses the delay before each attempt.
 import { BookingsApiError, BookingsConnectionError, type BookingsError, BookingsTokenError } from './errors.ts';
 import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';

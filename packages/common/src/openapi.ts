@@ -11,8 +11,8 @@ export interface DocumentedError {
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   /**
-   * The endpoints that can return the error. `x-errorCodes` of an endpoint lists the errors whose selectors select the
-   * endpoint.
+   * The endpoints that can return the error. If they are given as selectors, the field `x-errorCodes` of each selected
+   * endpoint contains the error code.
    */
   readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
 }

@@ -6,7 +6,7 @@ type Properties = Readonly<Record<string, Schema>>;
 
 /** The maximum number of elements of an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/** The maximum length of a value with commas that can be one element. No id or reference is longer. */
+/** A longer value with commas cannot be a single element, such as `ORD,7`, because no id or reference is longer. */
 const maxElementLength = 256;
 
 /**

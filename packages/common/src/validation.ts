@@ -47,7 +47,7 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
   };
 }
 
-/** Returns one error for each field: that the field is missing, or else the first error that ajv reports for it. */
+/** Returns one error for each invalid or missing field: the first error that ajv reports for the field. */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
   const byField = new Map<string, ValidationError>();
   for (const error of ajvErrors) {

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { printableLines } from './service-output.ts';
 
-/** Values of the last parameter of `printableLines`. It is true if LOG_LEVEL is set. */
+/** Values of the parameter `showRequests` of `printableLines`. `npm start` passes true if LOG_LEVEL is set. */
 const [hideRequests, showRequests] = [false, true];
 const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/bookings', status: 200 });
 

@@ -149,9 +149,9 @@ interface ServerProgram {
   environment: Record<string, string>;
 }
 
-/** Errors of a data directory that processes of the previous server still use for a moment. */
+/** Matches the error of PostgreSQL while processes of the previous server still use the data directory. */
 const dataInUse = /still in use|postmaster\.pid/;
-/** Errors of a port that another program uses. */
+/** Matches the error of PostgreSQL if another program uses the port. */
 const portInUse = /Address already in use|could not bind/;
 
 /**

@@ -30,8 +30,9 @@ export interface ChangePage {
   /** The position after this page: pass it as `from` after a restart. */
   readonly next: string;
   /**
-   * Whether this page is the beginning of the feed: delete all bookings of the facility that you have stored before.
-   * This happens at the first start, and when `from` is so old that the service no longer has every change after it.
+   * Whether this page is the beginning of the feed. If it is, delete all bookings of the facility that you have stored
+   * before. This happens at the first start, and when `from` is so old that the service no longer has every change
+   * after it.
    */
   readonly startsOver: boolean;
 }

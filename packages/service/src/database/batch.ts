@@ -131,7 +131,8 @@ export class Batch {
 
   handleCommandComplete({ text }: { readonly text: string }): void {
     const { name, types } = this.#statement;
-    // PostgreSQL sends no row description for a statement without columns.
+    // PostgreSQL sends no row description for a statement that returns no columns, so such a statement is recorded as
+    // prepared here.
     if (name !== undefined && !this.#prepared.has(name)) this.#prepared.set(name, { types, toRow: () => ({}) });
     this.#results.push({ rows: this.#rows, command: text });
     this.#rows = [];

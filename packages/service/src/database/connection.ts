@@ -81,7 +81,8 @@ export class Connection implements PooledConnection {
   /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
-    // pg and `Batch` each remember only their own prepared statements. The prefix makes all their names different.
+    // pg and `Batch` prepare statements on this connection, and neither knows the statements of the other. The prefix
+    // prevents that both use the same name.
     const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {
@@ -91,7 +92,7 @@ export class Connection implements PooledConnection {
     });
   }
 
-  /** Calls `report` after the error has been inspected. */
+  /** Calls `report`. If the schema may have caused the error, first waits until `inspectError` has checked this. */
   #fail(error: unknown, report: () => void): void {
     const { onFailure, inspectError } = this.#options;
     onFailure(error);

@@ -170,8 +170,8 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   #handleOpenFailure(error: unknown): void {
     this.#openingCount -= 1;
     this.emit('failure', error);
-    // While other connections are open, callers continue to wait for one of them. The server may have reached its own
-    // maximum number of connections.
+    // Opening a connection fails, for example, if the server has reached its own maximum number of connections. If
+    // other connections are open, callers continue to wait for one of them.
     if (this.#open.size === 0) {
       this.#waiters.shift()?.reject(error);
       this.#openMissing();

@@ -24,8 +24,9 @@ export function isSchemaRelated(error: unknown): boolean {
 }
 
 /**
- * Returns a function that inspects an error. Errors that occur at the same time share one check. The check opens a
- * separate connection, because all connections of the pool may be in use.
+ * Returns a function that marks an error (`markAsUnavailable`) if the schema of the database does not fit this release.
+ * Errors that occur at the same time share one check of the schema. The check opens a separate connection, because all
+ * connections of the pool may be in use.
  */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;
