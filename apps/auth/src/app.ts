@@ -19,6 +19,7 @@ import { allowEveryOrigin } from './http/cors.ts';
 import { handleError } from './http/error-handler.ts';
 import { normalisePath } from './http/normalised-path.ts';
 import { createRateLimit } from './http/rate-limit.ts';
+import type { SharedServices } from './http/shared-services.ts';
 import { trustIssuerHost } from './http/trusted-host.ts';
 import { createProviderPages } from './interaction/provider-pages.ts';
 import { countEvents, observeKeys } from './metrics.ts';
@@ -71,7 +72,7 @@ export interface AuthApp {
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
 export async function createApp(dependencies: AppDependencies): Promise<AuthApp> {
   const services = await createServices(dependencies);
-  const { db, audit, artifacts, accountServices, logoutSender, outbound, providerManager } = services;
+  const { db, shared, artifacts, accountServices, logoutSender, outbound, providerManager } = services;
   const stopCleanUp = startCleanUp({
     cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp],
     logger: dependencies.logger,
@@ -82,7 +83,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
     waitUntilIdle: async () => {
       await accountServices.emails.waitUntilIdle();
       await logoutSender.waitUntilIdle();
-      await audit.flush();
+      await shared.audit.flush();
     },
     close: async () => {
       providerManager.close();
@@ -90,7 +91,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
       await logoutSender.close();
       outbound.close();
       await accountServices.close();
-      await audit.flush();
+      await shared.audit.flush();
       await db.destroy();
     },
   };
@@ -108,9 +109,10 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
   const lifetimes = createTokenLifetimes(config);
   const audit = countEvents(createAudit({ db, logger }), metrics);
+  const shared: SharedServices = { config, logger, metrics, audit };
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
-  const clients = createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl });
+  const clients = createClientStore({ ...shared, db, accessTokenTtl: config.accessTokenTtl });
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
   const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
@@ -118,11 +120,10 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   // provider, which is created later.
   const provider = () => providerManager.provider();
   const logoutSender = createLogoutSender({
+    ...shared,
     store: createLogoutStore({ db }),
     send: createSendLogoutToken(provider),
     isReady: () => providerManager.isReady(),
-    audit,
-    logger,
   });
   const endSession = createEndSession({ db, sendLogoutTokens: logoutSender.sendQueued });
   const adapter = createAdapter({
@@ -138,19 +139,17 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     },
   });
 
-  const accountServices = createAccountServices({ db, config, logger, audit });
+  const accountServices = createAccountServices({ db, shared });
   const { accounts } = accountServices;
   const userPages = createUserPages({
     db,
-    config,
-    logger,
-    audit,
+    shared,
     cookies: createBrowserCookies(provider, config.issuer),
     providerSessions: createProviderSessions({ provider, revokeGrant: artifacts.revokeGrant, endSession }),
     interactions: createInteractions(provider),
     findDeviceRequest: createDeviceSignIn({
+      ...shared,
       provider,
-      issuer: config.issuer,
       deviceCodes,
       lifetime: lifetimes.deviceCode,
     }),
@@ -166,15 +165,15 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   const isFirstUse = createReplayDetection(artifacts);
   const limit = createRateLimit(config.rateLimitPerMinute);
-  const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
+  const clientCredentials = createClientCredentials({ ...shared, scopes, resource, clients });
   const providerManager = await createProviderManager({
+    ...shared,
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
     tokenLifetime: lifetimes.longestSigned,
-    logger,
     createProvider: (keys) =>
       createProvider(
         {
-          settings: config,
+          ...shared,
           scopes,
           resource,
           lifetimes,
@@ -193,8 +192,6 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
           findOrCreateSocialAccount: accountServices.findOrCreateSocialAccount,
           isSocialProvider: userPages.isSocialProvider,
           pages,
-          audit,
-          logger,
         },
         keys,
       ),
@@ -202,9 +199,9 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   observeKeys(metrics, providerManager.keys);
   return {
     db,
+    shared,
     scopes,
     limit,
-    audit,
     facilities,
     clients,
     artifacts,
@@ -223,7 +220,7 @@ type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** Mounts the handlers in the order in which they see a request. */
 function createExpressApp({ config, logger, metrics }: AppDependencies, services: Services): Express {
-  const { db, scopes, limit, audit, facilities, clients, accountServices, userPages, pages } = services;
+  const { db, shared, scopes, limit, facilities, clients, accountServices, userPages, pages } = services;
   const { isFirstUse, clientCredentials, providerManager } = services;
   const { accounts } = accountServices;
   const app = createHttpApp({
@@ -242,6 +239,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   app.use(normalisePath(protocolPaths));
   app.use(
     servePlainTokenRequests({
+      ...shared,
       path: routes.token,
       provider: () => (providerManager.isReady() ? providerManager.provider() : undefined),
       bookingsScope: scopes.bookings,
@@ -263,6 +261,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   app.use(redirectPostedAuthorization(pages, [routes.authorization, routes.end_session]));
   app.use(
     createUserinfo({
+      ...shared,
       path: routes.userinfo,
       provider: providerManager.provider,
       signingKeys: providerManager.signingKeys,
@@ -279,10 +278,8 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
       ...accountServices,
       ...userPages,
       db,
-      config,
+      shared,
       scopes,
-      audit,
-      logger,
       clients,
       facilities,
     }),

@@ -1,13 +1,10 @@
 // Creates the pages that are not part of the portal: sign-in, registration, consent, social sign-in, device sign-in,
 // password reset and "Your account".
 import type { Database } from '@bay-booking/service/database/database';
-import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
 import type { AccountServices } from './accounts/account-services.ts';
-import type { Audit } from './audit/audit.ts';
 import type { ClientStore } from './clients/store.ts';
-import type { AuthConfig } from './config.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { addressKey } from './guard/keys.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
@@ -16,6 +13,7 @@ import { assetRoutes } from './html/asset.ts';
 import { createCsrfTokens } from './html/csrf-tokens.ts';
 import { assets } from './html/render.ts';
 import { createSite } from './html/site.ts';
+import type { SharedServices } from './http/shared-services.ts';
 import { createBrowserSessions } from './interaction/browser-session.ts';
 import { createDecideConsent } from './interaction/consent.ts';
 import { createConsentStore } from './interaction/consent-store.ts';
@@ -43,9 +41,7 @@ import { createSocialStore } from './social/store.ts';
 
 export interface UserPagesOptions {
   readonly db: Database;
-  readonly config: AuthConfig;
-  readonly logger: Logger;
-  readonly audit: Audit;
+  readonly shared: SharedServices;
   readonly cookies: BrowserCookies;
   readonly providerSessions: ProviderSessions;
   readonly interactions: Interactions;
@@ -60,7 +56,8 @@ export interface UserPagesOptions {
 }
 
 export function createUserPages(options: UserPagesOptions) {
-  const { db, config, logger, audit, cookies, interactions, facilities, scopes, sendLogoutTokens } = options;
+  const { db, shared, cookies, interactions, facilities, scopes, sendLogoutTokens } = options;
+  const { config } = shared;
   const {
     accounts,
     socialIdentities,
@@ -80,35 +77,33 @@ export function createUserPages(options: UserPagesOptions) {
   const sessionStore = createSessionStore({ db, sendLogoutTokens });
   const { providerSessions } = options;
   const sessions = createBrowserSessions({
+    ...shared,
     providerSessions,
     accounts,
     store: sessionStore,
-    devices: createDeviceCookies({ cookies, keys: config.cookieKeys }),
+    devices: createDeviceCookies({ ...shared, cookies, keys: config.cookieKeys }),
   });
-  const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
-  const site = createSite({ findSignedIn: sessions.current, csrfTokens });
+  const csrfTokens = createCsrfTokens({ ...shared, cookies, keys: config.cookieKeys, origin: config.issuer });
+  const site = createSite({ ...shared, findSignedIn: sessions.current, csrfTokens });
   const consents = createConsentStore({ db, sendLogoutTokens });
-  const decide = createDecideConsent({ grants: options.grants, store: consents });
+  const decide = createDecideConsent({ ...shared, grants: options.grants, store: consents });
   const providers = createSocialProviders(config.socialProviders);
   /** Returns the links to the social providers for a sign-in page. `base` is the path of the sign-in. */
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
   const pages = createSignInPages({
+    ...shared,
     site,
     sessions,
     accounts,
     signIn,
     registrations,
     sendVerification: emails.sendVerification,
-    audit,
   });
 
-  const authorizationFlow = createAuthorizationFlow({
-    providers,
-    store: createSocialStore({ db }),
-    issuer: config.issuer,
-  });
+  const authorizationFlow = createAuthorizationFlow({ ...shared, providers, store: createSocialStore({ db }) });
   const social = createSocialRoutes({
+    ...shared,
     cookies,
     interactions,
     providers,
@@ -119,36 +114,36 @@ export function createUserPages(options: UserPagesOptions) {
     socialIdentities,
     findOrCreateSocialAccount,
     sendSocialLinked: emails.sendSocialLinked,
-    audit,
   });
-  const { verifyNativeToken } = createNativeTokenVerifier({ providers, logger });
+  const { verifyNativeToken } = createNativeTokenVerifier({ ...shared, providers });
 
   const router = Router();
   router.use(assetRoutes(assets));
   router.use(social.router);
-  router.use(interactionRoutes({ interactions, site, pages, decide, scopes, providerLinks, audit }));
+  router.use(interactionRoutes({ ...shared, interactions, site, pages, decide, scopes, providerLinks }));
   router.use(
     devicePages({
+      ...shared,
       site,
       sessions,
       csrfTokens,
       guard: createUserCodeGuard(createCounter),
       findDeviceRequest: options.findDeviceRequest,
-      audit,
     }),
   );
   router.use(
     directSignInRoutes({
+      ...shared,
       site,
       sessions,
       pages,
       providerLinks,
       nameDestination: createSignInDestination({ db }),
-      audit,
     }),
   );
   router.use(
     passwordResetRoutes({
+      ...shared,
       site,
       sessions,
       accounts,
@@ -160,11 +155,11 @@ export function createUserPages(options: UserPagesOptions) {
       resetFailures,
       findActiveTokenNames: async (accountId) =>
         (await options.clients.listPersonalAccessTokens(accountId)).filter(isActive).map(({ name }) => name),
-      audit,
     }),
   );
   router.use(
     emailVerificationRoutes({
+      ...shared,
       site,
       accounts,
       emails,
@@ -172,11 +167,11 @@ export function createUserPages(options: UserPagesOptions) {
       socialIdentities,
       providers,
       signOutEverywhere: sessionStore.endEverything,
-      audit,
     }),
   );
   router.use(
     accountRoutes({
+      ...shared,
       site,
       accounts,
       socialIdentities,
@@ -191,7 +186,6 @@ export function createUserPages(options: UserPagesOptions) {
       newPasswordLimit,
       scopes,
       clients: options.clients,
-      audit,
     }),
   );
 

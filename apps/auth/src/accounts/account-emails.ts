@@ -1,6 +1,7 @@
 // Sends the e-mails about an account to its owner, and verifies an e-mail address when the owner opens the mailed link.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
+import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
   passwordChangedEmail,
@@ -16,7 +17,7 @@ import type { Account, AccountStore } from './store.ts';
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
-  readonly issuer: string;
+  readonly config: Pick<AuthConfig, 'issuer'>;
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
   readonly mailer: OutboxMailer;
@@ -31,7 +32,8 @@ export interface AccountEmailsOptions {
 export type AccountEmails = ReturnType<typeof createAccountEmails>;
 
 export function createAccountEmails(options: AccountEmailsOptions) {
-  const { issuer, links, accounts, mailer, recipientLimit, repeatLimit, audit, logger } = options;
+  const { config, links, accounts, mailer, recipientLimit, repeatLimit, audit, logger } = options;
+  const { issuer } = config;
   const pendingResets = new Set<Promise<void>>();
 
   return {

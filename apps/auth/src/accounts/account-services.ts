@@ -1,13 +1,11 @@
 // Creates the services for accounts: stores, sign-in with a password, protection against guessing, one-time links and
 // e-mails.
 import type { Database } from '@bay-booking/service/database/database';
-import type { Logger } from '@bay-booking/service/logging';
-import type { Audit } from '../audit/audit.ts';
-import type { AuthConfig } from '../config.ts';
 import { createFailureCounterFactory } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
 import { createSignInGuard } from '../guard/sign-in-guard.ts';
 import { createUsageLimit } from '../guard/usage-limit.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { createOutboxMailer } from '../mail/outbox-mailer.ts';
 import { createMailStore } from '../mail/store.ts';
 import { createAccountEmails } from './account-emails.ts';
@@ -18,29 +16,22 @@ import { type Account, createAccountStore } from './store.ts';
 
 export interface AccountServicesOptions {
   readonly db: Database;
-  readonly config: AuthConfig;
-  readonly logger: Logger;
-  readonly audit: Audit;
+  readonly shared: SharedServices;
 }
 
 export type AccountServices = ReturnType<typeof createAccountServices>;
 
-export function createAccountServices({ db, config, logger, audit }: AccountServicesOptions) {
+export function createAccountServices({ db, shared }: AccountServicesOptions) {
+  const { config, audit } = shared;
   const accounts = createAccountStore({ db });
   const socialIdentities = createSocialIdentityStore({ db });
   const createCounter = createFailureCounterFactory(db);
   const guard = createSignInGuard(createCounter, config.signInLimits);
-  const { signIn } = createSignIn({ accounts, guard, audit });
-  const mailer = createOutboxMailer({
-    store: createMailStore({ db }),
-    smtpUrl: config.smtpUrl,
-    isOn: config.mail === 'on',
-    from: config.mailFrom,
-    logger,
-  });
+  const { signIn } = createSignIn({ ...shared, accounts, guard });
+  const mailer = createOutboxMailer({ ...shared, store: createMailStore({ db }) });
   const links = createOneTimeLinks({ db, key: config.encryptionKey });
   const emails = createAccountEmails({
-    issuer: config.issuer,
+    ...shared,
     links,
     accounts,
     mailer,
@@ -48,8 +39,6 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     // previous link again, at most once in 5 minutes.
     recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, window: 3600 }, nameKey),
     repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, window: 300 }, nameKey),
-    audit,
-    logger,
   });
 
   return {

@@ -3,14 +3,12 @@
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
+import type { AuthConfig } from '../config.ts';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
 
 export interface OutboxMailerOptions {
   readonly store: MailStore;
-  readonly smtpUrl: string | undefined;
-  /** False with `MAIL=off`: e-mails are neither sent nor logged. */
-  readonly isOn: boolean;
-  readonly from: string;
+  readonly config: Pick<AuthConfig, 'smtpUrl' | 'mail' | 'mailFrom'>;
   readonly logger: Logger;
 }
 
@@ -38,7 +36,9 @@ const maxTries = 32;
 /** Returns the seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
 const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: OutboxMailerOptions): OutboxMailer {
+export function createOutboxMailer({ store, config, logger }: OutboxMailerOptions): OutboxMailer {
+  const { smtpUrl, mailFrom } = config;
+  const isOn = config.mail === 'on';
   if (!isOn || !smtpUrl) {
     return {
       enqueue: async ({ to, subject, text }) => {
@@ -62,7 +62,7 @@ export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: Outbo
 
   const deliver = async ({ id, tries, to, subject, text, html }: QueuedEmail): Promise<void> => {
     try {
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, html });
+      await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
       await store.delete(id);
     } catch (error) {
       const { responseCode, message } = error as Error & { responseCode?: number };

@@ -10,6 +10,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
+import type { AuthConfig } from '../config.ts';
 import { routes } from './paths.ts';
 import type { DeviceCodes } from './storage/device-codes.ts';
 
@@ -35,7 +36,7 @@ type NewInteraction = new (uid: string, payload: object) => InstanceType<Provide
 
 export interface DeviceSignInOptions {
   readonly provider: () => Provider;
-  readonly issuer: string;
+  readonly config: Pick<AuthConfig, 'issuer'>;
   readonly deviceCodes: Pick<DeviceCodes, 'findPending' | 'deny'>;
   /** The time that a user has for sign-in and consent, in seconds. */
   readonly lifetime: number;
@@ -50,7 +51,7 @@ export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | un
  */
 export function createDeviceSignIn({
   provider,
-  issuer,
+  config,
   deviceCodes,
   lifetime,
 }: DeviceSignInOptions): FindDeviceRequest {
@@ -60,7 +61,7 @@ export function createDeviceSignIn({
     const path = `${routes.code_verification}/${uid}`;
     // The types of the library do not list the parameters of this constructor.
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
-    const interaction = new Interaction(uid, { returnTo: `${issuer}${path}`, params, deviceCode });
+    const interaction = new Interaction(uid, { returnTo: `${config.issuer}${path}`, params, deviceCode });
     await interaction.save(lifetime);
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
     const { cookies } = currentProvider.createContext(request, response);

@@ -2,11 +2,10 @@
 // README.md in this folder lists all places where we change the library's behaviour, and the reasons.
 //
 // The signing keys of a provider cannot change. When the keys rotate, provider-manager.ts creates a new provider.
-import type { Logger } from '@bay-booking/service/logging';
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
-import type { Audit } from '../audit/audit.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import { createExtraTokenClaims, customizeJwt } from './access-token-claims.ts';
 import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization-request.ts';
 import { claimsOf, type ProviderAccount } from './claims.ts';
@@ -44,12 +43,7 @@ import type { ConcurrentUse } from './storage/concurrent-use.ts';
 import type { TokenLifetimes } from './token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 
-export interface ProviderDependencies {
-  readonly settings: {
-    readonly issuer: string;
-    readonly cookieKeys: readonly string[];
-    readonly development: boolean;
-  };
+export interface ProviderDependencies extends SharedServices {
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
@@ -68,8 +62,6 @@ export interface ProviderDependencies {
   readonly findOrCreateSocialAccount: SocialGrantOptions['findOrCreateSocialAccount'];
   readonly isSocialProvider: (name: string) => boolean;
   readonly pages: ProviderPages;
-  readonly audit: Audit;
-  readonly logger: Logger;
 }
 
 /**
@@ -77,9 +69,9 @@ export interface ProviderDependencies {
  * algorithm, the library signs with the first key.
  */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { settings, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
+  const { config, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
   const facilitiesClaim = createFacilitiesClaim(dependencies.facilities);
-  const provider = new Provider(settings.issuer, createConfiguration(dependencies, keys, facilitiesClaim));
+  const provider = new Provider(config.issuer, createConfiguration(dependencies, keys, facilitiesClaim));
   // Makes Koa read the X-Forwarded-* headers. They can be trusted, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
@@ -93,7 +85,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, rememberUntilLastUse(dependencies.isFirstUse));
   disableAutomaticLogoutTokens(provider);
-  if (settings.development) allowLoopbackRedirects(provider);
+  if (config.development) allowLoopbackRedirects(provider);
 
   // Our own grant types. grant-types.ts lists their names.
   dependencies.clientCredentials.register(provider);
@@ -107,7 +99,7 @@ function createConfiguration(
   keys: readonly JWK[],
   facilitiesClaim: FacilitiesClaim,
 ): Configuration {
-  const { settings, scopes, resource, lifetimes, pages, logger } = dependencies;
+  const { config, scopes, resource, lifetimes, pages, logger } = dependencies;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
 
   return {
@@ -123,10 +115,10 @@ function createConfiguration(
     // Every request must contain a redirect URI, and it must be one of the registered URIs (RFC 9700 section 2.1).
     allowOmittingSingleRegisteredRedirectUri: false,
     cookies: {
-      keys: [...settings.cookieKeys],
+      keys: [...config.cookieKeys],
       // Only the session cookie can have the prefix `__Host-`, which requires the path `/`. The cookies of an
       // interaction have other paths.
-      names: { session: hostCookieName(settings.issuer, '_session') },
+      names: { session: hostCookieName(config.issuer, '_session') },
       long: cookie,
       short: cookie,
     },
@@ -245,9 +237,9 @@ function createFindAccount(
 
 /** Registers the middleware that runs around the library. The middleware that is registered first is the outermost. */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies, keys: readonly JWK[]): void {
-  const { settings, scopes, resource, concurrentUse, pages, logger } = dependencies;
+  const { config, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {
-    issuer: settings.issuer,
+    issuer: config.issuer,
     audience: resource.audience,
     scopes: scopes.all,
     logger,

@@ -3,6 +3,7 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
+import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import { invitationEmail } from './invitation-email.ts';
@@ -18,7 +19,7 @@ import type {
 export interface InvitationsOptions {
   readonly store: InvitationStore;
   readonly mailer: OutboxMailer;
-  readonly issuer: string;
+  readonly config: Pick<AuthConfig, 'issuer'>;
   /** Limits the invitations that one facility sends. */
   readonly perFacility: UsageLimit;
   /** Limits the invitations that one e-mail address gets. */
@@ -36,14 +37,14 @@ type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { 
 export type Invitations = ReturnType<typeof createInvitations>;
 
 export function createInvitations(options: InvitationsOptions) {
-  const { store, mailer, issuer, perFacility, perRecipient, audit, logger } = options;
+  const { config, store, mailer, perFacility, perRecipient, audit, logger } = options;
 
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 
   const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
     try {
-      await mailer.enqueue(invitationEmail(invitation, issuer));
+      await mailer.enqueue(invitationEmail(invitation, config.issuer));
       return true;
     } catch (err) {
       logger.error({ err, invitationId: invitation.id }, 'invitation e-mail not queued');

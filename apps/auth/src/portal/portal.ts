@@ -1,18 +1,16 @@
 // Creates the portal, where facilities manage their members and service accounts manage their tokens (specification,
 // "Bookings API access"; docs/portal.md).
 import type { Database } from '@bay-booking/service/database/database';
-import type { Logger } from '@bay-booking/service/logging';
 import { type NextFunction, type Request, type Response, Router } from 'express';
 import type { AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
-import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import type { FailureCounterFactory } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
 import { createUsageLimit, type UsageLimit } from '../guard/usage-limit.ts';
 import { assetRoutes } from '../html/asset.ts';
 import type { Site } from '../html/site.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
@@ -37,7 +35,7 @@ import { createTokens } from './tokens.ts';
 
 export interface PortalOptions {
   readonly db: Database;
-  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
+  readonly shared: SharedServices;
   readonly scopes: Pick<ScopeTable, 'bookings'>;
   readonly site: Site;
   readonly sessions: BrowserSessions;
@@ -47,8 +45,6 @@ export interface PortalOptions {
   readonly mailer: OutboxMailer;
   readonly createCounter: FailureCounterFactory;
   readonly newPasswordLimit: UsageLimit;
-  readonly audit: Audit;
-  readonly logger: Logger;
 }
 
 /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
@@ -58,42 +54,34 @@ const facilityTabs = [
 ];
 
 export function createPortal(options: PortalOptions): Router {
-  const { db, site, sessions, accounts, clients, facilities, mailer, createCounter, audit, logger } = options;
-  const { issuer, bookingsAudience, accessTokenTtl } = options.config;
+  const { db, shared, site, sessions, accounts, clients, facilities, mailer, createCounter } = options;
   const members = createMemberStore({ db });
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
   const submittedForms = createSubmittedForms({ db });
   const hour = 3600; // In seconds.
   const invitations = createInvitations({
+    ...shared,
     store,
     mailer,
-    issuer,
     perFacility: createUsageLimit(
       createCounter,
       { name: 'invite', limit: 100, window: hour },
       (facilityId) => facilityId,
     ),
     perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, window: hour }, nameKey),
-    audit,
-    logger,
   });
-  const tokens = createTokens({ clients, facilities, submittedForms, audit });
+  const tokens = createTokens({ ...shared, clients, facilities, submittedForms });
 
-  const pages = createPortalPages({ site, findSignedIn: sessions.current, members, facilityTabs });
-  const secretPage = createSecretPage({
-    pages,
-    issuer,
-    bookingsScope: options.scopes.bookings,
-    bookingsApi: bookingsAudience,
-    accessTokenTtl,
-  });
-  const tokenPages = createTokenPages({ pages, members, clients, submittedForms, tokens, secretPage });
+  const pages = createPortalPages({ ...shared, site, findSignedIn: sessions.current, members, facilityTabs });
+  const secretPage = createSecretPage({ ...shared, pages, bookingsScope: options.scopes.bookings });
+  const tokenPages = createTokenPages({ ...shared, pages, members, clients, submittedForms, tokens, secretPage });
 
   const router = Router();
   router.use(assetRoutes(portalAssets));
   router.use(
     acceptanceRoutes({
+      ...shared,
       pages,
       site,
       sessions,
@@ -101,16 +89,15 @@ export function createPortal(options: PortalOptions): Router {
       store,
       acceptances,
       newPasswordLimit: options.newPasswordLimit,
-      audit,
     }),
   );
-  router.use(homeRoutes({ pages, members, showTokens: tokenPages.showTokens }));
-  router.use(facilityRoutes({ pages, members, store, invitations }));
-  router.use(invitationRoutes({ pages, store, invitations }));
-  router.use(memberRoutes({ pages, members, clients, audit }));
-  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), flushEvents: audit.flush }));
+  router.use(homeRoutes({ ...shared, pages, members, showTokens: tokenPages.showTokens }));
+  router.use(facilityRoutes({ ...shared, pages, members, store, invitations }));
+  router.use(invitationRoutes({ ...shared, pages, store, invitations }));
+  router.use(memberRoutes({ ...shared, pages, members, clients }));
+  router.use(historyRoutes({ ...shared, pages, history: createHistoryStore({ db }), flushEvents: shared.audit.flush }));
   router.use(tokenPages.routes);
-  router.use(tokenChangeRoutes({ pages, clients, submittedForms, tokens, secretPage }));
+  router.use(tokenChangeRoutes({ ...shared, pages, clients, submittedForms, tokens, secretPage }));
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {

@@ -1,6 +1,7 @@
 // Shows a new client secret once, with `curl` commands that use it.
 import type { Request, Response } from 'express';
 import type { NewSecret } from '../clients/store.ts';
+import type { AuthConfig } from '../config.ts';
 import { type PortalPages, tokensBreadcrumb } from './page.ts';
 
 export interface ShownSecret extends NewSecret {
@@ -14,12 +15,8 @@ export interface ShownSecret extends NewSecret {
 
 export interface SecretPageOptions {
   readonly pages: PortalPages;
-  readonly issuer: string;
+  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
   readonly bookingsScope: string;
-  /** The base URL of the Bookings API, which is also the default audience of its access tokens. */
-  readonly bookingsApi: string;
-  /** The lifetime of access tokens in seconds. It applies to personal access tokens that do not set a lifetime. */
-  readonly accessTokenTtl: number;
 }
 
 export type SecretPage = ReturnType<typeof createSecretPage>;
@@ -33,9 +30,7 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage(options: SecretPageOptions) {
-  const { pages, issuer, bookingsScope, bookingsApi, accessTokenTtl } = options;
-
+export function createSecretPage({ pages, config, bookingsScope }: SecretPageOptions) {
   const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
     const form = {
       grant_type: 'client_credentials',
@@ -43,9 +38,12 @@ export function createSecretPage(options: SecretPageOptions) {
       client_secret: clientSecret,
       scope: bookingsScope,
     };
-    return [`curl -s ${shellQuote(`${issuer}/connect/token`)}`, ...Object.entries(form).map(curlOption)].join(' \\\n');
+    return [`curl -s ${shellQuote(`${config.issuer}/connect/token`)}`, ...Object.entries(form).map(curlOption)].join(
+      ' \\\n',
+    );
   };
-  const apiUrl = shellQuote(`${bookingsApi}/api/booking-bays`);
+  // The audience is also the base URL of the Bookings API.
+  const apiUrl = shellQuote(`${config.bookingsAudience}/api/booking-bays`);
   const apiCommand = `curl -s ${apiUrl} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;
 
   return {
@@ -58,7 +56,7 @@ export function createSecretPage(options: SecretPageOptions) {
           ...secret,
           tokenCommand: tokenCommand(secret),
           apiCommand,
-          accessTokenTtl: secret.accessTokenTtl ?? accessTokenTtl,
+          accessTokenTtl: secret.accessTokenTtl ?? config.accessTokenTtl,
         },
         {
           title: secret.overlap === undefined ? `${secret.name} is created` : `${secret.name} has a new secret`,

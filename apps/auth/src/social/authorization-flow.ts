@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
+import type { AuthConfig } from '../config.ts';
 import { SignInCancelledError } from './provider.ts';
 import type { SocialProviders } from './settings.ts';
 import type { FlowPurpose, PendingFlow, SocialStore } from './store.ts';
@@ -19,11 +20,11 @@ export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 export interface AuthorizationFlowOptions {
   readonly providers: SocialProviders;
   readonly store: SocialStore;
-  readonly issuer: string;
+  readonly config: Pick<AuthConfig, 'issuer'>;
 }
 
-export function createAuthorizationFlow({ providers, store, issuer }: AuthorizationFlowOptions) {
-  const callbackUrlOf = (provider: string): string => `${issuer}/social/${provider}/callback`;
+export function createAuthorizationFlow({ providers, store, config }: AuthorizationFlowOptions) {
+  const callbackUrlOf = (provider: string): string => `${config.issuer}/social/${provider}/callback`;
 
   return {
     /**
