@@ -35,7 +35,10 @@ export interface AppOptions {
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** The endpoints of webhooks, and a function for the caller of each request. Undefined if webhooks are off. */
+  /**
+   * The endpoints of webhooks, and `noteRequest`, which is called with the caller of every request. Undefined if
+   * webhooks are off.
+   */
   readonly webhooks?: Pick<Webhooks, 'endpoints' | 'noteRequest'> | undefined;
   readonly now?: () => Date;
   /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */

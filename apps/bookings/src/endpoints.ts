@@ -44,7 +44,10 @@ export const tags = [
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
 ];
 
-/** The schemas that have a name in the document, and therefore in clients that are generated from the document. */
+/**
+ * The schemas that have a name in the OpenAPI document. Clients that are generated from the document use these names
+ * for their types.
+ */
 export const namedSchemas = {
   ...bookingComponents,
   ...feedComponents,

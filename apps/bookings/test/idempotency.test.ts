@@ -84,7 +84,8 @@ test('a response is repeated even after the endDate has passed, and no longer af
   now = new Date(start + 23 * 3_600_000);
   expect((await post(body, 'key-5')).status).toBe(201);
   now = new Date(start + 25 * 3_600_000);
-  // The request is a new one: ERR00011 reports the endDate in the past, and BOOK00002 the first booking.
+  // The service no longer knows the key, so it validates the request like a new one. ERR00011 means that the endDate is
+  // in the past. BOOK00002 means that the first booking overlaps.
   expect(errorCodes(await post(body, 'key-5'))).toEqual(['ERR00011', 'BOOK00002']);
   expect((await post(bookingBody(), 'key-5')).status).toBe(201);
   now = new Date(start);

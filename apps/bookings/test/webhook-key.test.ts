@@ -1,4 +1,4 @@
-// Tests that WEBHOOK_KEY can be rotated without a lost secret (docs/behaviour.md, "Webhooks").
+// Tests that no secret is lost when the operator rotates WEBHOOK_KEY (docs/behaviour.md, "Webhooks").
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';

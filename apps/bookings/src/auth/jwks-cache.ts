@@ -46,9 +46,9 @@ export interface JwksCacheOptions {
 }
 
 /**
- * When auth removes a key, the tokens that are signed with it must be rejected within a minute. All instances of auth
- * notice the removal within 2 s, and caches between the services may store the JWKS for 15 s. The refresh follows
- * within 36 s, because the interval varies randomly by 20 %.
+ * When auth removes a key, this service must reject the tokens of the key within a minute. All instances of auth serve
+ * the new JWKS after at most 2 s. Caches between the services may store the old JWKS for 15 s. This cache fetches the
+ * JWKS again after at most 36 s: the interval is 30 s, plus or minus a random part of up to 20 %.
  */
 const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
@@ -106,9 +106,9 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
     return Math.min(max, minRetryDelay * 2 ** Math.min(consecutiveErrors - 1, 10));
   };
 
-  // The limit of fetches for unknown kids is a token bucket: one fetch becomes available per interval. The limit is
-  // synchronous, unlike RateLimiterMemory of rate-limiter-flexible. Simultaneous requests with a new kid therefore
-  // share the first fetch, and use up one fetch only.
+  // A token bucket limits the fetches for unknown kids: one fetch becomes available per interval. The check is
+  // synchronous, unlike RateLimiterMemory of rate-limiter-flexible. The first request with a new kid therefore begins a
+  // fetch immediately, and simultaneous requests with this kid share the fetch.
   let availableFetches = maxUnknownKidBurst;
   let countedAt = performance.now();
   const mayFetchForUnknownKid = (): boolean => {

@@ -67,8 +67,8 @@ export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',
 
   /**
-   * Reads the bookings of bays $2 and their live holds, apart from hold $6. The bookings of a bay do not overlap, so of
-   * the bookings that began before the interval, only the last one can reach into it.
+   * Reads the bookings and the live holds of bays $2, except hold $6. The bookings of a bay do not overlap, so of the
+   * bookings that began before the interval, only the last one can reach into it.
    *
    * Each row has the alternating starts and ends of a bay in the binary format of PostgreSQL. PostgreSQL takes 1.7
    * times as long to return text.

@@ -13,7 +13,10 @@ import { apiError } from '../errors.ts';
 export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
 
 const windowSeconds = 60;
-/** The limit of a client, which all its subjects share, is this many times the limit of one subject. */
+/**
+ * A client can act for several subjects (the `sub` of its access tokens). The limit for all of them together is this
+ * many times the limit for one subject.
+ */
 const clientFactor = 10;
 
 /** Returns undefined if `requestsPerMinute` is 0, which switches the limit off. */

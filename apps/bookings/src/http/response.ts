@@ -42,7 +42,7 @@ const noStore = { 'Cache-Control': 'no-store' } as const;
 /** The headers of every error response, except those that packages/service adds to all responses. */
 export const errorHeaders: Headers = { ...headersOfEveryResponse, ...strictPolicy, ...noStore, ...jsonType };
 
-// Most responses share these headers, so they are converted once and not for each response.
+// Most responses share these headers, so they are converted by `flatten` once, and not for each response.
 const flatStrictHeaders = flatten({ ...headersOfEveryResponse, ...strictPolicy });
 const flatReadHeaders = [...flatStrictHeaders, 'Cache-Control', 'private, no-cache'];
 const flatWriteHeaders = [...flatStrictHeaders, ...flatten(noStore)];

@@ -1,8 +1,8 @@
 // Defines the SQL of the table webhook_delivery.
 
 /**
- * The maximum number of pings of a webhook that wait for their delivery. Without a limit, a client could fill the
- * table, because every ping to a failing receiver is attempted ten times.
+ * The maximum number of pings of a webhook that wait for their delivery. A ping to a failing receiver is attempted ten
+ * times, and waits between the attempts. Without this limit, a client could fill the table with waiting pings.
  */
 const maxWaitingPings = 100;
 

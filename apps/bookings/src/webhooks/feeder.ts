@@ -136,8 +136,8 @@ async function addDeliveries(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // A change has neither state if the booking was deleted later. The feed will contain the deletion with a higher
-    // number.
+    // If the booking was deleted and its deletion has no change number yet, both `booking` and `lastState` are
+    // undefined. The feed will contain the deletion later, with a higher number.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

@@ -1,4 +1,5 @@
-// Registers the metrics of webhooks: attempts to deliver by outcome, and how long the oldest due delivery has waited.
+// Registers the metrics of webhooks: the number of delivery attempts for each outcome, and how long the oldest due
+// delivery has waited.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Outcome } from './worker.ts';

@@ -5,7 +5,7 @@ import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
 import type { StoredSecrets, WebhookStore } from './store.ts';
 
 const batchSize = 100;
-/** Comes before the ids of all webhooks. */
+/** Sorts before every webhook id, so that the first batch begins with the first webhook. */
 const nilId = '00000000-0000-0000-0000-000000000000';
 
 export interface ReencryptionOptions {

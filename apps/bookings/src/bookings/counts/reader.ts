@@ -161,8 +161,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
 }
 
 /**
- * Returns the index of the bin that contains booking number `rank` of these bins, and the number of bookings in the
- * bins before. The index is -1 if the bins have fewer bookings.
+ * Numbers the bookings of these bins from 0. Returns the index of the bin that contains booking number `rank`, and the
+ * number of bookings in the bins before it. The index is -1 if there is no booking with this number.
  */
 function positionOf(bins: readonly Bin[], rank: number): { readonly index: number; readonly before: number } {
   let before = 0;

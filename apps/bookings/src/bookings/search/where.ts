@@ -19,7 +19,10 @@ export interface Criteria extends BookingFilter {
 /** Adds a value to the parameters of a statement and returns its placeholder, such as `$3`. */
 export type Bind = (value: unknown) => string;
 
-/** Whether the filter names bookings, bays or an alias, so that an index finds few rows. */
+/**
+ * Whether the filter lists ids of bookings, external or correlation ids, bays or an alias. An index then finds the few
+ * matching rows.
+ */
 export function isSelective({ ids, externalBookingIds, correlationIds, bayIds, userAlias }: Criteria): boolean {
   return [ids, externalBookingIds, correlationIds, bayIds, userAlias].some((filter) => filter !== undefined);
 }

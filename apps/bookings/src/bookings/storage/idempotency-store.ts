@@ -10,8 +10,8 @@ const deleteBatch = 1_000;
 const lockTimeout = '55P03';
 
 /**
- * Identifies a request with an Idempotency-Key. `id` is a hash of the client and the key, and `requestHash` is a hash
- * of the body.
+ * Identifies a request with an Idempotency-Key. `id` is a hash of the client, its subject and the key. `requestHash` is
+ * a hash of the body.
  */
 export interface KeyedRequest {
   readonly id: string;

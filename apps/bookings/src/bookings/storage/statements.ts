@@ -208,8 +208,8 @@ export const bayStatements = {
 order by id for no key update`,
 
   /**
-   * Reads the holds of bay $2 that overlap the interval from $3 to $4. The transaction must have locked the bay, so
-   * that no other transaction adds a hold until it ends.
+   * Reads the live holds of bay $2 that overlap the interval from $3 to $4. The transaction must already have locked
+   * the bay, so that no other transaction can add a hold until this transaction ends.
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,

@@ -213,7 +213,10 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Finds why a bay cannot be booked, apart from the rules of the bay. Undefined if the bay does not exist. */
+    /**
+     * Finds why a bay cannot be booked: it is not bookable, or has another booking or a hold in the interval. The
+     * opening hours and closures are not checked here. Returns undefined if the bay does not exist.
+     */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,

@@ -26,7 +26,8 @@ test('after the pause one call probes the replica, and all calls are allowed onc
   expect(probe).toBeDefined();
   expect(breaker.begin()).toBeUndefined();
   breaker.succeed(probe);
-  // An attempt is represented by the number of earlier failures, so later attempts equal the probe.
+  // `begin` represents each attempt by the number of earlier failures. There was no further failure, so both attempts
+  // have the same number as the probe.
   expect([breaker.begin(), breaker.begin()]).toEqual([probe, probe]);
 });
 
@@ -52,7 +53,7 @@ test('calls that fail together count as one failure, and the success of an earli
   breaker.succeed(third);
   now = firstPause - 1;
   expect(breaker.begin()).toBeUndefined();
-  // A second failure would have doubled the pause.
+  // The pause is not twice as long, because the two calls that failed count as one failure.
   now = firstPause;
   expect(breaker.begin()).toBeDefined();
 });

@@ -1,4 +1,5 @@
-// Tests that each read gets the result of a look-up that began after the read, and that reads share look-ups.
+// Tests that each call of the barrier gets the result of a look-up that began after the call, and that calls share
+// look-ups.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createReadBarrier } from './read-barrier.ts';

@@ -31,7 +31,10 @@ export interface ReadRouterOptions {
   readonly onRead: (source: 'primary' | 'replica', reason: FallbackReason | 'none', error?: unknown) => void;
 }
 
-/** In milliseconds. If the primary does not return its position in this time, the list is read from the primary. */
+/**
+ * The maximum time, in milliseconds, until the primary returns its position. Without a position, the list is read from
+ * the primary.
+ */
 const positionTimeout = 1_000;
 
 export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOptions): ReadRouter {
@@ -64,7 +67,8 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
         return result;
       } catch (error) {
         const reason = reasonOf(error);
-        // A failed statement does not show whether the replica works.
+        // If the statement failed or was cancelled, the replica is reachable, so the circuit breaker does not count a
+        // failure. It counts no success either, because the list was not read.
         if (reason === 'conflict' || reason === 'failed') circuitBreaker.abandon(attempt);
         else circuitBreaker.fail(attempt);
         return runOnPrimary(reason, error);
