@@ -8,7 +8,10 @@ import { grantTypes } from './oidc/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
-/** Matches the error codes of OAuth: those without a common prefix, and all codes with one of the listed prefixes. */
+/**
+ * Matches the error codes of OAuth. Four codes are listed in full. All others begin with one of the words in the last
+ * group, for example `invalid_`.
+ */
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 

@@ -109,7 +109,8 @@ describe('the delivery of a logout token', () => {
     await slow.close();
   });
 
-  // A delivery to a client that does not respond ends with a timeout after 2.5 s.
+  // The delivery to the client `silent` ends with a timeout after 2.5 s. The sign-out and the delivery to the client
+  // `quick` must end earlier.
   test('a client that does not respond does not delay the user or other clients', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});

@@ -161,7 +161,8 @@ describe('the rotation of signing keys', () => {
     const otherInstance = await server.startInstance();
     let isRunning = true;
     const kids = new Set<string | undefined>();
-    // Each worker gets tokens from one instance and verifies them with the keys of an instance.
+    // Each worker gets tokens from one instance, and verifies them with the keys that the same or the other instance
+    // publishes.
     const workers = [server.origin, otherInstance.origin, server.origin, otherInstance.origin].map(
       async (origin, index) => {
         const verifyingOrigin = index < 2 ? otherInstance.origin : server.origin;

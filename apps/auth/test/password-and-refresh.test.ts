@@ -187,7 +187,8 @@ describe('refresh', () => {
       const statuses = responses.map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
       expect(responses.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
-      // The concurrent uses have not revoked the grant. A later use of the token is a replay.
+      // The concurrent uses have not revoked the grant, so the new refresh token works. A later use of the old token is
+      // a replay.
       const winner = responses.find(({ status }) => status === 200);
       expect(await refresh(winner?.refresh_token)).toMatchObject({ status: 200 });
       expect(await refresh(token)).toMatchObject({ status: 400, error: 'invalid_grant' });

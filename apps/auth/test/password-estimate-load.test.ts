@@ -72,8 +72,8 @@ test('other requests are served while many expensive passwords are estimated', a
     expect([health.status, token.status]).toEqual([200, 200]);
   }
   await load;
-  // About 30 ms on an idle machine. Without the limits of the estimate (accounts/password-policy.ts), each response
-  // would wait for eight estimates of about 80 ms.
+  // On an idle machine, the median is about 30 ms. Without the limits in accounts/password-policy.ts, an estimate would
+  // take about 80 ms, and a response would wait for the estimates of all eight senders.
   const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] as number;
   expect(median).toBeLessThan(1_000);
 });

@@ -28,7 +28,7 @@ export const createErrorHandler =
   };
 
 function messageFor(error: PageError, status: number) {
-  // oidc/interactions.ts throws this error.
+  // The error means that the interaction has ended or belongs to another browser (oidc/interactions.ts).
   if (error.name === 'InteractionExpired') return errorMessages.signInExpired;
   if (status === 503) return errorMessages.unavailable;
   return status >= 500 ? errorMessages.internal : errorMessages.badRequest;

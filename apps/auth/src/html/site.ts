@@ -45,8 +45,8 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     };
 
   const findLayoutUser: FindLayoutUser = async (nodeRequest, nodeResponse) => {
-    // This function is also called for pages of oidc-provider, which has only the types of Node. The objects are those
-    // of Express nevertheless, because oidc-provider runs inside our Express app.
+    // oidc-provider calls this function for its own pages, and declares the request and the response with Node's types.
+    // The objects are nevertheless Express objects, because oidc-provider runs inside our Express app.
     const request = nodeRequest as Request;
     const response = nodeResponse as Response;
     // If the session cannot be read, the page is shown without the user. An error page must not fail for this reason.

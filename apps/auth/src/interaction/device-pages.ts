@@ -92,7 +92,7 @@ export function devicePages(options: DevicePageOptions): Router {
     );
   };
 
-  /** Handles the forms of both pages. */
+  /** Handles the form with the user code, and the form with the buttons to allow or deny. */
   const submit = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode(field(request, 'user_code').slice(0, maxLength));
     const showError = (text: string): Promise<void> =>

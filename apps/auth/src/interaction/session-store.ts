@@ -43,9 +43,10 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Records the use of a session, and returns the time of its previous use in seconds since 1970. If the previous use
-     * was more than `idleLimit` seconds ago, the session is idle. The use of an idle session is not recorded, so that
-     * the session stays idle until the user signs in again.
+     * Records the use of a session, unless the last recorded use is less than a minute ago. Returns the time of the
+     * last recorded use before this call, in seconds since 1970. If that use was more than `idleLimit` seconds ago, the
+     * session is idle. The use of an idle session is not recorded, so that the session stays idle until the user signs
+     * in again.
      */
     async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(

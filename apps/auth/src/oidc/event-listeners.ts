@@ -21,7 +21,7 @@ export function registerEventListeners(
 /** Adds `scope` and `iss` to responses. The library emits these events just before it writes a response. */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
-    // The sign-in for a device ends with this event too, but without a response to the client.
+    // When a user has signed in for a device, the library emits this event without a response.
     if (!response) return;
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
     // RFC 9207 section 2 requires `iss` in every response. The library leaves it out if the response has an id_token.
@@ -47,7 +47,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
     });
 
   provider.on('authorization.success', (ctx, response) => {
-    // The event has no response at the end of the sign-in for a device.
+    // When a user has signed in for a device, the library emits this event without a response.
     if (!response) {
       record('device.connected', ctx, { detail: { scope: ctx.oidc.entities.DeviceCode?.scope } });
       return;

@@ -1,5 +1,6 @@
 // Decides when an authorization request must show the sign-in page or the consent page. This file adds four checks to
-// the checks of oidc-provider. A check returns true if the page must be shown.
+// the checks of oidc-provider. A check returns true if the page must be shown. It can also throw an error, which
+// rejects the request.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
@@ -39,9 +40,10 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   policy.get('consent')?.checks.add(
-    // The library does not ask for declined scopes again. If the user has declined all requested scopes before, the
-    // request would fail with access_denied and show no page (docs/behaviour.md, "Scopes"). If only `offline_access`
-    // was granted, the page is also shown, because a refresh token without any other scope has no use.
+    // Shows the consent page again if the user has granted none of the requested scopes. The library does not ask for
+    // declined scopes again, so the request would otherwise fail with access_denied and show no page
+    // (docs/behaviour.md, "Scopes"). `offline_access` does not count, because a refresh token without any other scope
+    // has no use.
     new Check('nothing_granted', 'the user has declined the requested scopes before', 'consent_required', (ctx) => {
       const { grant, params, result } = ctx.oidc;
       const granted = splitScope(grant && grantedScope(ctx, params?.scope as string | undefined, audience));

@@ -10,7 +10,10 @@ type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string
 /** The members of the library's client that send logout tokens. The types of the library do not contain them. */
 interface LogoutClient {
   readonly backchannelLogoutUri?: string;
-  /** The library calls this method when a session ends. It does nothing here. */
+  /**
+   * The library calls this method when a session ends. `disableAutomaticLogoutTokens` replaces it by a method that does
+   * nothing.
+   */
   backchannelLogout: BackchannelLogout;
   /** The library's original implementation of `backchannelLogout`, which sends the token. */
   sendLogoutToken: BackchannelLogout;

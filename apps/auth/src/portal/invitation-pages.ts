@@ -38,7 +38,10 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
       links: [{ href: facility.path, text: `Go to ${facility.name}` }],
     });
 
-  /** Runs the handler if the invitation was neither accepted nor withdrawn, and if the role of the user allows this. */
+  /**
+   * Runs the handler if the invitation is neither accepted nor withdrawn. The user must also be allowed to invite
+   * members with the role of this invitation.
+   */
   const withInvitation =
     (handler: InvitationHandler): ManagerHandler =>
     async (request, response, context) => {

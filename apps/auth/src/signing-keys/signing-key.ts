@@ -8,7 +8,10 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 export const signingAlgorithms = ['ES256', 'RS256'] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
-/** A next key is published but does not sign yet. A current key signs. A retired key is only published. */
+/**
+ * A next key is published but does not sign yet. A current key signs. A retired key no longer signs, but stays
+ * published, so that clients can verify the tokens that it has signed.
+ */
 export type KeyState = 'next' | 'current' | 'retired';
 
 export interface SigningKey {

@@ -68,7 +68,8 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
     const query = `cancelled=${encodeURIComponent(name)}`;
     const page = signInPageOf(purpose);
-    // This page has the query parameter `return`, so the second parameter begins with `&`.
+    // Without an interaction, the address of the page already contains the parameter `return`, so the next parameter
+    // begins with `&`.
     if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
     const interaction = await interactions.findByUid(purpose.interactionUid);
     if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');

@@ -83,8 +83,8 @@ function withNames(name: string, settings: ProviderSettings): ProviderSettings {
 }
 
 /**
- * Adds the settings of the preset with this name. A preset is not used if `given` contains the setting that
- * `replacedBy` of the preset names.
+ * If there is a preset with this name, adds its settings to the settings in the file (`given`). A setting in the file
+ * takes precedence. If the file contains the setting that `preset.replacedBy` names, the preset is not used.
  */
 function completeWithPreset(name: string, given: unknown): unknown {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;

@@ -18,7 +18,10 @@ export interface Fapi2System {
   readonly server: AuthServer;
   readonly first: KeyClient;
   readonly second: KeyClient;
-  /** A client that signs its assertions with RS256, which is not allowed, although its key is registered. */
+  /**
+   * A client that signs its assertions with RS256. FAPI 2.0 does not allow RS256, so the server must reject the
+   * assertions.
+   */
   readonly withRs256: KeyClient;
   readonly close: () => Promise<void>;
 }

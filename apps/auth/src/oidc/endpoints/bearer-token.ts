@@ -24,7 +24,10 @@ const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
   ['dpop', 'DPoP'],
 ]);
 
-/** Returns the token of the Authorization header, or an error if there is none or the header is malformed. */
+/**
+ * Returns the token of the Authorization header. Returns an error if the header is missing or malformed, or if the
+ * query string contains a token.
+ */
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';

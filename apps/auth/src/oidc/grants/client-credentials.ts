@@ -36,10 +36,10 @@ export type ClientCredentials = ReturnType<typeof createClientCredentials>;
 
 export function createClientCredentials({ scopes, resource, clients, audit }: ClientCredentialsOptions) {
   /**
-   * Returns the facilities that the token lists. A client without an account gets none.
+   * Returns the value of the claim `facilities` of the new token. It is empty if the client belongs to no account.
    * @throws {errors.InvalidScope} if the account has no role at any facility
-   * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or if there are too many
-   *   facilities
+   * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or if the claim would be too
+   * long
    */
   const facilitiesClaim = (client: RegisteredClient, requested: readonly string[]): readonly string[] => {
     const { account_id: accountId, facility_ids: ids = [] } = ownMetadataOf(client);

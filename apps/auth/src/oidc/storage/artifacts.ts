@@ -57,7 +57,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy(findById, hashSecret(id), id),
-      // The library does not need the id of an artifact that it finds by uid or by user code.
+      // Only `find` returns the id of the artifact in the payload. The library does not need the id after the other two
+      // look-ups.
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {

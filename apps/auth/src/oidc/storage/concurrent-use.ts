@@ -76,7 +76,8 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
-        // Requests that arrive after the call of `end` are replays, and no longer concurrent uses.
+        // `end` ends the time of concurrent use: requests that arrive later are replays. It is called after the
+        // response to the current request, or immediately if there is no current request.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
@@ -123,7 +124,8 @@ const openedAt = new WeakMap<Socket, number>();
 /**
  * Returns the time at which a request arrived. For the first request of a connection, this is the time at which the
  * connection was opened. The reason is that a client opens a connection for each of many simultaneous requests. If the
- * client is busy, it may get the first response before it has sent the last request.
+ * client is busy, it may get the first response before it has sent the last request. This last request must still count
+ * as a concurrent use.
  */
 function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: Server } }): number {
   const now = performance.now();

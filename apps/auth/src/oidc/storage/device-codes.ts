@@ -60,12 +60,12 @@ interface PolledRow {
   readonly isOwn: boolean;
   /** In seconds since 1970. Null if the code is unused. */
   readonly usedAt: number | null;
-  /** Whether this poll came before the interval had passed. */
+  /** Whether the device polled again before the polling interval had passed. */
   readonly isEarly: boolean;
 }
 
 export interface PendingCode {
-  /** The hash of the device code, which identifies the record. The device code itself is not known here. */
+  /** The hash of the device code, which identifies the record. Our page does not know the device code itself. */
   readonly reference: string;
   readonly clientId: string;
   readonly params: Record<string, unknown>;

@@ -18,9 +18,10 @@ import { sessionChanges } from './session-changes.ts';
 // two sign-ins at the same time, both succeed, and the later one replaces the id of the session.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
 
-// Removes the fields $4 and sets the fields $5, and does the same with the authorizations of the clients ($6 and $7).
-// $8 is the uid, and $9 is the account at the beginning of the request. $10 is true if the request gives the session a
-// new id ($1). The session is then found by its uid alone.
+// Updates the session with the uid $8. Removes the fields $4 from its payload and sets the fields $5. Does the same
+// with the authorizations of the clients ($6 and $7). Updates no row if the session no longer has the account $9, which
+// it had at the beginning of the request. The session must also still have the id $1, unless the request gives the
+// session a new id (then $1 is the new id, and $10 is true).
 const mergeStatement = `
   update oidc_artifact
      set id = $1, account_id = $2, expires_at = now() + make_interval(secs => $3),
