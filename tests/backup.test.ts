@@ -138,8 +138,9 @@ async function expectLostBookingsCreated(token: string, ids: readonly string[], 
 }
 
 /**
- * Expects that a refresh token that was used after the point in time does not work. The token is unused in the restored
- * database, so the operator runs the documented statement, which revokes its grant.
+ * Expects that a refresh token does not work if it was used after the point in time to which the database is restored.
+ * In the restored database, the token is unused. The operator therefore runs the documented statement, which revokes
+ * the grant of the token.
  */
 async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
   const unusedTokens = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
@@ -149,7 +150,10 @@ async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
   expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
 }
 
-/** Expects that tokens are rejected whose signing key was created after the point in time and is therefore lost. */
+/**
+ * Expects that a token is rejected if its signing key is lost. The key was created after the point in time to which the
+ * database is restored.
+ */
 async function expectLostKeyRejected(oldToken: string, tokenOfLostKey: string): Promise<void> {
   await eventually(async () => headerOf(await getToken(auth.base)) === headerOf(oldToken));
   const newInstance = await system.startBookings();

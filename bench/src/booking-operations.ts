@@ -88,7 +88,8 @@ export function create(
     name,
     load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstStart), prefix] }),
     afterMeasurement: (requests) => {
-      // wrk may have sent further requests whose responses it did not receive and count.
+      // wrk may also have created bookings whose responses it did not receive and count. Their slots are among the next
+      // 1000 slots, which are therefore skipped.
       nextSlot += requests + 1000;
     },
   };

@@ -13,7 +13,7 @@ import { onDatabase } from './server.ts';
 
 export interface CompareOptions extends ServiceRunOptions {
   readonly dataset: Dataset;
-  /** The names of the floors and peers. An empty list stands for all of them. */
+  /** The names of the servers with which the service is compared. An empty list stands for all of them. */
   readonly targetNames: readonly string[];
 }
 
@@ -92,7 +92,7 @@ async function get(url: string, token: string): Promise<{ status: number; body: 
   return { status: response.status, body };
 }
 
-/** Removes the links to other pages, because the query parameters of a peer may be in another order. */
+/** Removes the links to other pages, because a peer may write the query parameters of these links in another order. */
 function withoutPageLinks(text: string): object {
   const body = JSON.parse(text) as { items?: object[]; total?: number };
   return body.items ? { items: body.items, total: body.total } : body;

@@ -18,7 +18,8 @@ interface Stat {
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the name of the process in brackets, so the list begins with the third field.
+    // The second field is the name of the process. It is in brackets and may contain spaces, so only the text after the
+    // closing bracket is split. The first element of `fields` is therefore field number 3.
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')

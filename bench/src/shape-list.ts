@@ -4,7 +4,10 @@
 import type pg from 'pg';
 import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 
-/** The values from which shapes choose. `bays` and `locations` are numbers, from which their ids are computed. */
+/**
+ * The values that the addresses of the requests contain. `bays` and `locations` are numbers, from which ids are
+ * computed.
+ */
 export interface Sources {
   /** The ids of bookings. */
   readonly ids: readonly string[];
@@ -92,7 +95,7 @@ export const shapes: readonly Shape[] = [
   { name: 'bays', path: () => '/api/booking-bays?pageSize=50' },
 ];
 
-/** Reads about 2000 values of each column, equally many of each of the first `facilityCount` facilities. */
+/** Reads about 2000 values of each column, the same number from each of the first `facilityCount` facilities. */
 export async function findSources(client: pg.Client, dataset: Dataset, facilityCount: number): Promise<Sources> {
   const facilities = facilityIds(facilityCount);
   // The order by a hash selects bookings of all days, and the same bookings in each run.

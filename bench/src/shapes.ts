@@ -112,7 +112,8 @@ async function measureShape(
 
 /**
  * Makes PostgreSQL publish the counters of all sessions. A session publishes its counters at the end of a statement,
- * but at most once per second.
+ * but at most once per second. This function therefore waits for longer than a second, and then runs a statement in
+ * each session.
  */
 async function publishCounters(send: () => Promise<unknown>): Promise<void> {
   await sleep(1_100);

@@ -4,7 +4,10 @@ import { read } from '@bay-booking/testkit/repository';
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
 export type Document = any;
 
-/** In config.ts, the names of environment variables are string literals in upper case, except NODE_ENV. */
+/**
+ * Returns the names of the environment variables that the app reads: NODE_ENV, and all string literals in upper case in
+ * config.ts.
+ */
 export const variablesOf = (app: string): ReadonlySet<string> =>
   new Set([
     'NODE_ENV',

@@ -1,6 +1,6 @@
-// Creates bookings in a loop while a test makes a part of the system fail. After a failure, a worker sends the same
-// booking to the next instance, as the system of a partner would. The tests then compare the responses with the
-// database.
+// Creates bookings in a loop while a test makes a part of the system fail. Several workers send requests at the same
+// time. After a failure, a worker sends the same booking to the next instance, as the system of a partner would. The
+// tests then compare the responses with the database.
 import { callApi } from './api.ts';
 import { eventually } from './wait.ts';
 

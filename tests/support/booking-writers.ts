@@ -21,7 +21,10 @@ const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */
 const slotsPerWriter = 100_000;
 
-/** Starts `count` writers, which send requests to the addresses in `bases` in turn. The test may change this array. */
+/**
+ * Starts `count` writers, which send requests to the addresses in `bases` in turn. If the test changes this array, the
+ * next requests go to the new addresses.
+ */
 export function startBookingWriters(bases: readonly string[], token: string, count: number): BookingWriters {
   const unexpectedStatuses: number[] = [];
   let writes = 0;

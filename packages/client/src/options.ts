@@ -39,8 +39,8 @@ export interface ClientCredentials {
 
 /**
  * Returns an access token, for example of a user who signed in through openid-client. The client calls this function
- * before every attempt. If the service rejects the token with a 401, the client calls the function once more with
- * `renew: true`. The function must then return a new token.
+ * before it sends a request, and before each retry. If the service rejects the token with a 401, the client calls the
+ * function once more with `renew: true`. The function must then return a new token.
  */
 export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
 

@@ -6,7 +6,10 @@ type Properties = Readonly<Record<string, Schema>>;
 
 /** The maximum number of elements of an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/** A longer value with commas cannot be a single element, such as `ORD,7`, because no id or reference is longer. */
+/**
+ * The maximum length of a value with commas that may be a single element, such as the reference `ORD,7`. A longer value
+ * can only be a list, because no id or reference is longer.
+ */
 const maxElementLength = 256;
 
 /**

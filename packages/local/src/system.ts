@@ -35,7 +35,10 @@ export interface StartedParts {
   stopFunctions: (() => Promise<void>)[];
 }
 
-/** @throws {Error} if a part cannot be started, or the signal aborts. The launcher must then stop the started parts. */
+/**
+ * @throws {Error} if a part cannot be started, or if `signal` is aborted. The launcher must then stop the started
+ * parts.
+ */
 export async function startSystem(options: SystemOptions, parts: StartedParts): Promise<System> {
   const { settings, print, signal } = options;
   const lock = lockDataFolder(settings.dataDir);

@@ -25,8 +25,8 @@ export interface DataLocation {
 }
 
 /**
- * Chooses and creates the folder. If `account` is given, it runs PostgreSQL, and the current user is root. Otherwise,
- * the current user runs PostgreSQL.
+ * Chooses the data folder, and creates it if it does not exist. If `account` is given, this account runs PostgreSQL,
+ * and the current user is root. Otherwise, the current user runs PostgreSQL.
  * @throws {Error} if PostgreSQL cannot write to any possible folder
  */
 export function chooseDataLocation(requested: string, account: Account | undefined): DataLocation {

@@ -7,8 +7,9 @@ export interface Watchdog {
   dismiss(): Promise<void>;
 }
 
-// `read` fails when the pipe closes. The script then sends SIGINT to the server and waits for up to 20 s. `is_running`
-// checks the state in /proc, because `kill -0` also succeeds for a zombie, for which the script must not wait.
+// The script reads from the pipe until the pipe closes. It then sends SIGINT to the server and waits for up to 20 s.
+// `is_running` checks the state in /proc, because `kill -0` also succeeds for a zombie, for which the script must not
+// wait.
 const SCRIPT = `
   pid=$1; shift
   is_running() {
@@ -24,7 +25,10 @@ const SCRIPT = `
   [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 
-/** Starts the watchdog of the server with this process id. After the server has stopped, it removes the folders. */
+/**
+ * Starts the watchdog of the server with this process id. After the server has stopped, the watchdog removes the
+ * folders.
+ */
 export function watchOver(pid: number, foldersToRemove: readonly string[]): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
     cwd: '/',

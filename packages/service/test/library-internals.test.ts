@@ -159,7 +159,8 @@ reliesOn('pg', 'a query object sends its own messages, and pg calls it for each 
 });
 
 reliesOn('pg', 'after an error, pg calls handleError of a query object and stays usable', 'batch.ts', async () => {
-  // The mapped value is 00. Because of random(), PostgreSQL divides by zero only during the execution.
+  // PostgreSQL must divide by zero only when it executes the statement. It would calculate a constant expression
+  // earlier, so the expression contains random().
   expect(await handlerCallsFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
     { method: 'handleRowDescription' },
     { method: 'handleError', message: { code: '22012' } },

@@ -61,7 +61,8 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
   });
   try {
     const copy = await context.newPage();
-    // A second request could return another page, so the copy gets the current content.
+    // The copy loads the current content of the page. It does not request the page from the server again, because the
+    // server could return different content.
     await copy.route(page.url(), async (route) =>
       route.fulfill({ body: await page.content(), contentType: 'text/html' }),
     );

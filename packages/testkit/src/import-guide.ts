@@ -10,7 +10,8 @@ export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<
     read('docs/import.md')
       .split(/^## /m)
       .find((text) => text.startsWith(`${service}\n`)) ?? '';
-  // Finds each table whose first heading is like `field of a facility`. The groups are the object and the rows.
+  // Finds each table whose first heading is, for example, `field of a facility`. Captures `a facility` and the rows
+  // below the heading.
   const tables = section.matchAll(/^\| field of ([\w ]+) \|.*\n((?:\|.*\n)+)/gm);
   return Object.fromEntries(
     Array.from(tables, ([, object, rows = '']) => [

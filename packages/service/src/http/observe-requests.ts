@@ -16,7 +16,7 @@ export interface RequestLocals {
 }
 
 const validRequestId = /^[A-Za-z0-9._:=+/-]{1,128}$/;
-/** Matches the header `traceparent` of W3C Trace Context. The group is the trace id. */
+/** Matches the header `traceparent` of W3C Trace Context, and captures the trace id. */
 const traceparentHeader = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
 
