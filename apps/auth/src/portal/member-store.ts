@@ -41,10 +41,10 @@ export interface FacilityOfAccount {
   readonly name: string;
   readonly role: FacilityRole;
   /** Whether the account also has a role at other facilities. */
-  readonly hasOthers: boolean;
+  readonly hasOtherFacilities: boolean;
 }
 
-export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOthers'> {
+export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -124,7 +124,7 @@ export function createMemberStore({ db }: { db: Database }) {
       const [row] = await query<FacilityOfAccount>(
         db,
         `select f.id, f.name, m.role, exists (
-                  select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOthers"
+                  select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 and m.facility_id = $2`,
         [accountId, facilityId],

@@ -43,8 +43,8 @@ export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal a
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
 /** The breadcrumbs of the page of a facility. A user with only one facility has no list of facilities. */
-export const breadcrumbsOfFacilityPage = ({ hasOthers }: ManagedFacility): readonly Breadcrumb[] =>
-  hasOthers ? [{ href: '/portal', text: 'Your facilities' }] : [];
+export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly Breadcrumb[] =>
+  hasOtherFacilities ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
 /** The breadcrumbs of a page below the page of a facility. */
 export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Breadcrumb[] => [
