@@ -231,7 +231,10 @@ describe('COOKIE_KEYS', () => {
   /** The value of COOKIE_KEYS with which the server of the test was started. */
   const oldKey = 'test-cookie-key-of-32-characters-or-more';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
-  /** Sends an authorization request to an instance. Returns the origin of the client, or of the sign-in page. */
+  /**
+   * Sends an authorization request to an instance. Returns the origin of the client if the session is valid, or else
+   * the origin of the sign-in page.
+   */
   const openAuthorizeUrl = async (browser: FormBrowser, origin: string) =>
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 

@@ -303,7 +303,8 @@ test('while clients write and compaction runs, the feed returns every change in 
         else seen.delete(id);
       }
       next = body.next;
-      // The first empty page after the writers have ended can still be older than their last changes.
+      // The writers may have ended while an empty page was read. The page may then lack their last changes, so the
+      // reader stops only after one more empty page.
       if (body.items.length === 0 && isLastRound) return [...seen.keys()].toSorted();
       if (body.items.length === 0) isLastRound = !isWriting;
     }

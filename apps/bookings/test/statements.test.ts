@@ -37,7 +37,7 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .join('\n');
 const now = new Date();
 const dates = { start: now, end: now };
-/** Filters for which searches have different statements. */
+/** Each of these filters gives a search different SQL statements. */
 const filters: Omit<Criteria, 'facilities' | 'now'>[] = [
   {},
   { ids: ['a'], externalBookingIds: ['a'], correlationIds: ['a'], bayIds: ['a'], userAlias: 'a' },

@@ -66,7 +66,11 @@ function requireWritableFolder(folder: string): void {
   );
 }
 
-/** Returns the location of `data`, which replaces the requested folder. Creates `data` if it does not exist. */
+/**
+ * Uses the folder `data` in place of the requested folder, and returns its location. Creates `data` if it does not
+ * exist.
+ * @throws {Error} if PostgreSQL cannot write to `data`
+ */
 function useMovedData(data: string, requested: string, account: Account): DataLocation {
   const folder = dirname(data);
   mkdirSync(folder, { recursive: true });

@@ -44,7 +44,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   });
 
   post('sessions/end', async (request, response, { account, sessionId }) => {
-    // The form contains the id of the session to end, or no id to end all other sessions.
+    // The form contains the id of the session that must end. A form without an id ends all sessions but this one.
     const idToEnd = field(request, 'uid');
     const ended = await sessions.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
     if (ended > 0) {

@@ -8,8 +8,8 @@ import type { ServerResponse } from 'node:http';
 export interface HeaderOptions {
   /**
    * Whether a form of the page may redirect to a client or to a social provider. The option removes two protections:
-   * - `form-action`, because Chromium applies this directive to every redirect that follows a form, and we cannot know
-   *   to which address a client redirects next.
+   * - `form-action`. Chromium applies this directive to every redirect that follows a form, and we cannot know to which
+   *   address a client redirects next.
    * - `Cross-Origin-Opener-Policy`, because a client may open the pages of an authorization request or of a sign-out in
    *   a pop-up window. The header would take the reference to the window away from the client. The page "Your
    *   account" lacks it too if it can link a social provider, although no client opens it.

@@ -18,8 +18,8 @@ export function createSubmittedForms({ db }: { db: Database }) {
     async submit(accountId: string, formId: string): Promise<boolean> {
       const rows = await query(
         db,
-        // Entries that are older than 31 days are deleted, up to 100 at a time. A session ends after at most 30 days,
-        // so these forms cannot be submitted any more.
+        // Rows that are older than 31 days are deleted, up to 100 at a time. A session ends after at most 30 days, so
+        // the forms of these rows cannot be submitted any more.
         `with expired as (
            delete from used_form where id_sha256 = any (array(
              select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))

@@ -1,5 +1,5 @@
 // Runs the OpenID conformance plan "back-channel logout" (OpenID Connect Back-Channel Logout 1.0). Each test has the
-// name of a module of the suite; docs/conformance.md lists the results.
+// name of a module of the OpenID conformance suite; docs/conformance.md lists the results.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts';

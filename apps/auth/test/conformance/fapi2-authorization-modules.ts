@@ -1,5 +1,6 @@
 // Implements the modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final" that test discovery, pushed
-// requests and the authorization endpoint. The suite defines the names of the modules, and describes what they check.
+// requests and the authorization endpoint. The OpenID conformance suite defines the names of the modules, and describes
+// what they check.
 import { expect } from '@jest/globals';
 import { redirectParameters } from '../flows.ts';
 import { type Fapi2Client, random, redirectUri } from './fapi2-client.ts';

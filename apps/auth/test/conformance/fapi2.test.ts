@@ -1,5 +1,6 @@
 // Runs the OpenID conformance plan "FAPI 2.0 Security Profile Final" with private_key_jwt and DPoP, as plain OAuth and
-// with OpenID Connect. Each test has the name of a module of the suite; docs/conformance.md lists the results.
+// with OpenID Connect. Each test has the name of a module of the OpenID conformance suite; docs/conformance.md lists
+// the results.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, test } from '@jest/globals';
 import { authorizationModules } from './fapi2-authorization-modules.ts';

@@ -4,7 +4,7 @@ import { dpopAlgorithms, InvalidDpopProof, verifyDpopProof } from '@bay-booking/
 import { apiError, unavailable } from '../errors.ts';
 import type { UseProof } from './proof-store.ts';
 
-/** The parts of a request that the verification of its access token and proof reads. */
+/** The parts of a request that are needed to verify its access token and its proof. */
 export interface AuthorizedRequest {
   readonly method: string;
   /** The path below BASE_URL, with the query string. */

@@ -47,7 +47,7 @@ export function createProofStore(db: Database) {
       waiting = [];
       try {
         const added = await store(proofs.map(({ id }) => id));
-        // If one statement stores several copies of a proof, only the first copy is the first use.
+        // `proofs` can contain the same proof several times. Only the first of these is its first use.
         for (const { id, resolve } of proofs) resolve(added.delete(id));
       } catch (error) {
         for (const { reject } of proofs) reject(error);

@@ -20,7 +20,10 @@ export const holdReads = {
   /** Reads the time of the database, with milliseconds. */
   clock: 'select clock_timestamp()::timestamptz(3) as now',
 
-  /** With `any($1)` instead of `= $1`, PostgreSQL plans the statement again each time: 250 instead of 60 µs. */
+  /**
+   * Takes 60 µs. With `any($1)` in place of `= $1`, PostgreSQL would plan the statement again for every execution,
+   * which takes 250 µs.
+   */
   find: `select hold.facility_id as "facilityId", hold.id, bay_id as "bayId", start_date as "startDate",
   end_date as "endDate", expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId",
   bay.held_until as "bayHeldUntil"

@@ -30,7 +30,7 @@ export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
         problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
       );
     const { changeNumber, removedNumber } = await feed.assignNumbers(facilityId);
-    // A deletion after afterChangeNumber may have been removed from the feed.
+    // Deletions up to `removedNumber` were removed from the feed, so the replay would lack some deletions.
     if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
     if (afterChangeNumber < changeNumber) await cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);
     return { status: 202 };

@@ -12,9 +12,8 @@ export interface Bookings {
   update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
   /**
-   * Lists bookings in the order of `startDate`, then `id`. If the query contains `locationIds`, the interval from
-   * `startDate` to `endDate` selects the bookings within it. Otherwise, the interval selects all bookings that overlap
-   * it.
+   * Lists bookings in the order of `startDate`, then `id`. Without `locationIds`, finds bookings that overlap the
+   * interval from `startDate` to `endDate`. With `locationIds`, finds only bookings that begin and end in it.
    */
   search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
 }
