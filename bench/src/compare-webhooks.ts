@@ -83,7 +83,7 @@ type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
-  // The replay sends again an event for every change of the facility. The service therefore always has events to send.
+  // The replay sends events again: one for every change of the facility. There are therefore enough events to send.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
   await until(async () => (await readStats(receiver)).received > 0);

@@ -105,9 +105,9 @@ function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...args) => {
-        // `isComplete` returns whether the counts of bookings are complete on the primary. It must be called before
-        // `run`, because `run` then reads a later position of the primary, which the replica must reach. Counts that
-        // are complete on the primary are therefore also complete on this replica.
+        // `isComplete` returns whether the counts of bookings are complete on the primary. Only afterwards, `run` reads
+        // a position of the primary, and uses a replica only if it has reached this position. If the counts are
+        // complete on the primary, they are therefore also complete on this replica.
         const complete = await isComplete();
         return readRouter.run((db) => {
           const counts = createCountReader(db, async () => complete);

@@ -137,8 +137,8 @@ export function createBookingCreator({
 }
 
 /**
- * Finds the validation errors of `holdId`. `hold` is the hold with this id. This function is not called if the client
- * has no such hold, or if the hold has expired. The booking then needs no hold, because the bay may still be free.
+ * Finds the validation errors of `holdId`. `hold` is the hold with this id. If the client has no such hold, or if the
+ * hold has expired, this function is not called: the booking can still succeed, because the bay may be free.
  */
 function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<CreateField>): ValidationError[] {
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];

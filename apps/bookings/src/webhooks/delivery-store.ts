@@ -13,8 +13,8 @@ import { deliveryStatements } from './delivery-statements.ts';
 import type { Delivery, DeliveryState } from './webhook.ts';
 
 /**
- * An instance that has claimed a delivery must attempt it within this time, in milliseconds. An attempt takes 15 s at
- * most.
+ * The time, in milliseconds, for which only the instance that has claimed a delivery may attempt it. An attempt takes
+ * 15 s at most.
  */
 const claimDuration = 30_000;
 const deleteBatch = 1_000;

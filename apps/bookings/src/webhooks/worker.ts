@@ -19,8 +19,8 @@ const pollInterval = 500;
 /** In milliseconds. The results of all attempts that end during this time are recorded together. */
 const recordDelay = 10;
 /**
- * In milliseconds. Must be shorter than `claimDuration` (delivery-store.ts): afterwards, another instance may attempt
- * the same delivery.
+ * In milliseconds. Must be shorter than `claimDuration` (delivery-store.ts), because another instance may attempt the
+ * same delivery after that time.
  */
 const attemptTimeout = 15_000;
 const day = 86_400_000;

@@ -25,7 +25,7 @@ export interface Webhooks {
   /** Replaces the secret. For 24 hours, the service signs deliveries with the new and with the old secret. */
   rotateSecret(id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>>;
   ping(id: string, options?: RequestOptions): Promise<void>;
-  /** Makes the service send again all changes of a facility that come after the change number in `body`. */
+  /** Makes the service send again all changes of `facilityId` that come after `afterChangeNumber`. */
   replay(id: string, body: ReplayWebhook, options?: RequestOptions): Promise<void>;
   /** Lists the deliveries of the last 30 days, newest first. */
   deliveries(id: string, query?: DeliveryQuery, options?: RequestOptions): PagedList<DeliveryList>;

@@ -50,7 +50,7 @@ group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
 ${addToBin}`,
 
   /**
-   * Corrects the bins of facility $1 (booking_count): compares the bookings with the bins and the log (booking_change),
+   * Corrects the bins (booking_count) of facility $1: compares the bookings with the bins and the log (booking_change),
    * and adds the differences to the bins. All three tables are read in one snapshot, so concurrent writes of bookings
    * cause no differences, and no lock against them is needed. Returns a row for each bin that was wrong.
    */

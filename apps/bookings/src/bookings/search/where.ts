@@ -126,7 +126,8 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
     return [start.getTime() === end.getTime() ? `start_date <= ${to}` : `start_date < ${to}`];
   }
   const from = bindInstant(start, bind);
-  // An interval without a length needs the bounds '[]'. With '[)', the range would be empty and overlap no booking.
+  // If `start` and `end` are equal, the range needs the bounds '[]'. With '[)', it would be empty and overlap no
+  // booking.
   const bounds = end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
   return [`${bookedRange} && tstzrange(${from}, ${to}${bounds})`];
 }

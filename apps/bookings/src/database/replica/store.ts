@@ -69,7 +69,7 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
      * @throws {UnusableReplicaError} if the replica is still behind at the deadline, or does not follow the primary
      */
     open: async (position: Position, deadline: number): Promise<Session> => {
-      // This check of the position runs in the same transaction as the later queries of the session, because a pooler
+      // The check of the position runs in the same transaction as the later queries of the session, because a pooler
       // may send the next transaction to another replica.
       const { run, db, close } = await beginReadOnly(replica);
       try {
