@@ -276,7 +276,7 @@ describe('an invalid file', () => {
       accounts: [{ id: 'acc-nowhere', username: 'nowhere', memberships: [{ facilityId: 'fac-none', role: 'staff' }] }],
       clients: [
         { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
-        // This client has no error, because the same file has its account.
+        // This client has no error, because the file also contains its account.
         { client_id: 'd', client_secret: 's', accountId: 'acc-nowhere' },
         { client_id: 'e', client_secret: 's', redirect_uris: ['https://e.example/'], scope: 'magic' },
       ],

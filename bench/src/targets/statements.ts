@@ -54,5 +54,8 @@ export async function findPage<Row extends { total?: number }>(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** The targets read the facilities of all bays and locations once and cache them, as the service does. */
+/**
+ * Selects the facility of every bay and of every location. A target runs this query once and caches the result, as the
+ * service does.
+ */
 export const placeFacilities = 'select id, facility_id from bay union all select id, facility_id from location';

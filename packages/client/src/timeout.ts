@@ -1,4 +1,5 @@
-// Waits and limits the duration of work. All functions stop when an AbortSignal is aborted.
+// Defines functions that wait, and a function that limits the duration of work. All of them stop when an AbortSignal is
+// aborted.
 
 /**
  * Runs `work` with a signal that is aborted when `signal` is aborted or `milliseconds` have passed. The listener on

@@ -93,8 +93,8 @@ function pause(milliseconds: number): void {
 }
 
 /**
- * Returns the owner of the lock, or undefined if there is no file. A malformed file, for example after a power failure,
- * counts as the file of an owner that no longer runs.
+ * Returns the process that owns the lock, or undefined if there is no lock file. A malformed lock file, for example
+ * after a power failure, is treated like the file of a process that no longer runs.
  */
 function readLockFile(path: string): { pid: number; isRunning: boolean } | undefined {
   let text: string;

@@ -11,7 +11,7 @@ export interface AuditEvent {
   readonly accountId?: string | undefined;
   readonly clientId?: string | undefined;
   readonly facilityId?: string | undefined;
-  /** The IP address of the client. */
+  /** The IP address from which the request came. */
   readonly address?: string | undefined;
   readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }

@@ -137,7 +137,10 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
       links: [portalLink],
     });
 
-  /** Runs the handler if the user is owner or staff of the facility in the path. */
+  /**
+   * Runs the handler if the user is an owner or staff of the facility in the path. For other users, shows the page for
+   * 404.
+   */
   const asManager =
     (handler: ManagerHandler): SignedInHandler =>
     async (request, response, signedIn) => {

@@ -34,7 +34,7 @@ export interface TokenForm {
 
 export type ShowTokens = (request: Request, response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
 
-/** The number of days with which the form is filled in at first. */
+/** The number of days that the empty form suggests. */
 const defaultDays = '90';
 
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;

@@ -62,7 +62,7 @@ export class SignInCancelledError extends Error {
   override readonly name = 'SignInCancelledError';
 }
 
-/** With `unavailable`, the provider could not check the token. The same token may be accepted later (503). */
+/** If `unavailable` is true, the provider could not check the token. The same token may be accepted later (503). */
 export class NativeTokenError extends Error {
   override readonly name = 'NativeTokenError';
   readonly unavailable: boolean;

@@ -102,7 +102,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     });
   };
 
-  /** Signs the owner of the identity in. The first sign-in creates an account. */
+  /** Signs in the user who owns the social identity. The first sign-in creates an account. */
   const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
     const { provider: name } = identity;
     const account = await options.findOrCreateSocialAccount(identity);

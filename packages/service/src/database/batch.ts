@@ -39,7 +39,7 @@ type Column = { readonly name: string; readonly dataTypeID: number };
 
 /** Describes how a batch converts the rows of a statement that a connection has prepared. */
 export interface PreparedStatement {
-  /** The parsers from which `toRow` was made. */
+  /** The parsers that `toRow` uses. */
   readonly types: TypeParsers | undefined;
   readonly toRow: (fields: readonly (string | null)[]) => Row;
 }

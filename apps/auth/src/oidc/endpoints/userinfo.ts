@@ -1,6 +1,6 @@
-// Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). oidc-provider serves
-// opaque tokens only. A JWT is rejected as soon as its grant is revoked (docs/behaviour.md, "Codes, refresh tokens and
-// replay").
+// Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). The userinfo endpoint
+// of oidc-provider accepts only opaque tokens. A JWT is rejected as soon as its grant is revoked (docs/behaviour.md,
+// "Codes, refresh tokens and replay").
 import express, { type Request, type RequestHandler, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';

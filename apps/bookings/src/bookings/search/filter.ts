@@ -14,7 +14,7 @@ import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
 export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 
-/** For `overlapping`, one end of the interval can be open. */
+/** For `overlapping`, either `start` or `end` can be undefined. */
 export type TimeFilter =
   | { readonly kind: 'within'; readonly start: Date; readonly end: Date }
   | { readonly kind: 'overlapping'; readonly start: Date | undefined; readonly end: Date | undefined };
