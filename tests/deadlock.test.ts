@@ -61,8 +61,8 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
     // cancels the transaction of the service.
     await firstSession.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
-    // If the retry of the service locked bay-n2-02 before the second session, a second deadlock would follow. The
-    // second session therefore stops waiting for this bay.
+    // The service now repeats its transaction. If it locked bay-n2-02 while the second session waits for this bay, a
+    // second deadlock would follow. The second session therefore stops waiting.
     await system.database.query('bookings', 'select pg_cancel_backend($1)', [pid]);
     await locking;
     await secondSession.query('rollback');

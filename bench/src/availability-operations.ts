@@ -22,7 +22,7 @@ const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z
 const weekFacilities = 5;
 const baysPerRequest = 50;
 
-/** Returns the operations. goals.ts refers to their names. */
+/** Returns the requests that are measured. goals.ts refers to their names. */
 export function availabilityOperations({ client, token, facilities, folder }: RequestSource): readonly Operation[] {
   const facilityCount = Math.min(facilities, weekFacilities);
   const bays = facilityCount * baysPerFacility;

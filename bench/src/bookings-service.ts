@@ -1,6 +1,6 @@
-// Starts the bookings service for a measurement. As in production, environment variables configure the service, and it
-// writes its access log, which is discarded here. All targets have the same BASE_URL, so that their responses can be
-// compared.
+// Starts the bookings service for a measurement. As in production, environment variables configure the service, and the
+// service writes its access log. The log is discarded here. All targets have the same BASE_URL, so that their responses
+// can be compared.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';

@@ -104,15 +104,15 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
 /** The number of the next hold, which determines its bay and its time. No number is used twice. */
 let nextHeldSlot = 0;
 
-/** Creates bookings from holds. Before each round, the holds are created, for all bays in turn. */
+/** Creates bookings from holds. Each round begins with new holds, which are created for all bays in turn. */
 function createWithHold({ client, token, facilities, folder }: RequestSource, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // Hold n is for bay n % $2, in half hour n / $2 from the start of 2120 on. The last four digits of its id are
-      // the tag of its facility (apps/bookings/src/bookings/booking-id.ts).
+      // Hold number n is for bay number n % $2. It begins n / $2 half hours (rounded down) after the start of 2120.
+      // `newId` creates an id that ends with the tag of the facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2

@@ -16,8 +16,9 @@ export const readDemo = async (app: AppName): Promise<string> =>
   );
 
 /**
- * Runs `src/commands/<file>` of an app and returns its standard output. The command gets `input` on its standard input;
- * the argument `-` makes an import read it. `release` is the folder of another release. Default: this repository.
+ * Runs `src/commands/<file>` of an app and returns its standard output. The command gets `input` on its standard input.
+ * An import reads its standard input if its argument is `-`. `release` is the folder of another release. Default: this
+ * repository.
  * @throws {Error} with the output when the exit code is not 0 or the command runs longer than a minute
  */
 export async function runCommand(

@@ -35,8 +35,8 @@ const fixture = useFixture(async () => {
 });
 
 /**
- * Signs in to a client in a browser that already has a session. Returns the id_token with its claims, and the refresh
- * token.
+ * Runs the code flow of a client, in a browser in which the user has already signed in. Returns the id_token with its
+ * claims, and the refresh token.
  */
 async function signInAtClient(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };

@@ -48,7 +48,10 @@ const authorize = (params: Record<string, string> = {}): string =>
     ...params,
   });
 
-/** Opens a page in a new browser. In this browser, the redirect URIs of the demo clients also return a page. */
+/**
+ * Opens a page in a new browser context. No application runs at the redirect URIs of the demo clients, so the context
+ * itself responds to requests for these URIs.
+ */
 async function newPage(
   viewport: Viewport,
   { javaScriptEnabled = false, ...options }: { javaScriptEnabled?: boolean; timezoneId?: string } = {},

@@ -98,8 +98,8 @@ export function createEndpoints({ db, readRouter, stopping, config, metrics, now
 }
 
 /**
- * Creates the stores that read lists through the read router. A single booking or location is read from the primary,
- * because the client may change it next.
+ * Creates the stores that read lists through the read router. A single booking or location is always read from the
+ * primary, because a client that is about to change it needs its latest version.
  */
 function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await query(db, "insert into facility select id, id, 'UTC' from unnest($1::text[]) id", [['f0', 'f1']]);
   for (const { id, facility, location, start, end } of bookings) {
     await query(db, 'insert into location values ($1, $2, $2) on conflict do nothing', [facility, location]);
-    // Each booking has its own bay, with the id of the booking.
+    // Each booking has its own bay. The bay and the booking have the same id.
     await query(db, "insert into bay values ($1, $2, $3, '', '', '', true)", [facility, id, location]);
     await query(
       db,

@@ -44,8 +44,8 @@ export interface SuccessDescription {
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
   /**
-   * The function of packages/client that calls this endpoint, such as `bookings.create`, for the example in TypeScript.
-   * Default: `request`, with which the client can call every endpoint.
+   * The function of packages/client that calls this endpoint, such as `bookings.create`. The TypeScript example in the
+   * OpenAPI document shows a call of this function. Default: `request`, which can call every endpoint.
    */
   readonly clientFunction?: string;
   readonly method: Method;

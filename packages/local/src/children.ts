@@ -100,8 +100,8 @@ function printLines({ app, env, print }: ChildOptions, streams: readonly Readabl
 }
 
 /**
- * Returns one line for each service, which stopOrphanedServices reads. The line has the id of the process, and a text
- * that distinguishes this process from a later process with the same id.
+ * Returns the text that stopOrphanedServices reads, with one line for each service. The line contains the id of the
+ * process, and a text that distinguishes this process from a later process with the same id.
  */
 export function describeServices(services: readonly Service[]): string {
   return services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`).join('');

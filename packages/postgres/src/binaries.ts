@@ -72,8 +72,8 @@ function linkLibraries(packageRoot: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EEXIST') continue;
-      // This user cannot create links, because another user has installed the package. If the programs do not run
-      // without the links, findBinaries copies the package.
+      // This user cannot write to the folder of the package, for example because another user has installed the
+      // package. If the programs do not run without the links, findBinaries copies the package.
       if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return;
       throw error;
     }

@@ -1,4 +1,5 @@
-// Issues the codes and access tokens of a stand-in social provider, and stores their users and clients in memory.
+// Issues the codes and access tokens of a stand-in social provider. Stores in memory for which user and client each of
+// them was issued.
 import { createHash, randomBytes } from 'node:crypto';
 import { type SocialUser, socialUsers } from './social-users.ts';
 

@@ -146,10 +146,10 @@ export function createAccountStore({ db }: { db: Database }) {
      *   not verified yet, all identities are removed.
      * - If an account has no e-mail address, its e-mails are sent to its user name, which may be an e-mail address. The
      *   user has then proved to own this address, so it becomes the e-mail address of the account.
-     * - If an import has changed the e-mail address since the link was checked, the user has proved nothing about the
+     * - If an import has changed the e-mail address after the link was mailed, the user has proved nothing about the
      *   new address. The columns `email_verified` and `email_proven_at` then keep their values.
-     * - If the address was already verified, `least` keeps the earlier time. If not, `provenAt` is `infinity`, and
-     *   `least` returns the current time.
+     * - `email_proven_at` is the time at which the address was first verified. If the address was already verified,
+     *   `least` returns this earlier time. If not, `provenAt` is `infinity`, and `least` returns the current time.
      *
      * Unlike `setPassword`, this function does not delete links for a password reset. The caller has already consumed
      * the link, and an account has only one such link, because a new link replaces the previous link.

@@ -23,7 +23,7 @@ export interface FailureCounter {
 export interface CounterOptions {
   /** The name of the counter. A key has a separate count in each counter. */
   readonly name: string;
-  /** The limit that each `Count` contains. The counter also counts events above the limit. */
+  /** The value of `limit` in each `Count`. The counter does not enforce the limit: it also counts events above it. */
   readonly limit: number;
   /**
    * The count of a key expires this many seconds after the first event that it counts. The next event begins a new

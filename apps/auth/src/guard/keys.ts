@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the key of a user name, or of the id of a session or of a device. Names that differ only in case or in spaces
- * at the ends have the same key. The key is a hash, because users sometimes type their password into the field for the
- * user name.
+ * Returns the key under which events are counted for a user name, a session id or a device id. Names that differ only
+ * in case or in spaces at the ends have the same key. The key is a hash, because users sometimes type their password
+ * into the field for the user name.
  */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');

@@ -157,7 +157,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   };
 }
 
-/** Returns the path of the page that contains the form, if the header `Referer` names a page of this server. */
+/** Returns the path of the page from which a form was sent, if the header `Referer` names a page of this server. */
 function localReferrer(request: Request): string | undefined {
   const referrer = URL.parse(request.get('referer') ?? '');
   return referrer && referrer.host === request.get('host') ? `${referrer.pathname}${referrer.search}` : undefined;

@@ -5,8 +5,8 @@ import { type ClientKind, type PkcePolicy, type StoredClient, usesSecret } from 
 import { type ClientSettings, clientSettingNames, clientSettingsOf } from '../clients/settings.ts';
 
 /**
- * The names of our additional members. The setting `extraClientMetadata` of the library contains them, because the
- * library drops members that it does not know.
+ * The names of the members that we add to the metadata of a client. The setting `extraClientMetadata` of oidc-provider
+ * contains these names, because the library drops members that it does not know.
  */
 export const ownMetadata = [
   'kind',

@@ -67,11 +67,11 @@ export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]):
 }
 
 /**
- * Returns the last time at which a proof that is used now could be accepted, in seconds since 1970.
+ * Returns the last time, in seconds since 1970, at which the server could accept a proof again that is used now.
  *
- * The `iat` of a proof with a nonce may be up to a day in the future. Around that later time, the proof is recent and
- * needs no valid nonce. A used proof must therefore be remembered until `maxAge` seconds after its `iat`, or after now
- * if its `iat` is in the past.
+ * The `iat` of a proof with a nonce may be up to a day in the future. Less than `maxAge` seconds before or after its
+ * `iat`, a proof is recent and needs no valid nonce. A used proof must therefore be remembered until `maxAge` seconds
+ * after its `iat`, or after now if its `iat` is in the past.
  */
 export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
   const now = Date.now() / 1000;

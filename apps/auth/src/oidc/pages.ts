@@ -17,7 +17,10 @@ export interface ErrorPage {
   readonly redirectUri?: string | undefined;
 }
 
-/** Shortens parameters to 500 characters, and ignores a parameter that was sent more than once. */
+/**
+ * Returns the client and the redirect URI of a request for the error page. Shortens parameters to 500 characters, and
+ * ignores a parameter that was sent more than once.
+ */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
   // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.
   const { client, params = {} } = ctx.oidc ?? {};

@@ -5,7 +5,7 @@ import type { AuthorizationQuery } from './middleware-types.ts';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
 import { findScopeError, type ScopeTable } from './scopes.ts';
 
-/** @throws {errors.InvalidScope} if the client may not request one of these scopes, or not in this combination */
+/** @throws {errors.InvalidScope} if the client may not request one of the scopes, or may not request them together */
 export function checkRequestedScopes(
   scopes: ScopeTable,
   client: RegisteredClient,

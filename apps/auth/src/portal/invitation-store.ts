@@ -98,7 +98,7 @@ export function createInvitationStore({ db }: { db: Database }) {
   return {
     find,
 
-    /** Finds the undecided invitations, also the expired ones. */
+    /** Finds the invitations that were neither accepted nor withdrawn. Expired invitations are included. */
     findUndecided: (facilityId: string): Promise<readonly Invitation[]> =>
       query<Invitation>(
         db,

@@ -18,8 +18,8 @@ export function createSubmittedForms({ db }: { db: Database }) {
     async submit(accountId: string, formId: string): Promise<boolean> {
       const rows = await query(
         db,
-        // Rows that are older than 31 days are deleted, up to 100 at a time. A session ends after at most 30 days, so
-        // the forms of these rows cannot be submitted any more.
+        // Entries that are older than 31 days are deleted, up to 100 at a time. A form is valid only in the session in
+        // which it was shown, and a session ends after at most 30 days. Old forms can therefore not be submitted again.
         `with expired as (
            delete from used_form where id_sha256 = any (array(
              select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))

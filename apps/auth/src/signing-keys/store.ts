@@ -39,7 +39,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       return (await readKeys(db)).map(({ privateJwkEncrypted: _, ...key }) => key);
     },
 
-    /** Whether a next key should sign now, or a retired key should be deleted now. */
+    /** Whether the state of a key must change from `next` to `current` now, or a retired key must be deleted now. */
     async hasDueChange(): Promise<boolean> {
       const rows = await query(
         db,

@@ -70,7 +70,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const userinfoUrl = `${server.origin}/connect/userinfo`;
   const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
 
-  /** Returns the parameters of a request. `params` replace them. A parameter that is `undefined` is left out. */
+  /** Returns the default parameters of a request, overridden by `params`. Undefined parameters are left out. */
   const requestOf = (params: Params = {}): Record<string, string> =>
     withoutUndefined({
       response_type: 'code',

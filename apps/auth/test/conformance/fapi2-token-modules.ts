@@ -15,7 +15,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
-/** Checks that a client assertion is rejected, and that the code of the request is still valid afterwards. */
+/** Checks that a client assertion is rejected, and that the client can then redeem the same code with a valid one. */
 const rejectsAssertion =
   (assertion: () => Record<string, unknown>): Module =>
   async (client) => {

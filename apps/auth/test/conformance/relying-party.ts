@@ -52,7 +52,7 @@ export interface AuthorizationResponse {
   readonly params: URLSearchParams;
   /** The pages that the end user saw before returning. */
   readonly seen: readonly ('sign-in' | 'consent')[];
-  /** The page on which the flow ended. */
+  /** The last page of the flow. Its status is 0 if it is the redirect URI, which the test browser does not open. */
   readonly page: Page;
   /** The parameters of the authorization request. */
   readonly sent: Readonly<Record<string, string>>;
@@ -77,10 +77,10 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   const newBrowser = (): FormBrowser => openFormBrowser([server.origin]);
   const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
 
-  /** Returns the parameters of a request. `params` replace them. A parameter that is `undefined` is left out. */
+  /** Returns the default parameters of a request, overridden by `params`. Undefined parameters are left out. */
   const requestOf = (params: Record<string, string | undefined> = {}): Record<string, string> => {
     const all: Record<string, string | undefined> = {
-      // `params` also determine the order in which their parameters are sent.
+      // `params` are the first parameters of the request, in the given order. The second `...params` sets their values.
       ...params,
       client_id: client.id,
       redirect_uri: redirectUri,
@@ -168,7 +168,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). RS256 is the default algorithm of clients. */
+  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). Its algorithm is RS256, the default for clients. */
   const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },
@@ -222,7 +222,10 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     };
   };
 
-  /** Checks an error response at the redirect URI. RFC 6749 section 4.1.2.1 names the characters of a description. */
+  /**
+   * Checks an error response at the redirect URI. RFC 6749 section 4.1.2.1 lists the characters that
+   * `error_description` may contain.
+   */
   const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
     checkOrigin(response);
     expect(response.params.get('error')).toMatch(code);

@@ -96,8 +96,8 @@ export interface KeyedCreation {
 
 /**
  * Creates a closure, a hold or a webhook, or returns the stored response to an earlier request with the same key.
- * `create` gets the validation errors of the request and of the key. It returns the response, or why the key does not
- * allow the creation.
+ * `create` gets the validation errors of the request and of the key. It returns the response, or a text such as
+ * `key used` if another request has used the same key in the meantime.
  *
  * @throws {ApiError} 409 if an earlier request with the same key is in progress, and the errors of `findStoredResponse`
  */

@@ -8,7 +8,7 @@ export function bookingPath({ id }: Pick<Booking, 'id'>): string {
   return `/api/bookings/${id}`;
 }
 
-/** Returns a booking as an item of a list, which has only the link `self`. */
+/** Returns a booking as an item of a list. Items have only the link `self`. */
 export function bookingItem(booking: PublicBooking, link: MakeLink) {
   return toJson(booking, { self: link('GET', bookingPath(booking)) });
 }

@@ -50,9 +50,10 @@ values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7:
   extend: 'update booking_hold set expires_at = $3::timestamptz where facility_id = $1 and id = $2::uuid',
 
   /**
-   * Sets `held_until` of bay $2 to at least $3, and always increases it. Statements that write bookings can therefore
-   * see that the bay has a new hold, even one that expires early. The conversion to UTC is for Citus, which allows only
-   * immutable functions in updates.
+   * Sets `held_until` of bay $2 to $3, the expiry of a new or extended hold. If `held_until` is already later, it
+   * increases by 1 ms. A statement that writes a booking can therefore find out that a hold was added or extended, even
+   * if another hold expires later. The conversion to UTC is needed because Citus allows only immutable functions in
+   * updates.
    */
   markBay: `update bay set held_until = greatest($3::timestamptz,
   (held_until at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC') where facility_id = $1 and id = $2`,

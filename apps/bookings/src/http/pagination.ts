@@ -63,7 +63,7 @@ const maxLinkHeader = 4_096;
 
 export interface ListRequest {
   readonly path: string;
-  /** The query of the request. The links repeat its filters. */
+  /** The query of the request. The links to other pages of the list repeat its filters. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly page: PageRequest;
 }

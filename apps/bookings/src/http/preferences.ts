@@ -5,7 +5,7 @@ const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
 
 /**
  * Returns the value of a preference, or undefined if the header does not contain the preference. Malformed preferences
- * are ignored, as section 2 of the RFC says. If the header contains a preference twice, the first one counts.
+ * are ignored (RFC 7240 section 2). If the header contains a preference twice, the first one counts.
  */
 export function findPreference(header: string | undefined, name: string): string | undefined {
   if (header === undefined) return undefined;

@@ -1,5 +1,5 @@
-// Reads request bodies of at most 100 kB: JSON in UTF-8, and forms where a body is optional (docs/behaviour.md,
-// "Request bodies").
+// Reads request bodies of at most 100 kB (docs/behaviour.md, "Request bodies"). A mandatory body is JSON in UTF-8. An
+// optional body can also be a form.
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 

@@ -1,5 +1,5 @@
-// Serves the documents about the API, which need no token: the OpenAPI document, the page of the API reference, and the
-// resource metadata (RFC 9728).
+// Serves the documents about the API: the OpenAPI document, the page of the API reference, and the resource metadata
+// (RFC 9728). A request for a document needs no token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Request, RequestHandler } from 'express';

@@ -76,8 +76,8 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
 }
 
 /**
- * Returns a function that converts the hours that begin on a date to intervals. The function caches its results,
- * because the conversion would take most of the time of a request that creates a booking.
+ * Returns a function that finds the opening hours of a date and converts them to intervals. The function caches its
+ * results, because the conversion would take most of the time of a request that creates a booking.
  */
 function createOpeningsFinder(
   { weekly, exceptions }: OpeningHours,

@@ -47,8 +47,8 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
 
   /**
    * Moves the counts of the bookings of bay $2 from location $3 to location $4. A location has bins of 24 and of 768
-   * hours (bookings/counts/reader.ts). Each booking adds -1 to its two bins of location $3, and 1 to its two bins of
-   * location $4.
+   * hours: the numbers of bookings that start in these periods (bookings/counts/reader.ts). Each booking adds -1 to its
+   * two bins of location $3, and 1 to its two bins of location $4.
    *
    * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
    * locked this row.

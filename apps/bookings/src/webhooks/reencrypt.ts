@@ -1,5 +1,5 @@
-// Encrypts the signing secrets of webhooks with the new key, after the operator has put a new key before the old one in
-// WEBHOOK_KEY.
+// Encrypts the signing secrets of webhooks again, with the first key in WEBHOOK_KEY. To replace a key, the operator
+// puts a new key before the old one.
 import type { Logger } from '@bay-booking/service/logging';
 import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
 import type { StoredSecrets, WebhookStore } from './store.ts';

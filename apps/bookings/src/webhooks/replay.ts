@@ -1,4 +1,5 @@
-// Handles POST /api/webhooks/{id}/replay: sends the changes of a facility after a change number again.
+// Handles POST /api/webhooks/{id}/replay: sends again all changes of a facility that come after the change number in
+// the request (`afterChangeNumber`).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import type { FeedStore } from '../bookings/feed/store.ts';

@@ -1,4 +1,4 @@
-// Waits until a condition becomes true that the test cannot await directly.
+// Waits until a condition is true, by checking it again and again. Tests use this if there is no event to wait for.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**

@@ -72,7 +72,7 @@ export class Batch {
   readonly #statements: readonly BatchStatement[];
   readonly #prepared: PreparedStatements;
   readonly #results: Result[] = [];
-  /** The conversion of the rows that are being received. */
+  /** Converts the rows of the current statement. Undefined until the first row, or its description, has arrived. */
   #current: PreparedStatement | undefined;
   /** The rows that were received so far for the current statement. */
   #rows: Row[] = [];

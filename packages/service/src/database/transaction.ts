@@ -33,7 +33,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
   try {
     const result = await work(runOn(connection, 'begin'));
     const [commit] = await sendAll(connection, [['commit']]);
-    // If a statement has failed, PostgreSQL rolls back instead of committing and returns the tag ROLLBACK.
+    // If a statement has failed, PostgreSQL responds to `commit` with a rollback and the command tag ROLLBACK.
     if (commit?.command !== 'COMMIT') throw new Error('the transaction had failed before its end');
     return result;
   } catch (error) {
@@ -56,7 +56,7 @@ export interface ReadOnlyTransaction {
 
 /**
  * Begins a read-only transaction, which reserves a connection until `close`. The first statements must be sent with
- * `run`.
+ * `run`, because only `run` sends `begin read only` before them.
  */
 export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> {
   const pool = requirePool(db);

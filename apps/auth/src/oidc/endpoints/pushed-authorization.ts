@@ -2,7 +2,8 @@
 // handles these requests. Their parameters are changed like those of requests to the authorization endpoint
 // (authorization-request.ts). The library uses the changed body instead of reading the body of the request.
 //
-// Long requests are rejected, because their parameters are stored, and public clients need no authentication.
+// Long requests are rejected, because the server stores their parameters. A public client needs no authentication, so
+// anybody could otherwise fill the database.
 import express, { Router } from 'express';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { rewriteAuthorizationQuery } from '../authorization-request.ts';

@@ -31,7 +31,7 @@ export const valuesOf = (model: string, id: string, payload: AdapterPayload, exp
   expiresIn ?? null,
 ];
 
-/** Removes the secrets that must not be stored from a payload. `jti` is the id of the artifact. */
+/** Removes from a payload the secrets that the database must not contain. `jti` is the id of the artifact. */
 export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
   if (modelsWithPublicId.has(model)) return { ...payload, jti };
   // An interaction contains the value of the session cookie. Nothing reads this value, so it is not stored.

@@ -63,7 +63,7 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
 
 /** The milliseconds after which the discovery document is read again. */
 const discoveryLifetime = 3600_000;
-/** The milliseconds for which the last known document is used after reading the document has failed. */
+/** If reading the document fails, the last known document is used for these milliseconds before the next attempt. */
 const retryDiscoveryAfter = 60_000;
 
 /**

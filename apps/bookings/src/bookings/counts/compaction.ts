@@ -14,8 +14,8 @@ import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
 /**
- * The kinds of bins: three lengths for facilities, and two lengths for locations. A booking is counted in one bin of
- * each kind. `span` is the length of the period in hours.
+ * The kinds of bins. A bin is the number of bookings that start in a period of `span` hours, at one facility or at one
+ * location. Each booking is counted in one bin of each kind.
  */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';

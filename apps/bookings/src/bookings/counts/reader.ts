@@ -83,7 +83,10 @@ export function createCompleteFlag(db: Queryable): CachedFlag {
 
 export function createCountReader(db: Queryable, isComplete = createCompleteFlag(db)) {
   return {
-    /** Returns the exact number of bookings of a list. Undefined if the bookings cannot be counted with the bins. */
+    /**
+     * Returns the exact number of bookings of a list. Undefined if the table booking_count is not complete yet, or if
+     * it has no counts for such a list (for example, a search for an alias).
+     */
     count: async (criteria: Criteria): Promise<number | undefined> => {
       const kind = kindOf(criteria);
       if (!kind || !(await isComplete())) return undefined;
@@ -147,8 +150,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       const bins = await query<Bin>(db, sql, values);
       const position = positionOf(bins, rank - before);
       const first = bins[position.index];
-      // The longer bin was read earlier. Bookings may have been deleted since then, so the shorter bins inside it can
-      // have fewer bookings in total.
+      // No bin contains booking number `rank`. If these are the longest bins, the list has fewer bookings. Otherwise,
+      // bookings were deleted after the longer bin was read, so this function returns the range of the longer bin.
       if (!first) return from === minDate ? undefined : { from, to: end, before };
       before += position.before;
       const laterBins = bins.slice(position.index);

@@ -43,12 +43,14 @@ from facility where id = $1`,
 from facility where id = any($1)`,
 
   /**
-   * Reads the changes of facility $1 after number $2 with their bookings and, in the same snapshot, the highest number
-   * that was removed. The first row has this number and the changes. Each other row is a booking.
+   * Reads the changes of facility $1 after number $2. The first row contains all changes, and the highest number that
+   * was removed from the feed. Each other row is a booking that was changed and not deleted. A single statement reads
+   * all of this, so that it comes from one snapshot of the database.
    *
-   * The changes are comma-separated lists, because reading 1000 rows takes the service three times as long, and
-   * building a JSON array takes PostgreSQL 1 ms longer. The bookings are not joined to the changes, because PostgreSQL
-   * would look up each booking separately, which takes 5 ms longer.
+   * The first row contains the changes as comma-separated lists. If each of 1000 changes were a row, the service would
+   * need three times as long to read them. If the changes were a JSON array, PostgreSQL would need 1 ms longer. The
+   * bookings are not joined to the changes, because PostgreSQL would then look up each booking separately, which takes
+   * 5 ms longer.
    */
   page: `with page as materialized (
   select number, first_number, booking_id, deleted, last_state from booking_feed
@@ -92,8 +94,8 @@ update facility set change_number = change_number + (select count(*) from next),
 where id = $1 and feed_filled_to is not null`,
 
   /**
-   * Numbers the bookings whose entry in the feed is missing or out of date. Such entries exist, for example, after an
-   * older release has changed bookings.
+   * Numbers the bookings whose entry in the feed is missing or out of date. This happens, for example, if an instance
+   * of an older release has changed the bookings.
    */
   reconcile: `with stale as (
   select id as booking_id, version, false as deleted from booking where facility_id = $1 and not exists (

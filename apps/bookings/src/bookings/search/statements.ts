@@ -104,7 +104,7 @@ ${firstRowsOfParts(owner)}
   };
 }
 
-/** A part of a search. No booking is in two parts. */
+/** SQL conditions for one part of the bookings that a search finds. Each of these bookings is in exactly one part. */
 interface Part {
   readonly conditions: readonly string[];
   readonly hasFewRows?: boolean;

@@ -35,9 +35,9 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
   }
 
   async function findPage(criteria: Criteria, pageSize: number, offset: number) {
-    // Each facility returns its rows up to the end of the page.
-    const skippedRows = (offset + pageSize) * criteria.facilities.length;
-    const segment = skippedRows > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
+    // The statement reads the first `offset + pageSize` rows of each facility.
+    const rowsToRead = (offset + pageSize) * criteria.facilities.length;
+    const segment = rowsToRead > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
     const bookings = await readPage(criteria, pageSize, offset, segment);
     if (bookings.length >= pageSize || !segment?.to) return bookings;
     // The segment has too few bookings, because some were deleted or moved after the counts were read. The page is read

@@ -9,17 +9,17 @@ import { deleteValues, insertValues, separateWrites, updateValues } from './stat
 import { isoTimestamps } from './timestamps.ts';
 import type { BookingWriter } from './writer.ts';
 
-/** The location and the hour at which a booking is counted. */
-interface Bin {
+/** A booking is counted at its location, in the hour in which it starts. */
+interface LocationAndHour {
   readonly locationId: string;
   readonly hour: string;
 }
 
 /** The row that the statement `separateWrites.delete` returns. */
-type DeletedRow = Booking & Bin;
+type DeletedRow = Booking & LocationAndHour;
 
 /** The row that the statement `separateWrites.update` returns. */
-interface UpdatedRow extends Booking, Bin {
+interface UpdatedRow extends Booking, LocationAndHour {
   readonly oldLocationId: string;
   readonly oldHour: string;
 }
@@ -55,12 +55,15 @@ export const distributedWriter: BookingWriter = {
   ],
 };
 
-/** `n`: 1 adds the booking to the count of the bin, -1 subtracts the booking, and 0 is only for the change feed. */
+/**
+ * Appends a row to the log. `n` is 1 to add the booking to the count of its location and hour, and -1 to subtract it.
+ * If the count does not change, `n` is 0, and the row is needed only for the change feed.
+ */
 function appendChange(
   { facilityId, id }: Booking,
   version: number,
   n: 1 | 0 | -1,
-  { locationId, hour }: Bin,
+  { locationId, hour }: LocationAndHour,
   lastState: string | null = null,
 ): Statement {
   return [separateWrites.appendChange, [facilityId, id, version, n, locationId, hour, lastState]];

@@ -9,7 +9,7 @@ import type { BookingWriter } from './writer.ts';
 /** Citus creates this table. Its presence shows that tables can be distributed. */
 const isDistributed = "select to_regclass('pg_dist_partition') is not null as flag";
 
-/** Both writers are correct on every database. Changing the writer late therefore only costs speed. */
+/** Both writers are correct on every database. A selection that is a few seconds old therefore only costs speed. */
 export function createWriterSelection(db: Database): () => Promise<BookingWriter> {
   const flag = createCachedFlag(db, isDistributed);
   return async () => ((await flag()) ? distributedWriter : postgresWriter);

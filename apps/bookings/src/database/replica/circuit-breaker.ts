@@ -21,8 +21,8 @@ const maxOpenMilliseconds = 5_000;
 
 /** `now` is a monotonic clock in milliseconds. */
 export function createCircuitBreaker(now: () => number = () => performance.now()): CircuitBreaker {
-  // An attempt is represented by the number of failures before it began. Attempts that began before the latest failure
-  // change nothing, so that several calls which fail together count as one failure.
+  // The value of an attempt is the number of failures before it began. The result of an attempt is ignored if another
+  // attempt has failed since it began. Several attempts that fail at the same time therefore count as one failure.
   let failures = 0;
   /** How long the circuit stays open after the latest failure. 0 while the circuit is closed. */
   let openMilliseconds = 0;

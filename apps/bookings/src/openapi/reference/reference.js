@@ -137,7 +137,7 @@
           ),
         // Swagger UI would link the license to a page of spdx.org that does not exist.
         License: () => () => null,
-        // Swagger UI cannot create the proofs of DPoP.
+        // Swagger UI cannot create DPoP proofs, so its dialog does not offer DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
         // The pattern of text fields is long, and readers do not need it, so it is not shown.
