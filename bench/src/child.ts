@@ -1,5 +1,6 @@
-// Starts a target as a child process on one core, and waits until it responds over HTTP. The child stops when its IPC
-// channel closes because the benchmark has ended. The exit handler of the benchmark kills children that still run.
+// Starts a target as a child process on one core, and waits until it responds over HTTP. When the benchmark ends, the
+// IPC channel to the child closes, and the child stops. The exit handler of the benchmark kills children that still
+// run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -88,7 +88,7 @@ export function createUserPages(options: UserPagesOptions) {
   const consents = createConsentStore({ db, sendLogoutTokens });
   const decide = createDecideConsent({ ...shared, grants: options.grants, store: consents });
   const providers = createSocialProviders(config.socialProviders);
-  /** Returns the links to the social providers for a sign-in page. `base` is the path of the sign-in. */
+  /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
   const pages = createSignInPages({

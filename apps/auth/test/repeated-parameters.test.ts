@@ -37,7 +37,7 @@ const values: Readonly<Record<string, string>> = {
   ui_locales: 'da',
   unknown_parameter: 'x',
 };
-/** The parameters whose repetition does not prevent a redirect to the client. */
+/** If one of these parameters is repeated, the server can still redirect the browser to the client. */
 const redirectableParameters = ['response_type', 'scope', 'state', ...Object.keys(values)];
 
 /** The parameters of a request in which one parameter occurs twice. */

@@ -46,7 +46,7 @@ export function findUnknownParameters(text: string, properties: Properties): rea
 /** Matches the name of an array element: `ids[]`, as jQuery and Rails write it, or `ids[0]`, as PHP and qs write it. */
 const bracketedName = /^(.+)\[\d{0,9}\]$/;
 
-/** Returns the values of the parameters that are named `name` with brackets. */
+/** Returns the values of the parameters whose names are `name` with brackets, such as `ids[]` or `ids[0]`. */
 function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
   return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
 }

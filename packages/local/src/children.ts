@@ -1,6 +1,7 @@
-// Runs the commands and services of the apps as child processes, and prints their output after the name of the app. A
-// service stops when its IPC channel closes because the launcher has ended. The launcher also writes a list of its
-// services to a file, so that the next launcher can stop services that are still running.
+// Runs the commands and services of the apps as child processes, and prints their output after the name of the app.
+//
+// When the launcher ends, the IPC channels to its services close, and the services stop. The launcher also writes a
+// list of its services to a file, so that the next launcher can stop services that are still running.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, dirname } from 'node:path';

@@ -157,7 +157,7 @@ async function copySettings(server: pg.Client, from: string, to: string): Promis
   }
 }
 
-// Repeats `work` while it fails with object_in_use, as PostgreSQL may report shortly after the last session was closed.
+/** Repeats `work` while it fails with object_in_use. PostgreSQL may report this error shortly after a session ended. */
 async function retryWhileInUse(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

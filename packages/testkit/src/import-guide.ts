@@ -27,5 +27,5 @@ export const fieldsOf = (schema: { readonly properties: object; readonly require
     .map((name) => (schema.required?.includes(name) ? `${name}*` : name))
     .toSorted();
 
-/** Finds the names in backticks, and the `*` after the name of a mandatory field. */
+/** Finds the names in backticks in a table cell, and the `*` after the name of a mandatory field. */
 const namesIn = (cell: string): Fields => [...cell.matchAll(/`(\w+)`(\*?)/g)].map(([, name, star]) => `${name}${star}`);

@@ -31,6 +31,6 @@ export const clientSettingsOf = (metadata: Metadata): ClientSettings => pick(met
 export const personalAccessTokenSettingsOf = (metadata: Metadata): ClientSettings =>
   pick(metadata, personalAccessTokenSettings);
 
-/** Returns an object with all `names`. The value of a setting that the client does not have is undefined. */
+/** Returns an object with a field for each name. The value of a setting that the client does not have is undefined. */
 const pick = (metadata: Metadata, names: readonly SettingName[]): ClientSettings =>
   Object.fromEntries(names.map((name) => [name, metadata[name]]));

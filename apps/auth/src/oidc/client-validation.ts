@@ -99,7 +99,7 @@ async function temporaryKey(alg: string) {
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
 
-/** The provider that validates metadata stores nothing. */
+/** The storage of the provider that validates metadata. The validation stores nothing. */
 const emptyAdapter = {
   upsert: async () => {},
   find: async () => undefined,

@@ -92,7 +92,8 @@ export function createBookingCreator({
     const newlyStored = keyed && newResponse(keyed, response);
     return repeatUntilSettled(async (isFirstAttempt) => {
       const rulesVersion = await findRulesVersion(requested, rules);
-      // The first attempt does not look up holds, because few bays are held.
+      // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`, even
+      // at another time, this attempt returns a conflict.
       const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
       // The version is negative if the rules do not permit the interval.
       const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
@@ -110,7 +111,8 @@ export function createBookingCreator({
           const isExternalIdUsed = outcome === 'external id used';
           const conflicts = await findAllConflicts(requested, context, { holdId: hold?.id, isExternalIdUsed });
           if (conflicts.length > 0) throw bookingError(requested, context, conflicts);
-          // The conflict has disappeared in the meantime, so the creation is tried again.
+          // The conflict has disappeared in the meantime, or the bay is held only at other times. The creation is tried
+          // again.
           return undefined;
         }
       }

@@ -66,7 +66,7 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
     async find(id) {
       const payload = await adapter.find(id);
       const state = currentRequestState();
-      // The state contains a copy, because the library changes the payload.
+      // The request state gets a copy of the payload, because the library changes the payload during the request.
       if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };
       return payload;
     },

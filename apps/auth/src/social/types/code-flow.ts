@@ -6,8 +6,8 @@ import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 export const requestTimeoutSeconds = 5;
 
 /**
- * Creates the configuration of openid-client for a provider. Addresses with plain http are allowed here, because
- * settings.ts has already rejected them unless they are on this machine.
+ * Creates the configuration of openid-client for a provider. Allows addresses with plain http, because settings.ts has
+ * already rejected all such addresses that are not on this machine.
  */
 export function createConfiguration(
   server: openid.ServerMetadata,

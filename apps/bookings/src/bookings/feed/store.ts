@@ -129,7 +129,7 @@ export function createFeedStore(db: Database) {
       query<FacilityHead>(db, feedReads.heads, [facilityIds]),
 
     /**
-     * Adds to the feed the bookings that are older than the feed itself, in up to 1000 facilities. The first client
+     * Adds the bookings that were created before the service had a feed, in up to 1000 facilities. The first client
      * that reads the feed of a large facility then does not have to wait until its bookings are added.
      */
     fill: async (): Promise<void> => {
