@@ -49,7 +49,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
 
     /**
      * Extends the lifetime of the link that was sent to this address, and returns its token. Creates a new link if no
-     * link works, or if the token of the link is unknown: early releases stored no `seed` for the token.
+     * link works. Also creates one for a link of an early release, which stored no `seed` from which to make the token.
      */
     async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const [existing] = await query<{ seed: string }>(

@@ -80,8 +80,8 @@ export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
 }
 
 /**
- * Returns the replay check for the library. The library wants to remember a proof until `expiresAt`. If `lastUseOf`
- * returns a later time, the proof is remembered until this time.
+ * Returns the function with which the library checks whether a proof is used for the first time. The function remembers
+ * a proof until `expiresAt`, or until the time that `lastUseOf` returns if this time is later.
  */
 export const rememberUntilLastUse =
   (isFirstUse: IsFirstUse): IsFirstUse =>

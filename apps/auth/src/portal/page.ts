@@ -70,8 +70,8 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
 });
 
 /**
- * A form that a user may submit when the session has ended. The user must then sign in again, and returns to the page
- * with the form, which contains the values that the user entered before.
+ * A form that remembers its values during a sign-in. If a user who submits the form must first sign in (again), the
+ * user then returns to the page with the form, which contains the entered values.
  */
 export interface RestorableForm {
   /** Returns the path of the page with the form. */
@@ -85,7 +85,7 @@ export interface RestorableForm {
   readonly requireFresh?: boolean;
 }
 
-/** The maximum length of a form value that is passed through the sign-in, because it becomes a part of a URL. */
+/** The maximum length of a value in the query string after the sign-in. A longer value is cut off. */
 const maxRestoredLength = 300;
 
 export interface PortalPagesOptions {

@@ -55,8 +55,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
     `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
 
   // Each part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows has no
-  // `order by start_date`. With it, PostgreSQL would scan an index of the starts of all bookings, instead of the small
-  // index booking_long.
+  // `order by start_date`. With this order, PostgreSQL would scan an index of the starts of all bookings, instead of
+  // the small index booking_long.
   const firstRowsOfParts = (owner: string): string =>
     parts
       .map((part) => {
