@@ -10,8 +10,8 @@ import { eventually } from './support/wait.ts';
 
 const system = useFixture(startTestSystem, 90_000);
 beforeAll(async () => {
-  // The sessions of the test need time to take their locks. In this time, PostgreSQL must neither check whether the
-  // service is in a deadlock nor cancel a statement of the service because it waits too long.
+  // The sessions of the test need time to take their locks. During this time, PostgreSQL must not look for deadlocks of
+  // the service, and must not cancel a statement of the service that waits for a lock.
   for (const setting of ["deadlock_timeout = '2s'", 'lock_timeout = 0', 'statement_timeout = 0'])
     await system.database.query('postgres', `alter role bookings_service set ${setting}`);
 });

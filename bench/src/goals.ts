@@ -34,7 +34,7 @@ const median =
   (results) =>
     results.median(operation, target, field);
 
-/** Returns the largest memory of the service after one of the operations, in megabytes. */
+/** Returns the highest memory use of the service after any of the operations, in megabytes. */
 const maxMemory =
   (operations: readonly string[]): Measure =>
   (results) =>

@@ -173,10 +173,10 @@ describe('the package in a browser', () => {
     oauth4webapi: '/oauth4webapi/build/index.js',
   };
 
-  test('the main module imports no module of Node.js, and the package oauth4webapi only', () => {
+  test('the main module imports only the package oauth4webapi, and no module of Node.js', () => {
     const packages = new Set<string>();
     const visited = new Set<string>();
-    /** Collects the packages that this file imports itself or through other files. */
+    /** Collects the packages that the file imports directly or through other files. */
     const visit = (file: string): void => {
       if (visited.has(file)) return;
       visited.add(file);

@@ -124,7 +124,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
       lockout: read.lockoutSeconds,
       slowDown: read.lockoutSlowDown,
     },
-    /** Only development allows clients of the implicit flow to have `http://localhost` redirect URIs. */
+    /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     development: loopback && !production,
     // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address
     // of the Bookings API is not known here, so SCOPE_BASE is the audience.

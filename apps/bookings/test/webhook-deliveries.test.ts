@@ -152,7 +152,7 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
     );
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: 500 });
     const planned = (Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt)) / 1_000;
-    // The delay varies by a tenth, and begins after the attempt, which takes up to 5 s.
+    // The delay varies by a tenth. It begins at the end of the attempt, which is less than 5 s after `lastAttemptAt`.
     expect(planned).toBeGreaterThanOrEqual(delay * 0.9);
     expect(planned).toBeLessThanOrEqual(delay * 1.1 + 5);
     shift += Date.parse(delivery.nextAttemptAt) - now().getTime();

@@ -53,8 +53,9 @@ function readBracketed(parameters: URLSearchParams, name: string): readonly stri
 
 /**
  * Returns the elements of an array. `given` are the values of the parameters without brackets, and `bracketed` those of
- * the parameters with brackets. A value without brackets is split at its commas. As an element such as the reference
- * `ORD,7` can contain a comma, the whole value is added too, as long as the array has less than its maximum length.
+ * the parameters with brackets. A value without brackets is split at its commas. An element can also contain a comma,
+ * such as the reference `ORD,7`. The whole value is therefore added too, unless it is too long for an element or the
+ * array has its maximum length already.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const parts = given.flatMap((value) => (value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]));

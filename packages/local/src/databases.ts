@@ -49,7 +49,7 @@ export async function ensureDatabase(
     const rowPrivileges = 'select, insert, update, delete';
     await client.query(`grant usage on schema public to ${service}`);
     await client.query(`grant ${rowPrivileges} on all tables in schema public to ${service}`);
-    // The service may only insert into the audit trail of auth and read it.
+    // The database of auth has an audit trail. The service may add and read its events, but not change or delete them.
     const { rows } = await client.query<{ exists: boolean }>(`select to_regclass('audit_event') is not null as exists`);
     if (rows[0]?.exists) await client.query(`revoke update, delete, truncate on audit_event from ${service}`);
     await client.query(`grant usage, select on all sequences in schema public to ${service}`);

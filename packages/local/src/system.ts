@@ -31,7 +31,10 @@ export interface System {
 /** The parts of the system that the launcher must stop. `startSystem` adds each part as soon as it has started. */
 export interface StartedParts {
   services: Service[];
-  /** Functions that each stop one other part. They are called in reverse order, after the services have ended. */
+  /**
+   * Each function stops one of the other parts. The functions are called in reverse order, after the services have
+   * ended.
+   */
   stopFunctions: (() => Promise<void>)[];
 }
 

@@ -99,7 +99,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       hasStoppedOrphan,
       ended,
       stop: async () => {
-        // `spawnServer` has called unref. This process must now wait until the server has ended.
+        // After the `unref` of `spawnServer`, this process would not wait for the server. Now it must wait for its end.
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;
@@ -113,7 +113,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Creates a folder that other users can enter, because root runs the server as another user. */
+/** Creates a folder that other users can enter. If root runs this process, the server runs as another user. */
 function makeTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
   chmodSync(folder, 0o711);

@@ -131,7 +131,7 @@ function createConfiguration(
       RefreshToken: lifetimes.refreshToken,
       Interaction: lifetimes.interaction,
       Session: sessionTtl,
-      // grants/issue.ts gives grants without a refresh token a shorter lifetime.
+      // A grant without a refresh token has a shorter lifetime, which grants/issue.ts stores in `expiresIn`.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
     findAccount: createFindAccount(dependencies, facilitiesClaim),

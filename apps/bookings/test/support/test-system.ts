@@ -151,7 +151,7 @@ function createCall(url: string, defaultToken: string): TestSystem['call'] {
     if (token !== null) request.set('Authorization', `Bearer ${token}`);
     for (const [name, value] of Object.entries(headers)) request.set(name, value);
     if (typeof body === 'string' || Buffer.isBuffer(body)) {
-      // A text or bytes are sent unchanged. supertest would otherwise encode them as JSON.
+      // A string or a buffer is sent unchanged. supertest would otherwise encode it as JSON.
       request.set('Content-Type', headers['Content-Type'] ?? 'application/json').serialize((raw) => raw as string);
       request.send(body as string);
     } else if (body !== undefined) request.send(body as object);

@@ -88,9 +88,9 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 
   /**
-   * Waits for a connection. Returns an object with a promise, because knex expects this from tarn, its default pool.
-   * The promise rejects with a TimeoutError after the acquire timeout, or with the error that occurred while a
-   * connection was opened.
+   * Waits for a connection. Returns an object with a promise, as tarn does, the default pool of knex. The promise
+   * rejects with a TimeoutError after the acquire timeout, or with the error that occurred while a connection was
+   * opened.
    */
   acquire(): { readonly promise: Promise<Connection> } {
     const connection = this.takeIdle();

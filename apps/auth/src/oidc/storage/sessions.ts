@@ -41,8 +41,8 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
   const run = (sql: string, values: readonly unknown[]) => orUnavailable(() => query(db, sql, values));
 
   /**
-   * Writes the changes of a request. Returns false if the session has ended, or if another request has given the
-   * session a new id or signed in another user.
+   * Writes the changes that a request made to the session. Returns false if the session has ended, or if another
+   * request has given the session a new id or signed in another user.
    */
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
     const { fields, authorizations } = sessionChanges(found.payload, payload);

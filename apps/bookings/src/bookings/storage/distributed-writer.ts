@@ -50,7 +50,8 @@ export const distributedWriter: BookingWriter = {
 
   delete: (...deletion) => [separateWrites.delete, deleteValues(...deletion), isoTimestamps],
   countDelete: (deleted) => [
-    // The deletion is the version after the last one. Its row also contains the last state of the booking.
+    // A deletion counts as one more version of the booking. The row of the deletion also contains the last state of the
+    // booking.
     appendChange(deleted, deleted.version + 1, -1, deleted as DeletedRow, JSON.stringify(deleted)),
   ],
 };
