@@ -123,10 +123,10 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 }
 
 // Inserts the bookings of one day. $1 is the number of days from today, $2 the number of bookings, and $3 the number of
-// bays. `b` is the number of a bay. `k` counts the bookings of this bay on this day, from 0. `day` is the number of days
-// since 1 January 2020, which makes the external ids of each day different. The bookings of a bay begin every two hours
-// and last 90 minutes. Depending on the number of the bay, they begin 0, 5, 10, 15, 20 or 25 minutes after the full
-// hour.
+// bays. `b` is the number of a bay. `k` counts the bookings of this bay on this day, from 0. `day` is the number of
+// days since 1 January 2020, which makes the external ids of each day different. The bookings of a bay begin every two
+// hours and last 90 minutes. Depending on the number of the bay, they begin 0, 5, 10, 15, 20 or 25 minutes after the
+// full hour.
 //
 // Each booking was created one to eight days before its start. `hash` determines this time:
 // `('x' || digits)::bit(28)::int` converts hexadecimal digits to a number.
