@@ -92,8 +92,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
     },
 
     /**
-     * Informs the owner about a linked identity at a social provider, whose title is `provider`. Never throws, because
-     * the identity has already been linked.
+     * Tells the owner of the account that an identity at a social provider was linked. `provider` is the title of the
+     * provider. Never throws, because the identity has already been linked.
      */
     async sendSocialLinked(account: Account, provider: string): Promise<void> {
       const email = emailAddressOf(account);

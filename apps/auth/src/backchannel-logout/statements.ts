@@ -4,9 +4,10 @@
 // several requests end a session at the same time, its tokens are queued only once.
 
 /**
- * Queues a logout token for each client of the ended sessions. The statement must define the common table expression
- * `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`. The member `authorizations`
- * of a payload maps the id of each client to its grant and its `sid`. It can be missing or null.
+ * Queues a logout token for each client of the ended sessions. The statement that contains this part must define the
+ * common table expression `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`. The
+ * member `authorizations` of a payload maps the id of each client to its grant and its `sid`. It can be missing or
+ * null.
  *
  * A client without a grant gets no logout token, because it has never got other tokens of the user: the user has only
  * seen the sign-in page or the consent page. If a client does not require a `sid` in its logout tokens, `distinct`

@@ -196,8 +196,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
 
     /**
-     * Stores the time and address of the last use, which the portal shows, at most once per minute. The function does
-     * not wait for the database.
+     * Stores the time and the IP address of the last use of a token, but at most once per minute. The portal shows
+     * them. The function does not wait for the database.
      */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();

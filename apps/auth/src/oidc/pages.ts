@@ -18,8 +18,8 @@ export interface ErrorPage {
 }
 
 /**
- * Returns the client and the redirect URI of a request for the error page. Shortens parameters to 500 characters, and
- * ignores a parameter that was sent more than once.
+ * Returns the client and the redirect URI that the error page names. Shortens parameters to 500 characters, and ignores
+ * a parameter that was sent more than once.
  */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
   // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.

@@ -3,7 +3,7 @@
 // To add a type, write one object of type `ProviderType` in types/, and add it to `providerTypes` in settings.ts.
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
-/** The settings that all types of providers have. SOCIAL_PROVIDERS_FILE also contains the settings of the type. */
+/** The settings that all types of providers have. Each type has further settings. */
 export interface CommonSettings {
   /** The name in `acr_values=idp:NAME` and in the callback address. */
   readonly name: string;

@@ -21,7 +21,7 @@ export interface DpopOptions {
 /** The maximum difference between the `iat` of a proof and our clock, in seconds. */
 const maxClockDifference = 60;
 
-/** The parameters of the challenge that tell clients which algorithms a proof can have. */
+/** The parameters of the challenge that tell clients with which algorithms they can sign a proof. */
 export const dpopParameters = `algs="${dpopAlgorithms.join(' ')}"`;
 
 export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason: string): ApiError {

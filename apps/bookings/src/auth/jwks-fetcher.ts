@@ -8,7 +8,7 @@ export interface VerificationKey {
   readonly alg: string | undefined;
 }
 
-/** The signing keys by their `kid`. A signing key without a `kid` is found by `undefined`. */
+/** The signing keys by their `kid`. A signing key without a `kid` is in the map under `undefined`. */
 export type VerificationKeys = ReadonlyMap<string | undefined, VerificationKey>;
 
 export interface JwksFetcherOptions {

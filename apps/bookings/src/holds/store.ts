@@ -120,8 +120,8 @@ export function createHoldStore(db: Database) {
 
     /**
      * Creates a hold. The transaction locks the idempotency key, then the row of the client, and then the bay. The
-     * transactions that write bookings lock the key and the bay in the same order, and do not lock the row of the
-     * client.
+     * transactions that write bookings lock the key and the bay in the same order, so no deadlock can occur. They do
+     * not lock the row of the client.
      */
     create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
       outcomeOf(

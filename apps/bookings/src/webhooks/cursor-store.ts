@@ -50,7 +50,7 @@ export interface Cursor {
   readonly facilityId: string;
   /** Deliveries were added for all changes up to this number. */
   readonly number: number;
-  /** The replay has sent all changes up to this number again. Null if there is no replay. */
+  /** Deliveries of the replay were added for all changes up to this number. Null if there is no replay. */
   readonly replayNumber: number | null;
   /** The replay ends with the change of this number. Null if there is no replay. */
   readonly replayUntil: number | null;

@@ -16,7 +16,7 @@ import type { BookingEvent } from './webhook.ts';
 
 /** The time between two polls of the change feed, in milliseconds. */
 const pollInterval = 500;
-/** The maximum number of changes that are read for a cursor at a time. */
+/** The maximum number of changes that the feeder reads for a cursor in one query. */
 const pageSize = 500;
 const day = 86_400_000;
 
@@ -81,8 +81,8 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
 }
 
 /**
- * Returns a function that reads the page of changes after a number. The function reads each page once, because most
- * webhooks of a facility are at the same number.
+ * Returns a function that reads the page of changes after a number. The function reads each page only once, because
+ * most webhooks of a facility continue after the same number.
  */
 function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: string) {
   const pages = new Map<number, Promise<readonly Change[]>>();

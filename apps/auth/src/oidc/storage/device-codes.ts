@@ -2,7 +2,7 @@
 // user enters the user code on our page.
 //
 // Concurrent use: each of these steps is one statement, and the statement has an effect only once.
-// - Of several polls at the same time, only one is not too early.
+// - If several polls arrive at the same time, all but one count as too early.
 // - Of several decisions about a code, only the first one counts.
 // - An approved code can be exchanged for tokens once.
 //

@@ -9,13 +9,13 @@ const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour
 /** The hour in which a booking starts, as the log and the bins store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
-/** Logs that bookings were inserted. `source` is a table or CTE with their rows. */
+/** Appends the insertion of bookings to the log. `source` is a table or CTE with their rows. */
 export const countInserted = (source: string): string => `insert into booking_change ${columns}
 select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${source}`;
 
 /**
- * Logs that bookings were deleted. `deleted` is a CTE with their rows, which include `location_id` and `hour`.
- * `lastState` is an SQL expression that converts a row of `deleted` to JSON.
+ * Appends the deletion of bookings to the log. `deleted` is a CTE with their rows, which include `location_id` and
+ * `hour`. `lastState` is an SQL expression that converts a row of `deleted` to JSON.
  */
 export const countDeleted = (
   deleted: string,
@@ -24,9 +24,9 @@ export const countDeleted = (
   select facility_id, id, version + 1, -1, location_id, hour, ${lastState} from ${deleted}`;
 
 /**
- * Logs that a booking was updated. If its location and the hour of its start are unchanged, the log gets a single row
- * with `n` = 0. Otherwise the log gets a row with `n` = -1 for the old location and hour, and a row with `n` = 1 for
- * the new ones. `old` and `updated` are CTEs with one row each.
+ * Appends the update of a booking to the log. If its location and the hour of its start are unchanged, the log gets a
+ * single row with `n` = 0. Otherwise the log gets a row with `n` = -1 for the old location and hour, and a row with `n`
+ * = 1 for the new ones. `old` and `updated` are CTEs with one row each.
  */
 export const countUpdated = (old: string, updated: string): string => `insert into booking_change ${columns}
   select ${updated}.facility_id, ${updated}.id, ${updated}.version, change.n,

@@ -49,7 +49,10 @@ interface State extends FeedHead {
 interface PageRow {
   readonly page: {
     readonly removedNumber: number;
-    /** `numbers`, `firstNumbers` and `bookingIds` are separated by commas, in the same order. Null without changes. */
+    /**
+     * Each of the texts `numbers`, `firstNumbers` and `bookingIds` has one element per change, separated by commas. The
+     * changes are in the same order in all three. Null without changes.
+     */
     readonly numbers: string | null;
     readonly firstNumbers: string | null;
     readonly bookingIds: string | null;
