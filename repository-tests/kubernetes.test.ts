@@ -1,4 +1,5 @@
-// Validates the Kubernetes manifests against the schemas of the Kubernetes API, and compares them with the services.
+// Validates the Kubernetes manifests against the schemas of the Kubernetes API, and compares them with the code and the
+// configuration of the services.
 import { join } from 'node:path';
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';

@@ -176,7 +176,10 @@ async function replaceHolds(client: pg.Client, count: number): Promise<void> {
   await vacuumHolds(client);
 }
 
-/** Removes the dead rows of the holds that earlier rounds have deleted. In production, autovacuum does this. */
+/**
+ * Removes the dead rows that earlier rounds have left, and updates the statistics of the planner. In production,
+ * autovacuum does both.
+ */
 async function vacuumHolds(client: pg.Client): Promise<void> {
   await client.query('vacuum (analyze) booking_hold');
   await client.query('vacuum (analyze) bay');

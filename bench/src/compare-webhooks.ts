@@ -119,7 +119,7 @@ interface Stats {
   readonly late: number;
 }
 
-/** Reads the numbers of events since the last call. */
+/** Reads how many events the receiver has got since the last call, and how many of them were late. */
 const readStats = async ({ url }: Child): Promise<Stats> => (await fetch(`${url}/stats`)).json() as Promise<Stats>;
 
 type Client = (method: string, path: string, body?: object) => Promise<{ readonly id: string }>;

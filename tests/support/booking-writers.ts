@@ -50,7 +50,10 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
     }
   }
 
-  /** Creates bookings in the two facilities in turn, and changes each. Moves every third and deletes every fourth. */
+  /**
+   * Creates bookings in the two facilities in turn, and changes each booking. Moves every third booking, and deletes
+   * every fourth.
+   */
   async function write(writer: number): Promise<void> {
     const firstSlot = writer * slotsPerWriter;
     const bookingOf = (facility: Facility, number: number) => ({

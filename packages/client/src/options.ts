@@ -4,7 +4,10 @@ import type { CryptoKey, CryptoKeyPair } from 'oauth4webapi';
 export interface BookingsClientOptions {
   /** The address of the Bookings API, for example `https://bookings.example`. */
   readonly baseUrl: string;
-  /** How the client gets access tokens: credentials, or a function that returns a token. */
+  /**
+   * How the client gets access tokens: with credentials, or from a function. If the tokens of the function are bound to
+   * a key (`BoundAccessTokens`), the client also needs the key pair.
+   */
   readonly auth: ClientCredentials | GetAccessToken | BoundAccessTokens;
   readonly retry?: RetryOptions;
   /** The maximum duration of one attempt in milliseconds. Default: 10 000. */

@@ -86,8 +86,8 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Runs the `main` of a service, which calls `serve`. Until then, a signal ends the service immediately. The handlers
- * are necessary, because process 1 of a container ignores signals for which it has no handler.
+ * Runs the `main` of a service, which calls `serve`. Before this call, a signal ends the service immediately. The
+ * handlers are necessary, because process 1 of a container ignores signals for which it has no handler.
  */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);

@@ -4,7 +4,7 @@ import { read } from './repository.ts';
 /** The names of the fields in alphabetical order. The name of a mandatory field is followed by `*`. */
 export type Fields = readonly string[];
 
-/** Returns the documented fields of each object in an import file. The keys are texts such as `a facility`. */
+/** Returns the documented fields of each kind of object in an import file. The keys are texts such as `a facility`. */
 export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<string, Fields>> {
   const section =
     read('docs/import.md')

@@ -201,7 +201,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
       .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
       .map((cookie) => cookie.split(';')[0])
       .join('; ');
-  /** Sends a request eight times at once. Returns the address to which the successful response redirects. */
+  /** Sends a request eight times in parallel. Returns the address to which the successful response redirects. */
   const sendEightTimes = async (send: () => Promise<Response>): Promise<URL> => {
     const responses = await Promise.all(Array.from({ length: 8 }, send));
     for (const { status } of responses) expect([303, 400]).toContain(status);

@@ -107,8 +107,8 @@ async function propagateSettings(client: pg.Client): Promise<void> {
 }
 
 /**
- * Returns the distribution column of every distributed table, by the name of the table. A reference table, which Citus
- * copies to every node, has no such column.
+ * Returns the distribution column of every distributed table, by the name of the table. For a reference table, which
+ * Citus copies to every node, the map contains the text `no column`.
  */
 async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ table: string; column: string }>(

@@ -69,7 +69,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.max = options.max;
   }
 
-  // knex recognises a pool by these methods, which have the same names as in tarn.
+  // knex recognises a pool by these methods. They have the same names as in tarn, the default pool of knex.
   numUsed = (): number => this.#open.size - this.#idle.length;
   numFree = (): number => this.#idle.length;
   numPendingAcquires = (): number => this.#waiters.length;
