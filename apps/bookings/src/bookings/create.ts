@@ -92,8 +92,8 @@ export function createBookingCreator({
     const newlyStored = keyed && newResponse(keyed, response);
     return repeatUntilSettled(async (isFirstAttempt) => {
       const rulesVersion = await findRulesVersion(requested, rules);
-      // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`, even
-      // at another time, this attempt returns a conflict.
+      // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`,
+      // even at another time, this attempt returns a conflict.
       const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
       // The version is negative if the rules do not permit the interval.
       const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
