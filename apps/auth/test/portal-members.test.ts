@@ -1,5 +1,5 @@
-// Tests which members may change and revoke the roles of other members, the effect of a revoked role, and the history
-// of a facility (docs/portal.md).
+// Tests which members may change and revoke the roles of other members. Also tests the effect of a revoked role, and
+// the history of a facility (docs/portal.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';

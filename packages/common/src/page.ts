@@ -27,8 +27,8 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
 
 /**
  * Returns a total that is consistent with the page in the same response. The page and the total are read by two
- * statements, and items can be created or deleted between these statements. `shown` is the number of items on the page,
- * `offset` the number of items before the page, and `counted` the total that was read. A page with items proves that
+ * statements, and items can be created or deleted between these statements. `shown` is the number of items on the page.
+ * `offset` is the number of items before the page. `counted` is the total that was read. A page with items proves that
  * the list has at least `offset + shown` items. An empty page proves that it has at most `offset` items.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {

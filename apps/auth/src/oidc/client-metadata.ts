@@ -41,8 +41,9 @@ export function providerMetadata(
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
-  // Response types that contain `token` or `id_token` need the grant type `implicit`. The library would add this grant
-  // type only after it has checked the redirect URIs, but the rules for redirect URIs depend on the grant type.
+  // Response types that contain `token` or `id_token` need the grant type `implicit`. It is added here, because the
+  // library's rules for redirect URIs depend on it. The library itself would add it only after the check of the
+  // redirect URIs.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
   const own: OwnMetadata = {

@@ -1,8 +1,8 @@
 // Stores used DPoP proofs, so that all instances together accept each proof only once (RFC 9449 section 11.1).
 //
 // While one statement runs, further proofs wait. The next statement stores all of them. The commit does not wait until
-// the proofs are on disk. Other instances see the proofs nevertheless, and only a crash of the database in the next
-// 0.6 s (three times wal_writer_delay) loses them.
+// the proofs are on disk. Other instances see the proofs nevertheless. Proofs are lost only if the database crashes in
+// the next 0.6 s (three times wal_writer_delay).
 import { hash } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 

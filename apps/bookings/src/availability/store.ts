@@ -56,9 +56,9 @@ where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(pa
 }
 
 /**
- * Hides the value of a parameter from the planner of PostgreSQL. With known values, the planner estimates a lower cost
- * than for a generic plan, and plans the prepared statement anew at every execution. This planning took a third of the
- * time of these statements.
+ * Hides the value of a parameter from the planner of PostgreSQL. If the planner knows the values, it expects a lower
+ * cost than for a generic plan. It then plans the prepared statement again at every execution. This planning took a
+ * third of the time of these statements.
  */
 const hiddenParameter = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
 const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hiddenParameter(parameter, 'timestamptz'));

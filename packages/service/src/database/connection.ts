@@ -104,8 +104,8 @@ export class Connection implements PooledConnection {
    * Closes the connection if its statement has run for longer than the query timeout. The statement then fails. If the
    * connection stayed open, the late response could be mistaken for the response to the next statement.
    *
-   * The option `query_timeout` of pg is not used, because it leaves the connection open, and because its timers keep
-   * objects of requests in memory: the heap had 235 MB instead of 119 MB.
+   * The option `query_timeout` of pg is not used. It leaves the connection open, and its timers keep objects of
+   * requests in memory: the heap had 235 MB instead of 119 MB.
    */
   closeIfOverdue(now: number): void {
     if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();

@@ -20,7 +20,7 @@ export interface BookingWriter {
 
   /**
    * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, if the bay
-   * is not bookable, if the check no longer applies, or if the booking has another ETag.
+   * is not bookable, if the results in the check are no longer right, or if the booking has another ETag.
    */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
