@@ -11,7 +11,7 @@ export interface Program {
   readonly output: () => string;
   /**
    * Waits until the output matches the pattern, and returns the match.
-   * @throws {Error} with the output when it does not match within 30 s
+   * @throws {Error} if the output does not match within 30 s. The message contains the output.
    */
   readonly waitForOutput: (pattern: RegExp) => Promise<RegExpExecArray>;
   /** Ends the program with SIGTERM and returns its exit code. */

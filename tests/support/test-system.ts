@@ -124,8 +124,8 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
   for (const { status, codes, retryAfter } of load.responses) {
-    // Status 0 stands for a request without a response. If the service had created the booking, the repeated request
-    // returns BOOK00001.
+    // Status 0 stands for a request without a response. If the service has created the booking nevertheless, the
+    // repeated request returns BOOK00001.
     expect([0, 201, 400, 503]).toContain(status);
     if (status === 400) expect(codes).toContain('BOOK00001');
     if (status === 503) expect(retryAfter).toMatch(/^\d+$/);

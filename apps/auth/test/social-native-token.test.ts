@@ -1,4 +1,5 @@
-// Tests which native tokens are accepted, depending on the provider's response (docs/behaviour.md, "Social providers").
+// Tests which access tokens from native apps are accepted, depending on the provider's response (docs/behaviour.md,
+// "Social providers").
 //
 // A token of these tests contains the provider's responses, in base64url. The simulated provider decodes the token that
 // it gets, and sends these responses.

@@ -14,7 +14,8 @@ export async function requireFreePorts(settings: Settings, milliseconds: number)
   for (;;) {
     const errors: string[] = [];
     for (const { name, port } of namedPorts(settings)) {
-      // The first check listens on all addresses. On macOS, it succeeds even if another program listens on loopback.
+      // The first check tries to listen on all addresses. On macOS, this succeeds even if another program listens on
+      // loopback, so the second check tries to listen on loopback only.
       const isFree = (await isPortFree(port)) && (await isPortFree(port, '127.0.0.1'));
       if (!isFree) errors.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
     }

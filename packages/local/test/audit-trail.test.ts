@@ -1,4 +1,5 @@
-// Tests which of the database roles that `npm start` creates may change the audit trail.
+// Tests which changes of the audit trail are allowed to the database roles that `npm start` creates: to the owner and to
+// the service role.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';

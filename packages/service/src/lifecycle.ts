@@ -74,7 +74,7 @@ function oncePerMinute(work: () => void): () => void {
   };
 }
 
-/** Runs the `main` of a command. If it throws an error, prints the message of the error and exits with code 1. */
+/** Runs the function `main` of a command. If `main` fails, prints the message of the error and exits with code 1. */
 export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };

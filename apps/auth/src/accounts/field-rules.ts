@@ -1,7 +1,7 @@
 // Validates names and e-mail addresses in forms and import files.
 
 /**
- * Matches a text without control characters, as part of a regular expression with the flag `u`. Bidirectional control
+ * A part of a regular expression with the flag `u`. It matches text without control characters. Bidirectional control
  * characters, such as U+202E, are excluded too: they change the order in which a page shows the text around them.
  */
 export const textPattern = '[^\\p{Cc}\\p{Bidi_Control}]*';

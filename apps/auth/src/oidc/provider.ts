@@ -152,7 +152,7 @@ function createConfiguration(
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // The library allows no origin. Instead, machine-endpoints.ts decides which web pages may read a response.
+    // With this setting, the library allows no origin. machine-endpoints.ts decides which pages may read a response.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;

@@ -17,7 +17,10 @@ export interface ReadChangesOptions {
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
-  /** Called when the service cannot be reached. The client then tries again after a few seconds. */
+  /**
+   * Called after each temporary error: the service cannot be reached, or it responds with a status such as 503. The
+   * client then tries again after a delay.
+   */
   readonly onError?: (error: BookingsError) => void;
 }
 
