@@ -1,4 +1,4 @@
-// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js
+// Writes the numbers of passed, failed and skipped tests to the file .jest/counts.json of the workspace. sum-counts.js
 // adds up the counts of all workspaces.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -67,7 +67,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
         if (!account || account.disabledAt || !email) return;
         // A new link ends the previous link. By requesting links all the time, an attacker could make every link of the
-        // owner stop working. Above the limit, the existing link is therefore mailed again from time to time.
+        // owner stop working. If there are too many requests, the existing link is therefore mailed again instead, and
+        // only from time to time.
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
         const owner = { accountId: account.id, email, purpose: 'reset-password', lifetime: lifetimes.reset } as const;

@@ -59,7 +59,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
-  /** Stores the events in the queue. If a statement is running, waits for its end before the next statement. */
+  /** Moves the events of the queue to the database. If a statement is already running, waits for its end first. */
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;

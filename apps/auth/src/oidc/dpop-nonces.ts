@@ -67,11 +67,12 @@ export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]):
 }
 
 /**
- * Returns the last time, in seconds since 1970, at which the server could accept a proof again that is used now.
+ * Returns the time, in seconds since 1970, until which a proof that is used now could be accepted a second time.
  *
- * The `iat` of a proof with a nonce may be up to a day in the future. Less than `maxAge` seconds before or after its
- * `iat`, a proof is recent and needs no valid nonce. A used proof must therefore be remembered until `maxAge` seconds
- * after its `iat`, or after now if its `iat` is in the past.
+ * The `iat` of a proof with a nonce may be up to a day in the future. A proof is recent from `maxAge` seconds before
+ * until `maxAge` seconds after its `iat`, and a recent proof needs no valid nonce. A used proof must therefore be
+ * remembered until `maxAge` seconds after its `iat`. If its `iat` is in the past, `maxAge` seconds from now are enough,
+ * because its nonce expires earlier.
  */
 export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
   const now = Date.now() / 1000;

@@ -52,7 +52,7 @@ export function createInvitations(options: InvitationsOptions) {
     }
   };
 
-  /** Runs `change`, which stores the invitation, and queues the e-mail. Does nothing if a limit is exceeded. */
+  /** Calls `change`, which stores the invitation. Then queues the e-mail. Does nothing if a limit is exceeded. */
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
     actor: Actor,

@@ -15,7 +15,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
-/** Checks that a client assertion is rejected, and that the client can then redeem the same code with a valid one. */
+/** Checks that a client assertion is rejected, and that a valid assertion can then redeem the same code. */
 const rejectsAssertion =
   (assertion: () => Record<string, unknown>): Module =>
   async (client) => {

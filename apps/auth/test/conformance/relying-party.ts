@@ -168,7 +168,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). Its algorithm is RS256, the default for clients. */
+  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). A client without another setting gets RS256. */
   const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },

@@ -1,7 +1,6 @@
 // Reads clients for oidc-provider, which never writes them.
 //
-// Concurrent use: every request reads its client from the database again. After a client was disabled, its next request
-// is therefore rejected.
+// Every request reads its client from the database, so the first request after a client was disabled is rejected.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 

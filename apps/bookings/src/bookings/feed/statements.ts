@@ -43,9 +43,9 @@ from facility where id = $1`,
 from facility where id = any($1)`,
 
   /**
-   * Reads the changes of facility $1 after number $2. The first row contains all changes, and the highest number that
-   * was removed from the feed. Each other row is a booking that was changed and not deleted. A single statement reads
-   * all of this, so that it comes from one snapshot of the database.
+   * Reads the changes of facility $1 after number $2. The first row contains all changes, and the highest change number
+   * that was removed from the feed. Each other row is a booking that was changed and not deleted. A single statement
+   * reads all of this, so that it comes from one snapshot of the database.
    *
    * The first row contains the changes as comma-separated lists. If each of 1000 changes were a row, the service would
    * need three times as long to read them. If the changes were a JSON array, PostgreSQL would need 1 ms longer. The

@@ -4,9 +4,9 @@
 // take numbers from the sequence. A client that continues after the highest number it has seen would miss a lower
 // number that is committed later.
 //
-// Requests that write bookings therefore only append to booking_change, which takes no lock. Compaction
-// (../counts/compaction.ts) locks the facility and numbers the committed changes. It commits before the next compaction
-// of the facility begins, so numbers become visible in their order
+// Requests that write bookings therefore only append their changes to the table booking_change, without a lock.
+// Compaction (../counts/compaction.ts) locks the facility and numbers the committed changes. It commits before the next
+// compaction of the facility begins, so numbers become visible in their order
 // (docs/decisions/0014-numbers-of-the-change-feed.md).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';

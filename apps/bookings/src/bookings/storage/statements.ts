@@ -19,7 +19,8 @@ import {
 /** Must equal the expression of the constraint booking_no_overlap, so that searches by time can use its index. */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
-// Citus allows only immutable functions in updates. `extract` is not immutable for times with a time zone.
+// Citus allows only immutable functions in updates. `extract` is not immutable for times with a time zone, so the time
+// is first converted to UTC.
 const milliseconds = "(extract(epoch from booking.last_updated_at at time zone 'UTC') * 1000)::bigint";
 const etag = `(booking.version::text || '-' || ${milliseconds}::text)`;
 

@@ -4,7 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { beginReadOnly, type ReadOnlyTransaction } from '@bay-booking/service/database/transaction';
 
-/** A position in the write-ahead log (WAL), after every commit that was acknowledged before the position was read. */
+/**
+ * A position in the write-ahead log (WAL) of the primary. The log before this position contains every commit that the
+ * primary had acknowledged when the position was read.
+ */
 export interface Position {
   /** The identifier of the PostgreSQL cluster. */
   readonly system: string;
