@@ -1,4 +1,4 @@
-// Tests which changes of the audit trail are allowed to the database roles that `npm start` creates: to the owner and to
+// Tests which changes of the audit trail are allowed to the two database roles that `npm start` creates: the owner and
 // the service role.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
