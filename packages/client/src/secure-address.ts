@@ -1,6 +1,8 @@
 // Rejects addresses to which a secret or a token would be sent without encryption.
 
-/** @throws {TypeError} for http, unless the address is on this machine or `allowInsecureHttp` is set */
+/**
+ * @throws {TypeError} if the address is not https. http is allowed on this machine, or if `allowInsecureHttp` is set.
+ */
 export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
   const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);
   if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine))) return;

@@ -30,7 +30,10 @@ export function limitToAllowedScopes(
   if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
 }
 
-/** Returns the requested scopes that the user granted, for the response (specification, "Scopes" rule 3). */
+/**
+ * Returns the parameter `scope` of a response: the requested scopes that the user granted (specification, "Scopes" rule
+ * 3). Without a grant, these are all requested scopes.
+ */
 export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
   const { grant } = ctx.oidc;
   if (!grant || requested === undefined) return requested;

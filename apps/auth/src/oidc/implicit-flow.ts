@@ -12,7 +12,10 @@ const standIn = 'code token';
 /** Whether a rewritten response type requests an access token alone. */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
-/** Replaces the response type `token` by `code token`. Does not change a query with another response type. */
+/**
+ * If the response type is `token` or `code token`, sets it to `code token` and leaves out `response_mode=query`. Does
+ * not change any other query.
+ */
 export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQuery {
   const { response_type: responseType, response_mode: responseMode, ...others } = query;
   const types = typeof responseType === 'string' ? responseType.trim().split(/\s+/).sort().join(' ') : '';

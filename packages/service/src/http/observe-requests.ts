@@ -44,7 +44,10 @@ class Locals implements RequestLocals {
   }
 }
 
-/** Creates the Express middleware. If `trustsProxy` is true, the logged address is read from X-Forwarded-For. */
+/**
+ * Creates the Express middleware that logs and counts each request. If `trustsProxy` is true, the logged address is
+ * read from X-Forwarded-For.
+ */
 export function observeRequests(logger: Logger, metrics: Metrics, trustsProxy: boolean) {
   const accessLog = withoutRedaction(logger);
   return (request: Request, response: Response, next: NextFunction): void => {
