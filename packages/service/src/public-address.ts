@@ -32,8 +32,8 @@ export function developmentSecretErrors(
 }
 
 /**
- * Returns an error if the URL in `variable`, which is the issuer, starts with http:// and is not on this machine.
- * Tokens and passwords would then not be encrypted.
+ * `variable` contains the URL of the issuer. Returns an error if this URL starts with http:// and is not on this
+ * machine, because tokens and passwords would then be sent without encryption.
  */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';

@@ -20,7 +20,7 @@ export interface ConsentOptions {
 export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
 
 /**
- * Every decision creates a new grant: in a grant of oidc-provider, a scope that was declined cannot be granted later.
+ * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined.
  * The new grant also contains the earlier decisions of this session about scopes that the client does not request now.
  *
  * The consent store contains the scopes that the user granted in all sessions. Only the page "Your account" reads it.

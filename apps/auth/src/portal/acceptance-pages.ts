@@ -187,8 +187,8 @@ function viewForAddress(
 }
 
 /**
- * Whether the invitation is for this account: its user name is the invited address, or the invited address is its
- * confirmed e-mail address.
+ * Whether the invitation is for this account. The account must have the kind that belongs to the invited role. Its user
+ * name or its confirmed e-mail address must be the invited address.
  */
 function isInvited({ username, kind, email, emailVerified }: Account, invitation: Invitation): boolean {
   const addresses = [username, ...(emailVerified && email ? [email] : [])];

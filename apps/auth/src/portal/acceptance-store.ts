@@ -84,8 +84,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
       }),
 
     /**
-     * Creates an account with which the invitation is accepted. The e-mail address of the account is confirmed, because
-     * only its owner gets the link.
+     * Creates an account, and accepts the invitation for this account. The e-mail address of the account counts as
+     * confirmed, because only the owner of the address gets the link.
      */
     acceptWithNewAccount: (
       token: string,

@@ -9,9 +9,9 @@ import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
 /**
- * The types of providers by their name in the file. Each type has its own settings, hence the type argument `never`.
- * This argument is safe, because the schema of a type validates the settings before `createProvider` of the type gets
- * them.
+ * The types of providers by their name in the file. With the type argument `never`, the record can contain types with
+ * different settings. This is safe, because the schema of a type validates the settings before `createProvider` of the
+ * type gets them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 

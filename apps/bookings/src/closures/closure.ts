@@ -15,8 +15,8 @@ export interface Closure {
 
 export interface ClosureRow extends Closure {
   /**
-   * The ids of all bays that the closure closes, also if it closes a whole location. In a response, the link to the
-   * bookings of these bays during the closure contains these ids.
+   * The ids of all bays that the closure closes, even if it closes a whole location. The link `conflicts` in a response
+   * contains these ids: it leads to the bookings of these bays during the closure.
    */
   readonly closedBayIds: readonly string[];
 }

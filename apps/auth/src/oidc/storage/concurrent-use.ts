@@ -94,9 +94,9 @@ export function createConcurrentUse() {
      * Whether the current request is a concurrent use of a consumed artifact. Otherwise it is a replay.
      *
      * `consumedAt` is the time at which the artifact was consumed, in seconds since 1970, by the clock of the database.
-     * It is used if another instance has consumed the artifact, because this instance does not know the time of that
-     * response. If the clock of the database is ahead of the clock of this host, a replay shortly afterwards looks like
-     * a concurrent use. The replay is then rejected without revoking the grant.
+     * It is used if another instance has consumed the artifact, because this instance does not know when the other one
+     * responded. If the clock of the database is ahead of the clock of this host, a replay shortly after `consumedAt`
+     * looks like a concurrent use. The replay is then rejected without revoking the grant.
      */
     isConcurrent(hash: string, consumedAt: number): boolean {
       const arrivedAt = currentRequestState()?.arrivedAt;
