@@ -105,8 +105,8 @@ afterAll(() => previous?.remove());
     const { rows } = await queryOnce(owner.DATABASE_URL, 'select external_booking_id as id from booking');
     expect(new Set(rows.map(({ id }) => id))).toEqual(load.acknowledged);
 
-    // An old instance does not give numbers to the changes that it processes, so the feed does not contain them. The
-    // command `recount` adds these changes to the feed.
+    // An old instance does not number the changes that it stores, so the feed does not contain these changes. The
+    // command `recount` adds them to the feed.
     await runCommand('bookings', owner, 'recount.ts');
     const reader = startFeedReader(addresses, token, 'fac-north');
     await reader.stop();

@@ -82,7 +82,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
 export const rolePassword = 'test';
 
 /**
- * Returns the function `urlOf` for the server at this port. It returns the URL with which an app connects to its
+ * Returns the function `urlOf` for the server at this port. `urlOf` returns the URL with which an app connects to its
  * database.
  */
 export const serviceUrls =

@@ -61,7 +61,7 @@ export interface AuthServer {
   readonly log: readonly string[];
   /** Imports a document as the import command does. */
   readonly load: (document: ImportDocument) => Promise<void>;
-  /** Posts a form. A field with a list of values is sent several times. Redirects are not followed. */
+  /** Posts a form. A field with a list of values is sent once for each value. Redirects are not followed. */
   readonly post: (
     path: string,
     form: Record<string, string | readonly string[]>,

@@ -16,8 +16,8 @@ const maxElementLength = 256;
  * Reads the parameters that `properties` names, and ignores all others. The elements of an array may be repeated
  * (`ids=a&ids=b`), bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`).
  *
- * A value that cannot be converted to the type of its property stays a string. A parameter that is repeated although
- * its type is not an array is returned as an array. The validation of the request rejects such values.
+ * A value that cannot be converted to the type of its property stays a string. If a parameter is repeated and its type
+ * is not an array, its values are returned as an array. The validation of the request rejects such values.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};

@@ -99,7 +99,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       hasStoppedOrphan,
       ended,
       stop: async () => {
-        // After the `unref` of `spawnServer`, this process would not wait for the server. Now it must wait for its end.
+        // `spawnServer` has called `unref`, so that this process does not wait for the server. Now it must wait until
+        // the server has ended.
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;

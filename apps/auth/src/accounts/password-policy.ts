@@ -1,8 +1,8 @@
 // Decides whether a new password is strong enough.
 //
-// A password must have a minimum length and must not be easy to guess. Common passwords are rejected, and passwords
-// that consist of the user's name or e-mail address. There are no rules about kinds of characters (NIST SP 800-63B
-// section 3.1.1.2; OWASP ASVS 5, chapter V6).
+// A password must have a minimum length and must not be easy to guess. Common passwords are rejected, and so are
+// passwords that consist of the user's name or e-mail address. There are no rules about kinds of characters (NIST SP
+// 800-63B section 3.1.1.2; OWASP ASVS 5, chapter V6).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common';

@@ -22,7 +22,7 @@ export type Audit = ReturnType<typeof createAudit>;
 
 /** The maximum number of events that wait for the database. Further events are logged and not stored. */
 const maxQueued = 5_000;
-/** The milliseconds for which events are collected, so that not every issued token needs a statement for its event. */
+/** The milliseconds for which events are collected, so that one statement stores the events of many tokens. */
 const collectFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {

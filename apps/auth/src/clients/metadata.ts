@@ -12,7 +12,7 @@ export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
-  /** The OpenID Connect client metadata of the import, with default values (import/imported-client.ts). */
+  /** The imported OpenID Connect client metadata, with default values (import/imported-client.ts). */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Every scope that the client may request, space-separated. */
   readonly scope: string;

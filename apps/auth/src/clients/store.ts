@@ -78,7 +78,7 @@ const maxRecordedUses = 10_000;
 export interface ClientStoreOptions {
   readonly db: Database;
   readonly audit: Audit;
-  /** The lifetime of access tokens in seconds, for clients without their own lifetime. */
+  /** The lifetime of access tokens in seconds, for clients without `access_token_ttl`. */
   readonly accessTokenTtl: number;
 }
 

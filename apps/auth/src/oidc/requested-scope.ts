@@ -16,9 +16,9 @@ export function checkRequestedScopes(
 }
 
 /**
- * Makes the library's method `responseTypeAllowed` of a client also check the scopes of an authorization request. The
- * library calls the method before its own check of the scopes. Without our check, the client would get the library's
- * error `invalid_request` for some wrong scopes instead of `invalid_scope`.
+ * Extends the method `responseTypeAllowed` of the library's clients, so that it also checks the scopes of an
+ * authorization request. The library calls this method before its own check of the scopes. Without our check, the
+ * library would respond to some wrong scopes with `invalid_request` instead of `invalid_scope`.
  */
 export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
   const client = provider.Client.prototype as RegisteredClient;

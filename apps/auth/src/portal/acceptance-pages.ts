@@ -182,7 +182,7 @@ function viewForAddress(
 ): 'accept-sign-in' | 'accept-new-account' | 'wrong-kind' {
   if (!existing) return 'accept-new-account';
   if (existing.kind === accountKindFor(role)) return 'accept-sign-in';
-  // A new account replaces an account without a role whose e-mail address nobody has confirmed.
+  // If the existing account has no role and nobody has confirmed its e-mail address, the new account replaces it.
   return existing.isReplaceable ? 'accept-new-account' : 'wrong-kind';
 }
 

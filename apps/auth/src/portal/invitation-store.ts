@@ -35,7 +35,9 @@ export type InvitationChangeError = 'not-permitted' | 'not-open';
 
 /** How long the link in an invitation works, in seconds. */
 const invitationLifetime = 7 * 24 * 3600;
-/** The maximum sum of the members and undecided invitations of a facility. Pages can therefore list all of them. */
+/**
+ * The maximum number of members plus undecided invitations of a facility. With this limit, a page can list all of them.
+ */
 export const maxMembers = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;

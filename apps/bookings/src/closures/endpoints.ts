@@ -47,7 +47,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     return closure;
   }
 
-  /** Returns the response, or why the Idempotency-Key does not allow the creation. */
+  /** Returns the response, or a text such as `key used` if the Idempotency-Key does not allow the creation. */
   async function create(requested: RequestedClosure, now: Date, keyed: KeyedRequest | undefined) {
     const { facilityId, bayIds, locationId } = requested;
     const at = now.toISOString();

@@ -1,6 +1,8 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 
-/** SQLSTATEs of transactions that were rolled back because of concurrent work, and may succeed when repeated. */
+/**
+ * SQLSTATEs of transactions that were rolled back because of concurrent transactions, and may succeed when repeated.
+ */
 const transactionConflicts = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected

@@ -74,7 +74,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   numFree = (): number => this.#idle.length;
   numPendingAcquires = (): number => this.#waiters.length;
 
-  /** Returns an idle connection, or undefined if the caller has to wait for `acquire`. */
+  /** Returns an idle connection. If there is none, returns undefined: the caller must then call `acquire` and wait. */
   takeIdle(): Connection | undefined {
     for (;;) {
       const connection = this.#idle.pop();

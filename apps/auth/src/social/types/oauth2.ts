@@ -69,7 +69,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
       if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
       const { data } = await fetchTokenInfo(tokenInfoEndpoint, {
         input_token: token,
-        // Facebook's access token for requests of the application itself.
+        // Facebook accepts this text as the access token of the application itself.
         access_token: `${clientId}|${clientSecret}`,
       });
       const facts = (data ?? {}) as Readonly<Record<string, unknown>>;

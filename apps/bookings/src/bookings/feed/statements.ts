@@ -77,8 +77,8 @@ group by facility_id order by facility_id limit $2`,
 
 export const feedWrites = {
   /**
-   * Adds to the feed the next $2 bookings that are older than the feed itself. `feed_filled_to` becomes null when fewer
-   * than $2 bookings are left. The feed is then complete.
+   * Adds to the feed the next $2 of the bookings that were created before the feed existed. `feed_filled_to` becomes
+   * null when fewer than $2 bookings are left. The feed is then complete.
    */
   fill: `with next as materialized (
   select id, version, row_number() over (order by id) as position from booking

@@ -1,7 +1,7 @@
 // Builds the SQL that reads, locks and writes bookings and their external booking ids.
 //
-// Every statement contains the id of a facility, or uses only the table booking_reference, by its key. The same
-// statements therefore run on a single PostgreSQL and on a distributed database
+// Every statement contains the id of a facility, or uses only the table booking_reference and finds the rows by their
+// key. The same statements therefore run on a single PostgreSQL and on a distributed database
 // (docs/decisions/0003-facility-id-in-every-key.md). A test checks this rule.
 import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import { appendChange, countDeleted, countInserted, countUpdated, hourOf } from '../counts/log-statements.ts';

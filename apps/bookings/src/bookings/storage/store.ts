@@ -1,9 +1,10 @@
 // Reads, creates, updates, moves and deletes bookings.
 //
 // Every write is atomic. Concurrent writes cannot deadlock, because all of them lock rows in the same order: the
-// idempotency key, the external booking id, the bays by facility and id, and the booking. Errors of PostgreSQL are
-// recognised by SQLSTATE and not by the name of a constraint, because Citus renames constraints on the shards of a
-// distributed table.
+// idempotency key, the external booking id, the bays by facility and id, and the booking.
+//
+// Errors of PostgreSQL are recognised by SQLSTATE and not by the name of a constraint, because Citus renames
+// constraints on the shards of a distributed table.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
 import { outcomeOf, Rollback } from '../../database/rollback.ts';
