@@ -45,8 +45,8 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     };
 
   const findLayoutUser: FindLayoutUser = async (nodeRequest, nodeResponse) => {
-    // oidc-provider calls this function for its own pages, and declares the request and the response with Node's types.
-    // The objects are nevertheless Express objects, because oidc-provider runs inside our Express app.
+    // The pages of oidc-provider call this function too. The library declares the request and the response with Node's
+    // types, but the objects are Express objects, because oidc-provider runs inside our Express app.
     const request = nodeRequest as Request;
     const response = nodeResponse as Response;
     // If the session cannot be read, the page is shown without the user. An error page must not fail for this reason.

@@ -40,7 +40,7 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   policy.get('consent')?.checks.add(
-    // Shows the consent page again if the user has granted none of the requested scopes. The library does not ask for
+    // Shows the consent page if the user has granted none of the requested scopes. The library does not ask for
     // declined scopes again, so the request would otherwise fail with access_denied and show no page
     // (docs/behaviour.md, "Scopes"). `offline_access` does not count, because a refresh token without any other scope
     // has no use.

@@ -45,7 +45,7 @@ export function presentedTokenOf(request: Request): PresentedToken | BearerError
 }
 
 /**
- * Moves the token of a form into the Authorization header. A request must not contain several tokens in the form, or a
+ * Moves the token of a form into the Authorization header. Rejects a request with several tokens in the form, or with a
  * token in both the form and the header (RFC 6750 section 2).
  */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
