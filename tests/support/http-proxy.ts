@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /**
- * `lose` forwards the request and closes the connection instead of sending the response. With a status, the proxy sends
- * a response with this status and does not forward the request.
+ * `forward` forwards the request and its response. `lose` forwards the request, and closes the connection instead of
+ * sending the response. If the action is an object, the proxy sends a response with this status and these headers, and
+ * does not forward the request.
  */
 export type ProxyAction = 'forward' | 'lose' | { readonly status: number; readonly headers?: Record<string, string> };
 

@@ -17,8 +17,8 @@ export type KeyClient = Awaited<ReturnType<typeof createKeyClient>>;
 
 export async function createKeyClient(clientId: string, issuer: string, alg = 'ES256') {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
-  // The exported objects are copied, because oidc-provider accepts only objects with the `Object.prototype` of its own
-  // JavaScript realm. Jest runs the tests and jose in different realms.
+  // oidc-provider accepts only objects whose prototype is the `Object.prototype` of its own JavaScript realm. Jest runs
+  // the tests and oidc-provider in one realm. `exportJWK` returns objects of another realm, so they are copied.
   const publicJwk: JWK = { ...(await exportJWK(publicKey)) };
   const privateJwk: JWK = { ...(await exportJWK(privateKey)) };
   const now = () => Math.floor(Date.now() / 1000);

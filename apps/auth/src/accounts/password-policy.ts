@@ -24,7 +24,10 @@ const estimator = new ZxcvbnFactory({
   maxLength: maxEstimatedLength,
 });
 
-/** Runs only one estimate in each turn of the event loop. Other requests are handled between two estimates. */
+/**
+ * Limits the estimates of passwords to one in each turn of the event loop. Other requests are handled between two
+ * estimates.
+ */
 const oneAtATime = pLimit(1);
 const maxQueueLength = 100;
 

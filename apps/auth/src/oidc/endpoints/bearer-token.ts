@@ -13,7 +13,7 @@ export interface BearerError {
   readonly nonce?: string | undefined;
 }
 
-/** The token of a request, which is not verified yet, and the authentication scheme before the token. */
+/** The unverified token in an Authorization header, and the authentication scheme before the token. */
 export interface PresentedToken {
   readonly scheme: 'Bearer' | 'DPoP';
   readonly token: string;
