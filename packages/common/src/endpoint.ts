@@ -26,7 +26,7 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** Always empty unless the endpoint sets `reportsValidationErrors`. */
+  /** Always empty unless the endpoint sets `handlesValidationErrors`. */
   readonly validationErrors: readonly ValidationError[];
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
@@ -78,7 +78,7 @@ export interface Endpoint<Caller = unknown> {
    * and the validation errors. One response can therefore report these errors and the errors that `handle` finds.
    * Without this flag, the router responds with 400.
    */
-  readonly reportsValidationErrors?: boolean;
+  readonly handlesValidationErrors?: boolean;
   readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;
 }
 

@@ -73,7 +73,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         endDate: '2030-05-02T06:00:00.000Z',
       },
       success: pageSuccess('bays', availabilitySchema, availabilityExample(link)),
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
         const requested = readInterval(query, validationErrors);
         const page = pageRequest(query, defaultPageSizes.availability);

@@ -77,7 +77,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
       errorContext,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createBooking({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
@@ -99,7 +99,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       stringBodyField: 'endDate',
       success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.config.baseUrl)),
       errorContext,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
     }),
     defineEndpoint({
@@ -132,7 +132,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       bodyExample: updateExample,
       success,
       errorContext,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         updateBooking({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
     }),

@@ -86,7 +86,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       body: closureBodySchema,
       bodyExample: closureBodyExample,
       success: { ...success, status: 201, headers: creationHeaders },
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) => {
         const now = clock();
         const request = { idempotencyKey: header('idempotency-key'), caller, body, validationErrors, now };
@@ -144,7 +144,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       body: closureBodySchema,
       bodyExample: closureBodyExample,
       success,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         repeatUntilSettled(async () => {
           const old = await find(id, caller);

@@ -50,7 +50,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
       success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
@@ -81,7 +81,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
         const hold = await find(id, caller);
         if (body.holdSeconds === undefined || validationErrors.length > 0)

@@ -127,7 +127,7 @@ function createHandler(
     const input = await readInput(request, response, strict);
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
-    if (validationErrors.length > 0 && !endpoint.reportsValidationErrors)
+    if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
       params: request.params as Record<string, string>,

@@ -81,7 +81,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;

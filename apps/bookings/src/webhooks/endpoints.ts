@@ -74,7 +74,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         example: webhookWithSecretExample(link),
         headers: creationHeaders,
       },
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
@@ -117,7 +117,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       bodyExample: { ...webhookBodyExample, state: 'paused' },
       headers: ifMatchHeader,
       success,
-      reportsValidationErrors: true,
+      handlesValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
     }),
