@@ -102,7 +102,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const load = async (document: ImportDocument): Promise<void> => {
     const clientValidator = await createClientValidator({
       issuer: 'http://localhost:4000',
-      development: true,
+      isDevelopment: true,
       allowNetworks: ['127.0.0.0/8'],
     });
     await importDocument(document, { db, scopes, clientValidator });

@@ -18,7 +18,7 @@ import { password, registerUser, signInUser } from './test-users.ts';
 
 const fixture = useFixture(async () => {
   const receiver = await startLogoutReceiver();
-  const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
+  const server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   await server.load({
     clients: [
       logoutClient('app-session', `${receiver.url}/app-session`, { backchannel_logout_session_required: true }),
@@ -34,13 +34,18 @@ const fixture = useFixture(async () => {
   return { server, receiver, close };
 });
 
+/** Returns the address of an authorization request of a client. */
+const codeFlowUrl = (clientId: string, more: Readonly<Record<string, string>> = {}): string => {
+  const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope: 'openid' };
+  return authorizeUrl(fixture.server, { ...request, ...pkce.challenge, ...more });
+};
+
 /**
- * Runs the code flow of a client, in a browser in which the user has already signed in. Returns the id_token with its
- * claims, and the refresh token.
+ * Runs the code flow of a client, in a browser in which the user has already signed in. Returns the claims of the
+ * id_token, the id_token itself and the refresh token.
  */
 async function signInAtClient(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
-  const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
-  const page = await browser.open(authorizeUrl(fixture.server, { ...request, ...pkce.challenge }));
+  const page = await browser.open(codeFlowUrl(clientId, { scope }));
   const { code = '' } = redirectParameters(await signInAndConsent(browser, page));
   const form = { grant_type: 'authorization_code', code, redirect_uri: appRedirectUri, code_verifier: pkce.verifier };
   const tokens = await statusAndBody(
@@ -57,11 +62,20 @@ async function registerUserOfClient() {
   return { ...user, sub, sid: String(sid), idToken: String(idToken) };
 }
 
-/** Returns the logout tokens that clients have received for a user, each as `CLIENT SID`. Without sid, SID is `-`. */
-async function tokensFor(sub: string): Promise<readonly string[]> {
+/**
+ * Returns the logout tokens that clients have received for a user, sorted, each as the text `CLIENT SID`. Without sid,
+ * SID is `-`.
+ */
+async function receivedLogouts(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
 }
+
+/**
+ * How long a client may wait for its logout token after an import, in ms. The server looks for new logout tokens every
+ * second. The limit also contains the time that a slow test machine needs.
+ */
+const maxDelayAfterImport = 2_500;
 
 const lastReceived = (): ReceivedLogout => fixture.receiver.received.at(-1) as ReceivedLogout;
 
@@ -105,7 +119,7 @@ describe('the id_token of a client that requires the session', () => {
     const { sub = '', sid } = decodeJwt(id_token);
     expect(sid).toEqual(expect.any(String));
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual([`app-implicit ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-implicit ${sid}`]);
   });
 });
 
@@ -113,7 +127,7 @@ describe('the logout token', () => {
   test('the logout token contains sub and the sid of the id_token if the client requires the session', async () => {
     const { browser, account, sub, sid } = await registerUserOfClient();
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
     const received = lastReceived();
     expect(received).toMatchObject({ method: 'POST', path: '/app-session' });
     expect(received.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
@@ -121,7 +135,7 @@ describe('the logout token', () => {
       issuer: fixture.server.origin,
       clientId: 'app-session',
     });
-    expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
+    expect(Object.keys(claims).toSorted()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
   });
 
   test('logout token and id_token contain no sid if the client does not require the session', async () => {
@@ -129,19 +143,19 @@ describe('the logout token', () => {
     const { sub = '', sid } = await signInAtClient(browser, 'app-user');
     expect(sid).toBeUndefined();
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual(['app-user -']);
+    expect(await receivedLogouts(sub)).toEqual(['app-user -']);
     const claims = await validateLogoutToken(lastReceived(), {
       issuer: fixture.server.origin,
       clientId: 'app-user',
     });
-    expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sub']);
+    expect(Object.keys(claims).toSorted()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sub']);
   });
 
   test('the logout token is signed with the algorithm in id_token_signed_response_alg', async () => {
     const { browser, account } = await registerUser(fixture.server);
     const { sub = '' } = await signInAtClient(browser, 'app-es256');
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual(['app-es256 -']);
+    expect(await receivedLogouts(sub)).toEqual(['app-es256 -']);
     const validation = { issuer: fixture.server.origin, clientId: 'app-es256', alg: 'ES256' };
     await validateLogoutToken(lastReceived(), validation);
   });
@@ -176,7 +190,7 @@ describe('the logout token', () => {
     const { browser, account, sub } = await registerUserOfClient();
     await signInAtClient(browser, 'app-user');
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toHaveLength(2);
+    expect(await receivedLogouts(sub)).toHaveLength(2);
     const tokensOfUser = fixture.receiver.received.filter(({ claims }) => claims.sub === sub);
     expect(new Set(tokensOfUser.map(({ claims }) => claims.jti)).size).toBe(2);
     const log = fixture.server.log.join('\n');
@@ -192,23 +206,23 @@ describe('the end of a session or access', () => {
     // A second sign-in at the same client does not add the client to the session again.
     await signInAtClient(browser, 'app-session');
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
   test('when a user signs out through one client, every client of the session gets one token', async () => {
     const { browser, sub, sid, idToken } = await registerUserOfClient();
     await signInAtClient(browser, 'app-user', 'openid offline_access');
     const page = await requestSignOut(browser, { id_token_hint: idToken, post_logout_redirect_uri: appRedirectUri });
-    expect(await tokensFor(sub)).toEqual([]);
+    expect(await receivedLogouts(sub)).toEqual([]);
     expect((await browser.send(page, {}, 'Sign out')).url.href).toBe(appRedirectUri);
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
   test('when a user confirms a sign-out in several windows, the client gets one token', async () => {
     const { browser, sub, sid } = await registerUserOfClient();
     const page = await requestSignOut(browser);
     await Promise.all(Array.from({ length: 5 }, () => browser.send(page, {}, 'Sign out')));
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 
   test('when a user changes the password, the clients of all browsers get a token', async () => {
@@ -216,10 +230,10 @@ describe('the end of a session or access', () => {
     const otherSession = await signInUser(fixture.server, username);
     const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].toSorted());
     // The session of this browser continues, but the client is no longer part of it.
     await browser.send(await openAccount(browser), {}, 'Sign out');
-    expect(await tokensFor(sub)).toHaveLength(2);
+    expect(await receivedLogouts(sub)).toHaveLength(2);
   });
 
   test('a user who changes the password can keep the access of clients in this browser', async () => {
@@ -228,7 +242,7 @@ describe('the end of a session or access', () => {
     const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
     await browser.send(await openAccount(browser), form);
-    expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
   test('when a user resets the password, the client gets a token', async () => {
@@ -243,7 +257,7 @@ describe('the end of a session or access', () => {
         .at(-1),
     );
     await visitor.send(await visitor.open(link), { password: 'eight quiet harbours' });
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 
   test('when a user ends another session, the client of that session gets a token', async () => {
@@ -251,9 +265,10 @@ describe('the end of a session or access', () => {
     const otherSession = await signInUser(fixture.server, username);
     const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     const account = await openAccount(browser);
+    // The page has no form to end the session of this browser, so the first `uid` belongs to the other session.
     const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
     await browser.send(account, { uid });
-    expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
   test('when a user ends all other sessions, a client that does not require the session gets one token', async () => {
@@ -265,7 +280,7 @@ describe('the end of a session or access', () => {
       sids.push((await signInAtClient(otherBrowser, 'app-session')).sid);
     }
     await browser.send(await openAccount(browser), {}, 'Sign out everywhere else');
-    expect(await tokensFor(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].sort());
+    expect(await receivedLogouts(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].toSorted());
   });
 
   test('when a user removes the access of a client, only this client gets tokens', async () => {
@@ -274,10 +289,11 @@ describe('the end of a session or access', () => {
     const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     await signInAtClient(browser, 'app-user');
     await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
+    const ofRemovedClient = [`app-session ${sid}`, `app-session ${otherSid}`].toSorted();
+    expect(await receivedLogouts(sub)).toEqual(ofRemovedClient);
     // The user stays signed in, but the client is no longer part of the session.
     await browser.send(await openAccount(browser), {}, 'Sign out');
-    expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
+    expect(await receivedLogouts(sub)).toEqual([...ofRemovedClient, 'app-user -']);
   });
 
   test('when an import disables an account, its sessions end, and clients get tokens', async () => {
@@ -286,9 +302,9 @@ describe('the end of a session or access', () => {
     const account = { id: sub, username };
     await server.load({ accounts: [{ ...account, disabled: true }] });
     const importedAt = Date.now();
-    await eventually(async () => (await tokensFor(sub)).length > 0);
-    expect(Date.now() - importedAt).toBeLessThan(2_500);
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    await eventually(async () => (await receivedLogouts(sub)).length > 0);
+    expect(Date.now() - importedAt).toBeLessThan(maxDelayAfterImport);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
     expect((await openAccount(browser)).title).toMatch(/^Sign in/);
     // A second import of the same file changes nothing. An import with `disabled: false` enables the account again.
     await server.load({ accounts: [{ ...account, disabled: true }] });
@@ -296,7 +312,7 @@ describe('the end of a session or access', () => {
     expect((await browser.send(await openAccount(browser), attempt)).title).toMatch(/^Error: Sign in/);
     await server.load({ accounts: [{ ...account, disabled: false }] });
     expect((await browser.send(await openAccount(browser), attempt)).title).toMatch(/^Your account/);
-    expect(await tokensFor(sub)).toHaveLength(1);
+    expect(await receivedLogouts(sub)).toHaveLength(1);
   });
 
   test('when another user signs in in the same browser, the client of the first user gets a token', async () => {
@@ -305,7 +321,7 @@ describe('the end of a session or access', () => {
     const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     const account = await browser.send(page, { username: otherUser.username, password });
     expect(account.html).toContain(otherUser.username);
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 });
 
@@ -315,7 +331,7 @@ describe('requests that send no logout token', () => {
     await signInAtClient(browser, 'app-user');
     const params = { id_token_hint: idToken, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
     await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
-    expect(await tokensFor(sub)).toEqual([]);
+    expect(await receivedLogouts(sub)).toEqual([]);
     expect((await openAccount(browser)).title).toMatch(/^Your account/);
   });
 
@@ -323,20 +339,18 @@ describe('requests that send no logout token', () => {
     const { browser, username, sub } = await registerUserOfClient();
     const again = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     expect((await browser.send(again, { password })).title).toMatch(/^Your account/);
-    const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
-    const login = await browser.open(authorizeUrl(fixture.server, { ...request, prompt: 'login' }));
+    const login = await browser.open(codeFlowUrl('app-user', { prompt: 'login' }));
     const page = await browser.send(login, { username, password });
     expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
-    expect(await tokensFor(sub)).toEqual([]);
+    expect(await receivedLogouts(sub)).toEqual([]);
   });
 
   test('a client to which the user denied access gets no logout token', async () => {
     const { browser, account, sub, sid } = await registerUserOfClient();
-    const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
-    const consent = await browser.open(authorizeUrl(fixture.server, request));
+    const consent = await browser.open(codeFlowUrl('app-user'));
     await browser.send(consent, {}, { name: 'decision', value: 'deny' });
     await browser.send(account, {}, 'Sign out');
-    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 });
 
@@ -345,6 +359,7 @@ describe('the import of a client with back-channel logout', () => {
   test.each([
     [{ backchannel_logout_uri: undefined, backchannel_logout_session_required: true }, 'needs backchannel_logout_uri'],
     [{ backchannel_logout_uri: 'app.example/logout' }, 'must be an https address'],
+    // 203.0.114.1 is a public address, so the only error is the protocol.
     [{ backchannel_logout_uri: 'http://203.0.114.1/logout' }, 'must be an https address'],
     [{ backchannel_logout_uri: 'https://10.1.2.3/logout' }, 'must lead to a public address'],
     [{ backchannel_logout_uri: 'https://[fd00::1]/logout' }, 'must lead to a public address'],

@@ -31,7 +31,7 @@ describe('the configuration', () => {
       accessTokenTtl: 3600,
       refreshTokenTtl: 2_592_000,
       rateLimitPerMinute: 0,
-      development: true,
+      isDevelopment: true,
     });
   });
 
@@ -115,7 +115,7 @@ describe('the configuration', () => {
   });
 
   test('an issuer may have a trailing slash, and COOKIE_KEYS may contain several keys', () => {
-    const { issuer, cookieKeys, development, bookingsAudience } = readAuthConfig({
+    const { issuer, cookieKeys, isDevelopment, bookingsAudience } = readAuthConfig({
       ...mandatory,
       ISSUER: 'https://id.example.com/',
       MAIL: 'off',
@@ -123,7 +123,7 @@ describe('the configuration', () => {
     });
     expect(issuer).toBe('https://id.example.com');
     expect(cookieKeys).toEqual(['n'.repeat(32), 'o'.repeat(40)]);
-    expect(development).toBe(false);
+    expect(isDevelopment).toBe(false);
     expect(bookingsAudience).toBe('https://bay-booking.example');
   });
 });

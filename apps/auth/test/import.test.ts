@@ -25,8 +25,22 @@ const errorsOf = async (document: unknown): Promise<readonly string[]> => {
 };
 const readAllTables = async () => {
   const tables = ['facility', 'account', 'membership', 'client', 'client_secret'];
-  const rows = await Promise.all(tables.map((table) => server.db(table).orderBy(1 as never)));
+  const rows = await Promise.all(tables.map((table) => server.db(table).orderByRaw('1')));
   return JSON.stringify(rows);
+};
+const accountOf = (id: string, password: string): ImportDocument => ({
+  accounts: [{ id, username: id, password, kind: 'user', roles: ['player'] }],
+});
+/** Imports the accounts acc-first and acc-second with these usernames, and returns the stored usernames. */
+const importUsernames = async (firstName: string, secondName: string) => {
+  await load({
+    accounts: [
+      { id: 'acc-first', username: firstName },
+      { id: 'acc-second', username: secondName },
+    ],
+  });
+  const rows = await server.db('account').whereIn('id', ['acc-first', 'acc-second']).orderBy('id');
+  return rows.map(({ username }) => username);
 };
 const requestToken = (id: string, secret: string) =>
   server.post('/connect/token', {
@@ -300,16 +314,16 @@ describe('an import inserts or updates by id', () => {
     expect(await readAllTables()).toBe(before);
   });
 
-  test('parallel imports of the same file from several machines all succeed', async () => {
+  test('parallel imports of the same file over separate connections all succeed', async () => {
     const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'a-password') };
     const clientValidator = await createClientValidator({
       issuer: 'http://localhost:4000',
-      development: true,
+      isDevelopment: true,
       allowNetworks: [],
     });
-    const hosts = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
-    await Promise.all(hosts.map((db) => importDocument(document, { db, scopes, clientValidator })));
-    await Promise.all(hosts.map((db) => db.destroy()));
+    const databases = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
+    await Promise.all(databases.map((db) => importDocument(document, { db, scopes, clientValidator })));
+    await Promise.all(databases.map((db) => db.destroy()));
     expect(await server.db('account').where({ id: 'acc-new' })).toHaveLength(1);
   });
 
@@ -345,6 +359,7 @@ describe('an import inserts or updates by id', () => {
     };
     expect(await importAccount({ email: 'One@mail.example', emailVerified: true })).toEqual(['One@mail.example', true]);
     expect(await importAccount({})).toEqual(['One@mail.example', true]);
+    // This address differs from the verified address only in case.
     expect(await importAccount({ email: 'one@mail.example' })).toEqual(['one@mail.example', true]);
     expect(await importAccount({ email: 'two@mail.example' })).toEqual(['two@mail.example', false]);
     expect(await importAccount({ email: 'three@mail.example', emailVerified: true })).toEqual([
@@ -354,25 +369,22 @@ describe('an import inserts or updates by id', () => {
   });
 
   test('accounts of one file can exchange their usernames', async () => {
-    /** Imports both accounts with these usernames, and returns the stored usernames. */
-    const rename = async (firstName: string, secondName: string) => {
-      await load({
-        accounts: [
-          { id: 'acc-first', username: firstName },
-          { id: 'acc-second', username: secondName },
-        ],
-      });
-      const rows = await server.db('account').whereIn('id', ['acc-first', 'acc-second']).orderBy('id');
-      return rows.map(({ username }) => username);
-    };
-    expect(await rename('one@names.example', 'two@names.example')).toEqual(['one@names.example', 'two@names.example']);
-    expect(await rename('TWO@names.example', 'one@names.example')).toEqual(['TWO@names.example', 'one@names.example']);
+    const names = ['one@names.example', 'two@names.example'] as const;
+    expect(await importUsernames(...names)).toEqual(names);
+    expect(await importUsernames('TWO@names.example', 'one@names.example')).toEqual([
+      'TWO@names.example',
+      'one@names.example',
+    ]);
     const taken = { accounts: [{ id: 'acc-first', username: 'one@names.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
-    // JavaScript and PostgreSQL convert İ to lower case in different ways. The import must use the rule of PostgreSQL.
-    expect(await rename('İ@names.example', 'one@names.example')).toEqual(['İ@names.example', 'one@names.example']);
-    const same = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
-    expect(await errorsOf(same)).toEqual(['/accounts/0/username: belongs to another account']);
+  });
+
+  test('usernames are compared in lower case, by the rule of PostgreSQL', async () => {
+    // JavaScript and PostgreSQL convert İ to lower case in different ways.
+    const names = ['İ@names.example', 'one@names.example'] as const;
+    expect(await importUsernames(...names)).toEqual(names);
+    const taken = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
+    expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
   });
 
   test('the memberships of the file replace the stored ones', async () => {
@@ -488,10 +500,6 @@ describe('an import inserts or updates by id', () => {
   });
 });
 
-const accountOf = (id: string, password: string): ImportDocument => ({
-  accounts: [{ id, username: id, password, kind: 'user', roles: ['player'] }],
-});
-
 test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
   const { facilities, accounts, clients } = importSchema.properties;
@@ -503,7 +511,7 @@ test('docs/import.md lists every field of the file', async () => {
   });
   expect(clientFields).toEqual(expect.arrayContaining([...fieldsOf(clients.items)]));
   const metadata = clientFields.filter((field) => !fieldsOf(clients.items).includes(field));
-  const validator = await createClientValidator({ issuer: server.origin, development: true, allowNetworks: [] });
+  const validator = await createClientValidator({ issuer: server.origin, isDevelopment: true, allowNetworks: [] });
   expect(metadata.length).toBeGreaterThan(15);
   expect(validator.findUnknown(metadata)).toEqual([]);
 });

@@ -42,7 +42,7 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
     received,
     /** The number of connections to the receiver so far. */
     connections: () => connections,
-    /** Returns the logout tokens for a user, each as the text `CLIENT SID`. Without a session id, SID is `-`. */
+    /** Returns the logout tokens for a user, sorted, each as the text `CLIENT SID`. Without sid, SID is `-`. */
     sessionsOf: (sub: string): readonly string[] =>
       received
         .filter(({ claims }) => claims.sub === sub)

@@ -14,8 +14,9 @@ export interface PublicProviders {
 
 export interface PublicProvidersOptions {
   readonly clientId: string;
+  /** The client secret at Microsoft and GitHub. */
   readonly clientSecret: string;
-  /** The key with which the simulated Apple verifies the client secret. */
+  /** The client secret at Apple is a JWT. The simulated Apple verifies its signature with this key. */
   readonly applePublicKey: Awaited<ReturnType<typeof generateKeyPair>>['publicKey'];
 }
 

@@ -14,8 +14,8 @@ const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'id_token token': { ...request, response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n-1' },
 };
 /**
- * The value with which a test repeats a parameter, if the request above does not contain it. In a JWT, `e30` stands for
- * `{}`.
+ * The values of the parameters that a request above does not contain. The tests send such a parameter twice with its
+ * value. In a JWT, `e30` is the encoded form of `{}`.
  */
 const values: Readonly<Record<string, string>> = {
   acr_values: 'idp:google',

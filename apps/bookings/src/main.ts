@@ -1,5 +1,5 @@
 // Starts the Bookings API: reads the configuration, connects to the database, fetches the signing keys of the
-// authorization server, and starts the cleanup jobs and the HTTP server.
+// authorization server, and starts the periodic jobs and the HTTP server.
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
@@ -11,12 +11,12 @@ import { createProofStore } from './auth/proof-store.ts';
 import { createCountCompaction } from './bookings/counts/compaction.ts';
 import { createFeedStore } from './bookings/feed/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
-import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldStore } from './holds/store.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
+import { startPeriodicJobs } from './periodic-jobs.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 runService(async () => {
@@ -34,7 +34,8 @@ runService(async () => {
     config.databaseReadUrl === undefined
       ? undefined
       : {
-          // In milliseconds. After this timeout, a list is read from the primary instead.
+          // A list comes from the primary if its query on the replica takes longer than 2 s, or if the replica has not
+          // caught up after `wait` milliseconds.
           db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
           wait: config.databaseReadWait,
         };
@@ -57,7 +58,7 @@ runService(async () => {
   const retention = config.changeRetentionDays * day;
   const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
   const stopWebhooks = webhooks?.start();
-  const stopCleanupJobs = startCleanupJobs(
+  const stopPeriodicJobs = startPeriodicJobs(
     [
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
@@ -71,10 +72,11 @@ runService(async () => {
         intervalMilliseconds: 60_000,
         run: () => feed.removeExpired(new Date(Date.now() - retention)),
       },
-      ...(webhooks?.cleanupJobs ?? []),
+      ...(webhooks?.periodicJobs ?? []),
     ],
     logger,
   );
+  /** Ends the requests that wait for changes. */
   const stopping = new AbortController();
   const app = createApp({ config, db, replica, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({
@@ -82,7 +84,7 @@ runService(async () => {
     logger,
     onStop: () => stopping.abort(),
     close: async () => {
-      stopCleanupJobs();
+      stopPeriodicJobs();
       jwksCache.close();
       await stopWebhooks?.();
       await Promise.all([db.destroy(), replica?.db.destroy()]);

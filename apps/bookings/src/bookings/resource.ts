@@ -28,7 +28,7 @@ export function bookingResponse(status: number, booking: Booking, link: MakeLink
 
 function toJson<Links>(booking: PublicBooking, _links: Links) {
   const json: Record<string, unknown> = { ...booking, _links };
-  // JSON.stringify leaves out fields that are undefined, but not fields that are null.
+  // Turns null into undefined, which JSON.stringify leaves out.
   for (const field of optionalFields) json[field] ??= undefined;
   return json;
 }

@@ -52,7 +52,8 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     const { facilityId, bayIds, locationId } = requested;
     const at = now.toISOString();
     const closure: Closure = { id: newTaggedId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
-    const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId ?? ''));
+    // The validation guarantees that either `bayIds` or `locationId` is not null.
+    const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
     const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
     const outcome = await store.create(closure, keyed && newResponse(keyed, response));
     return outcome === 'stored' ? response : outcome;
@@ -81,7 +82,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       path: '/api/booking-closures',
       tag,
       summary: 'Close bays for some time',
-      description: 'Closes some bays of a facility, or all bays of a location. Bookings that exist stay.',
+      description: 'Closes some bays of a facility, or all bays of a location. Existing bookings stay.',
       headers: idempotencyKeyHeader,
       body: closureBodySchema,
       bodyExample: closureBodyExample,
@@ -167,7 +168,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
         repeatUntilSettled(async () => {
           const closure = await find(id, caller);
           checkIfMatch(header('if-match'), closureResource(closure, link));
-          return (await store.replace(closure, undefined)) ? { status: 204 } : undefined;
+          return (await store.delete(closure)) ? { status: 204 } : undefined;
         }),
     }),
   ];

@@ -69,6 +69,19 @@ export function createClosureStore(db: Database) {
     return row;
   }
 
+  function replaceOrDelete(old: Closure, replacement: Closure | undefined): Promise<boolean> {
+    return retryOnce(db, () =>
+      inTransaction(db, async (run) => {
+        for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
+        const current = await findIn(run, old);
+        if (current?.lastUpdatedAt !== old.lastUpdatedAt) return false;
+        await run([closureWrites.delete, [old.facilityId, old.id]]);
+        if (replacement) await run([closureWrites.insert, valuesOf(replacement)]);
+        return true;
+      }),
+    );
+  }
+
   return {
     find,
 
@@ -106,21 +119,11 @@ export function createClosureStore(db: Database) {
         ),
       ),
 
-    /**
-     * Replaces the closure `old`, or deletes it if there is no `replacement`. Returns false if another request has
-     * changed or deleted the closure since it was read.
-     */
-    replace: (old: Closure, replacement: Closure | undefined): Promise<boolean> =>
-      retryOnce(db, () =>
-        inTransaction(db, async (run) => {
-          for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
-          const current = await findIn(run, old);
-          if (current?.lastUpdatedAt !== old.lastUpdatedAt) return false;
-          await run([closureWrites.delete, [old.facilityId, old.id]]);
-          if (replacement) await run([closureWrites.insert, valuesOf(replacement)]);
-          return true;
-        }),
-      ),
+    /** Returns false if another request has changed or deleted the closure since `old` was read. */
+    replace: (old: Closure, replacement: Closure): Promise<boolean> => replaceOrDelete(old, replacement),
+
+    /** Returns false if another request has changed or deleted the closure since `old` was read. */
+    delete: (old: Closure): Promise<boolean> => replaceOrDelete(old, undefined),
   };
 }
 
@@ -129,7 +132,7 @@ function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/** Returns one target for each facility of the two closures, in the order in which transactions lock facilities. */
+/** Returns one target for each facility of the closures, in the order in which transactions lock facilities. */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
   return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]

@@ -24,6 +24,7 @@ type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
 
 const weeklySchema = {
   type: 'object',
+  // Requests may contain unknown fields elsewhere. A misspelled weekday would make this day closed, so it is an error.
   additionalProperties: false,
   properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,
   description: 'The hours that begin on each weekday. A weekday that is left out is closed.',
@@ -45,7 +46,7 @@ const exceptionsSchema = {
   description: 'Each replaces the hours that begin on its date. A date may occur once.',
 } as const;
 
-/** The opening hours of a location in an import file. */
+/** The opening hours of a location in an import file. Import files must not contain unknown fields. */
 export const importedHoursSchema = {
   type: 'object',
   required: ['weekly'],
@@ -59,14 +60,20 @@ export const setOpeningHoursSchema = {
   properties: {
     weekly: weeklySchema,
     exceptions: exceptionsSchema,
-    alwaysOpen: { const: false, description: 'Can be left out. DELETE makes a location always open.' },
+    alwaysOpen: {
+      const: false,
+      description: 'Accepted so that the response of GET can be sent back. DELETE makes a location always open.',
+    },
   },
 } as const;
 
 export const openingHoursSchema = responseSchema({
   locationId: { type: 'string', description: 'Location ID.' },
   timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
-  alwaysOpen: { type: 'boolean', description: 'Whether the location has no opening hours.' },
+  alwaysOpen: {
+    type: 'boolean',
+    description: 'Whether the location is open at all times, because it has no opening hours.',
+  },
   weekly: weeklySchema,
   exceptions: exceptionsSchema,
   _links: editLinksSchema,

@@ -1,5 +1,5 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
-// (sends the deliveries) and the cleanup jobs.
+// (sends the deliveries) and the periodic jobs.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
@@ -9,9 +9,9 @@ import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
 import { createFeedStore } from '../bookings/feed/store.ts';
 import { createIdempotencyStore } from '../bookings/storage/idempotency-store.ts';
-import type { CleanupJob } from '../cleanup-job.ts';
 import type { Config } from '../config.ts';
 import type { SharedServices } from '../http/shared-services.ts';
+import type { PeriodicJob } from '../periodic-jobs.ts';
 import { createCursorStore } from './cursor-store.ts';
 import { createDeliveryStore } from './delivery-store.ts';
 import { createWebhookEndpoints } from './endpoints.ts';
@@ -44,7 +44,7 @@ export interface Webhooks {
    * receive events (see lease.ts).
    */
   readonly noteRequest: (caller: Caller) => void;
-  readonly cleanupJobs: readonly CleanupJob[];
+  readonly periodicJobs: readonly PeriodicJob[];
   /** Begins to deliver events. Returns a function that stops the deliveries. */
   readonly start: () => () => Promise<void>;
 }
@@ -85,7 +85,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       wakeWorker,
     }),
     noteRequest: createLeaseRenewal(store, logger, now),
-    cleanupJobs: [
+    periodicJobs: [
       {
         name: 'webhook deliveries',
         intervalMilliseconds: 900_000,

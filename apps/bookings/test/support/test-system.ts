@@ -131,7 +131,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     token,
     call: createCall(url, await token(['fac-north', 'fac-south'])),
     runWebhookJob: async (name) => {
-      await webhooks.cleanupJobs.find((job) => job.name === name)?.run();
+      await webhooks.periodicJobs.find((job) => job.name === name)?.run();
     },
     close: async () => {
       jwksCache.close();

@@ -199,7 +199,7 @@ export interface paths {
         put?: never;
         /**
          * Close bays for some time
-         * @description Closes some bays of a facility, or all bays of a location. Bookings that exist stay.
+         * @description Closes some bays of a facility, or all bays of a location. Existing bookings stay.
          */
         post: operations["createClosure"];
         delete?: never;
@@ -834,7 +834,7 @@ export interface components {
             locationId: string;
             /** @description The IANA time zone of the facility. */
             timeZone: string;
-            /** @description Whether the location has no opening hours. */
+            /** @description Whether the location is open at all times, because it has no opening hours. */
             alwaysOpen: boolean;
             /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
             weekly: {
@@ -1070,7 +1070,7 @@ export interface components {
                 }[];
             }[];
             /**
-             * @description Can be left out. DELETE makes a location always open.
+             * @description Accepted so that the response of GET can be sent back. DELETE makes a location always open.
              * @constant
              */
             alwaysOpen?: false;

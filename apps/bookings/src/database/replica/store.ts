@@ -38,7 +38,7 @@ export type ReplicaStore = ReturnType<typeof createReplicaStore>;
 
 interface Progress {
   readonly followsPrimary: boolean;
-  /** Bytes that the replica has yet to replay; 0 or less if it has reached the requested position. */
+  /** How many bytes of WAL before the position the replica has not replayed yet. 0 or less if there are none. */
   readonly bytesBehind: number;
 }
 

@@ -1,22 +1,22 @@
-// Runs periodic cleanup jobs, each at its own interval. Every instance runs all of them.
+// Runs periodic jobs, each at its own interval. Every instance runs all of them.
 import type { Logger } from '@bay-booking/service/logging';
 import { withJitter } from './jitter.ts';
 
-export interface CleanupJob {
+export interface PeriodicJob {
   readonly name: string;
   readonly intervalMilliseconds: number;
   readonly run: () => Promise<unknown>;
 }
 
 /** Returns a function that stops the jobs. A run that has begun is not interrupted. */
-export function startCleanupJobs(jobs: readonly CleanupJob[], logger: Logger): () => void {
+export function startPeriodicJobs(jobs: readonly PeriodicJob[], logger: Logger): () => void {
   const stops = jobs.map((job) => startJob(job, logger));
   return () => {
     for (const stop of stops) stop();
   };
 }
 
-function startJob({ name, intervalMilliseconds, run }: CleanupJob, logger: Logger): () => void {
+function startJob({ name, intervalMilliseconds, run }: PeriodicJob, logger: Logger): () => void {
   let timer: NodeJS.Timeout;
   let isStopped = false;
   const schedule = (): void => {
