@@ -125,7 +125,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
       slowDown: read.lockoutSlowDown,
     },
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
-    development: loopback && !production,
+    isDevelopment: loopback && !production,
     // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address
     // of the Bookings API is not known here, so SCOPE_BASE is the audience.
     bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),

@@ -12,29 +12,35 @@ const parentCheckMilliseconds = 500;
  */
 const sameKeypressMilliseconds = 1_000;
 
-/** Calls `onStop` once, with the reason for the stop. Calls `onSecondSignal` for each later signal of the user. */
+/**
+ * Calls `onStop` once, with the reason for the stop. Calls `onSecondSignal` for each signal that arrives more than a
+ * second after the first one.
+ */
 export function watchForStop(options: {
   isUnderNpm: boolean;
   onStop: (reason: string) => void;
   onSecondSignal: () => void;
 }): Stopping {
   const controller = new AbortController();
-  let stoppedAt: number | undefined;
-  const stop = (reason: string) => {
-    if (stoppedAt === undefined) {
-      stoppedAt = Date.now();
-      options.onStop(reason);
-      controller.abort(new Error(reason));
-    } else if (Date.now() - stoppedAt > sameKeypressMilliseconds) options.onSecondSignal();
+  let stopRequestedAt: number | undefined;
+  const requestStop = (reason: string) => {
+    stopRequestedAt = Date.now();
+    options.onStop(reason);
+    controller.abort(new Error(reason));
   };
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop(name));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (stopRequestedAt === undefined) requestStop(name);
+      else if (Date.now() - stopRequestedAt > sameKeypressMilliseconds) options.onSecondSignal();
+    });
+  }
   if (options.isUnderNpm) {
     // When npm ends, another process becomes the parent of the launcher.
     const parent = process.ppid;
     const timer = setInterval(() => {
       if (process.ppid === parent) return;
       clearInterval(timer);
-      stop('npm has ended');
+      if (stopRequestedAt === undefined) requestStop('npm has ended');
     }, parentCheckMilliseconds);
     timer.unref();
   }

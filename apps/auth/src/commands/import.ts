@@ -39,14 +39,14 @@ runCommand(async () => {
   const document = readImportDocument(await readInputFile(file, directory));
   // In development, clients of the implicit flow may have redirect URIs on `http://localhost`. The server applies the
   // same rule (config.ts).
-  const development = isLoopback(issuer) && process.env.NODE_ENV !== 'production';
+  const isDevelopment = isLoopback(issuer) && process.env.NODE_ENV !== 'production';
   await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
     // Stops with an error if this release cannot use the schema of the database.
     await databaseCheck(db, migrationsDirectory)();
     const { facilities, accounts, clients } = await importDocument(document, {
       db,
       scopes: createScopeTable(base),
-      clientValidator: await createClientValidator({ issuer, development, allowNetworks }),
+      clientValidator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
     });
     process.stdout.write(`imported ${facilities} facilities, ${accounts} accounts, ${clients} clients\n`);
   });

@@ -28,20 +28,20 @@ export interface ClientValidator {
 
 export interface ClientValidatorOptions {
   readonly issuer: string;
-  readonly development: boolean;
+  readonly isDevelopment: boolean;
   /** The networks of OUTBOUND_ALLOW_NETWORKS. The server may send requests to them as well as to public addresses. */
   readonly allowNetworks: readonly string[];
 }
 
 export async function createClientValidator(options: ClientValidatorOptions): Promise<ClientValidator> {
-  const { issuer, development, allowNetworks } = options;
+  const { issuer, isDevelopment, allowNetworks } = options;
   const provider = new Provider(issuer, {
     ...clientSettings,
     adapter: () => emptyAdapter,
     jwks: { keys: (await Promise.all(signingAlgorithms.map(temporaryKey))) as never },
   });
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
-  if (development) allowLoopbackRedirects(provider);
+  if (isDevelopment) allowLoopbackRedirects(provider);
   // The provider also accepts these members, but only our own code may set them. In the metadata of a client, they
   // count as unknown.
   const internalMembers: readonly string[] = ownMetadata;

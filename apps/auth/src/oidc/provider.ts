@@ -85,7 +85,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, rememberUntilLastUse(dependencies.isFirstUse));
   disableAutomaticLogoutTokens(provider);
-  if (config.development) allowLoopbackRedirects(provider);
+  if (config.isDevelopment) allowLoopbackRedirects(provider);
 
   // Our own grant types. grant-types.ts lists their names.
   dependencies.clientCredentials.register(provider);

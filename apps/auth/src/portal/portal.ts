@@ -1,5 +1,5 @@
-// Creates the portal, where facilities manage their members and service accounts manage their tokens (specification,
-// "Bookings API access"; docs/portal.md).
+// Creates the pages of the portal. Owners and staff manage the members of their facility there, and service accounts
+// manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
 import type { Database } from '@bay-booking/service/database/database';
 import { type NextFunction, type Request, type Response, Router } from 'express';
 import type { AccountStore } from '../accounts/store.ts';

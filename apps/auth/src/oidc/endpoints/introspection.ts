@@ -70,8 +70,8 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
  * - Every client may introspect its own tokens.
  * - A confidential client of the kind `standard` may also introspect the access tokens of other clients. For example,
  *   an app sends its access token to its back end, and the back end introspects the token (RFC 7662 section 4).
- * - Clients of other kinds may introspect only their own tokens. For example, a personal access token is a client that
- *   exists only to call bookings.
+ * - Public clients and clients of other kinds may introspect only their own tokens. For example, a personal access
+ *   token is a client that exists only to call bookings.
  * - No client may introspect the refresh tokens of other clients, because clients do not send these to each other.
  */
 export function mayInspect(
