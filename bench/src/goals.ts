@@ -1,6 +1,6 @@
 // Compares the measured values with the goals. Leaves out the goals of operations that were not measured.
 import { markdown, type NumericField, type Results } from './report.ts';
-import { digits } from './statistics.ts';
+import { formatNumber } from './statistics.ts';
 
 export interface Verdict {
   readonly goal: string;
@@ -138,7 +138,7 @@ export function goalTable(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map(({ goal, bound, measured, isMet }) => [
     goal,
     bound,
-    digits(measured),
+    formatNumber(measured),
     isMet ? 'met' : '**missed**',
   ]);
   return `### Goals\n\n${markdown(['goal', 'bound', 'measured', ''], rows)}`;

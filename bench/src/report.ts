@@ -1,7 +1,7 @@
 // Writes the report: a Markdown table and an SVG plot for each operation. A table shows the median and the spread of
 // the rounds of each target, and the ratio to the floor. The floor is the target with which the others are compared.
 import type { Sample } from './measure.ts';
-import { digits, median, type Spread, spreadOf, withSpread } from './statistics.ts';
+import { formatNumber, formatSpread, median, type Spread, spreadOf } from './statistics.ts';
 
 export class Results {
   readonly samples: readonly Sample[];
@@ -70,19 +70,19 @@ export function tableOf(results: Results, operation: string): string {
   ];
   const hasFloor = results.of(operation, floor).length > 0;
   const rows = results.targets(operation).map((target) => {
-    const value = (field: NumericField) => digits(results.median(operation, target, field));
+    const value = (field: NumericField) => formatNumber(results.median(operation, target, field));
     const failed = results.of(operation, target).reduce((sum, sample) => sum + sample.failed, 0);
     return [
       target,
-      withSpread(spreadOf(results.of(operation, target).map(({ rate }) => rate))),
+      formatSpread(spreadOf(results.of(operation, target).map(({ rate }) => rate))),
       value('p50'),
       value('p99'),
       value('cpu'),
       value('databaseCpu'),
       value('memory'),
       String(failed),
-      hasFloor ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
-      hasFloor ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
+      hasFloor ? formatSpread(results.ratio(operation, target, floor, 'rate')) : '–',
+      hasFloor ? formatSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
       percent(results.median(operation, target, 'foreign')),
     ];
   });
@@ -112,7 +112,7 @@ export function plotOf(results: Results, operation: string): string {
       `<text x="112" y="${y + 14}" text-anchor="end">${target}</text>`,
       `<rect x="120" y="${y}" width="${(middle * scale).toFixed(1)}" height="18" fill="${colour}"/>`,
       `<path d="M${from.toFixed(1)} ${y + 9}H${to.toFixed(1)}" stroke="#24292f" stroke-width="2"/>`,
-      `<text x="${(to + 8).toFixed(1)}" y="${y + 14}">${digits(middle)}</text>`,
+      `<text x="${(to + 8).toFixed(1)}" y="${y + 14}">${formatNumber(middle)}</text>`,
     ].join('');
   });
   return [

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { markdown } from './report.ts';
 import { type Shape, type Sources, shapes } from './shape-list.ts';
-import { digits, median, percentile } from './statistics.ts';
+import { formatNumber, median, percentile } from './statistics.ts';
 
 /** Durations are in milliseconds. `database`, `statements` and `rowsRead` are averages per request. */
 export interface ShapeResult {
@@ -46,7 +46,9 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
       options.log(Error.isError(error) ? error.message : String(error));
       return { tenant: options.tenant, shape: `${shape.name} (failed)`, ...unknownValues };
     });
-    options.log(`${result.tenant}, ${result.shape}: p50 ${digits(result.p50)} ms, p99 ${digits(result.p99)} ms`);
+    options.log(
+      `${result.tenant}, ${result.shape}: p50 ${formatNumber(result.p50)} ms, p99 ${formatNumber(result.p99)} ms`,
+    );
     results.push(result);
   }
   return results;
@@ -176,12 +178,12 @@ export function shapeTable(results: readonly ShapeResult[]): string {
     r.tenant,
     r.shape,
     Number.isFinite(r.total) ? String(r.total) : '',
-    digits(r.p50),
-    digits(r.p99),
-    digits(r.database),
-    digits(r.slowest),
-    digits(r.statements),
-    digits(r.rowsRead),
+    formatNumber(r.p50),
+    formatNumber(r.p99),
+    formatNumber(r.database),
+    formatNumber(r.slowest),
+    formatNumber(r.statements),
+    formatNumber(r.rowsRead),
     String(r.sequentialScans),
   ]);
   return markdown(head, rows);

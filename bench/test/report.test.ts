@@ -4,7 +4,7 @@ import { datasetOf } from '../src/dataset.ts';
 import { judge } from '../src/goals.ts';
 import type { Sample } from '../src/measure.ts';
 import { Results, tableOf } from '../src/report.ts';
-import { digits, median, percentile, spreadOf } from '../src/statistics.ts';
+import { formatNumber, median, percentile, spreadOf } from '../src/statistics.ts';
 
 const sample = (target: string, round: number, rate: number, failed = 0): Sample => {
   const costs = { cpu: 1e6 / rate, databaseCpu: 50, memory: 100, foreign: 0 };
@@ -23,8 +23,8 @@ describe('statistics', () => {
   });
 
   test('numbers are shown with three significant digits', () => {
-    expect([12345, 123.4, 1.234, 0.5678].map(digits)).toEqual(['12345', '123', '1.23', '0.568']);
-    expect(digits(Number.NaN)).toBe('–');
+    expect([12345, 123.4, 1.234, 0.5678].map(formatNumber)).toEqual(['12345', '123', '1.23', '0.568']);
+    expect(formatNumber(Number.NaN)).toBe('–');
   });
 });
 

@@ -19,7 +19,7 @@ import {
 
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
-  baseUrl: mandatory('BASE_URL', httpUrl),
+  baseUrl: mandatory('BASE_URL', baseUrl),
   port: optional('PORT', port, 4001),
   ttl: optional('TTL', integer(1, 10)),
   origins: optional('ORIGINS', list, []),
@@ -98,7 +98,7 @@ describe('parsers', () => {
   });
 
   test.each(['a b', 'no-uri', 'https://a.example/"'])('scopeBase rejects %s', (text) => {
-    expect(() => scopeBase(text)).toThrow('must be a URI without spaces');
+    expect(() => scopeBase(text)).toThrow('must be a URI of visible ASCII characters');
   });
 
   test('oneOf lists the choices in its error', () => {

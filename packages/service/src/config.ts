@@ -157,7 +157,8 @@ const scopeBaseFormat = /^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i;
 /** Parses the URI with which the names of our scopes begin, and removes slashes from its end. */
 export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
-  if (!scopeBaseFormat.test(base) || !URL.canParse(base)) throw new Error('must be a URI without spaces');
+  if (!scopeBaseFormat.test(base) || !URL.canParse(base))
+    throw new Error('must be a URI of visible ASCII characters without quotation marks and backslashes');
   return base;
 };
 
