@@ -28,7 +28,8 @@ let screenAddress: string;
 beforeAll(async () => {
   if (!hasChromium) return;
   [server, browser] = await Promise.all([startAuthServer(), launchChromium()]);
-  // The page needs a real server. Chromium does not let a page of an intercepted request call loopback addresses.
+  // The page of the screen must come from a real server, because Chromium does not let a page of an intercepted request
+  // call loopback addresses.
   application = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html');
     response.end(screenHtml(server.origin));

@@ -31,7 +31,10 @@ export interface LayoutUser {
   readonly csrf: string;
 }
 
-/** Returns undefined if nobody is signed in, or if the session cannot be read. */
+/**
+ * Finds the signed-in user whose name a page shows. Returns undefined if nobody is signed in, or if the session cannot
+ * be read.
+ */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
 /** The data of the template layout.eta, which surrounds the content of every page. */

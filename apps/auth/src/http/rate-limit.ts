@@ -13,7 +13,10 @@ const maxClients = 10_000;
 /** Counts one request. Returns 0 if it is allowed, or else the number of seconds until a request is allowed again. */
 export type RateLimit = (clientKey: string) => number;
 
-/** If `perMinute` is 0, there is no limit. A new count begins with each full minute of the clock. */
+/**
+ * Creates a limit of `perMinute` requests per client. 0 means no limit. A new count begins with each full minute of the
+ * clock.
+ */
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
   /** The number of the current minute since 1970, to which the counts belong. */
   let minute = 0;

@@ -8,7 +8,7 @@ test('a signature consists of r and s with 32 bytes each, even if one of them be
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'test' };
   const signer = signingKeyFor(jwk as never) as ExternalSigningKey;
-  // In about one of 128 signatures, r or s begins with a zero byte.
+  // In about one of 128 signatures, r or s begins with a zero byte. The test must include such signatures.
   let signaturesWithZeroByte = 0;
   for (let round = 0; round < 3_000; round += 1) {
     const data = Buffer.from(String(round));

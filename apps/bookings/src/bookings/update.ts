@@ -1,7 +1,7 @@
 // Handles PUT /api/bookings/{id}: validates the request and updates the booking. If the database does not accept the
 // update, the response reports the reasons.
 //
-// The statement that locks the booking also checks If-Match. If several concurrent updates have the same ETag, exactly
+// The statement that locks the booking also checks If-Match. If several concurrent updates send the same ETag, exactly
 // one succeeds, and the others get 412.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';

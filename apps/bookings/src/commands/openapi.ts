@@ -11,7 +11,7 @@ import { createWebhooks } from '../webhooks/webhooks.ts';
 
 runCommand(async () => {
   const config = readBookingsConfig({
-    // The endpoints need a database object. No query is sent to it.
+    // The endpoints need a database object, but this command sends no query.
     DATABASE_URL: 'postgres://localhost/none',
     BASE_URL: 'http://localhost:4001',
     AUTH_ISSUER: 'http://localhost:4000',

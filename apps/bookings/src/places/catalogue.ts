@@ -66,7 +66,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
       entries.delete(facility);
       entries.set(facility, entry);
     }
-    // The keys are in the order in which the entries were added.
+    // The first keys are the oldest, because a Map returns its keys in the order in which the entries were added.
     for (const oldest of entries.keys()) {
       if (entries.size <= maxEntries) break;
       entries.delete(oldest);
