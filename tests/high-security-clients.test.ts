@@ -98,7 +98,7 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
     return oauth.processPushedAuthorizationResponse(metadata, client, response);
   };
   // The error contains a nonce, which the library adds to its next proof. The server accepts this proof although its
-  // time is wrong.
+  // time is wrong, because the nonce shows that the proof is new.
   const nonceError = await push().catch((error: unknown) => error);
   expect(oauth.isDPoPNonceError(nonceError)).toBe(true);
   const { request_uri } = await push();

@@ -104,7 +104,7 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);
-  // Deliveries to the webhooks of the first measurement may still be in progress.
+  // Deliveries to the webhooks of `measureRate` may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
   const created = await createBookings(client, seconds * 2);
   await sleep(2_500);

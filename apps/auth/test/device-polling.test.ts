@@ -70,7 +70,7 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
-    // The polls of other devices do not count.
+    // The polls of other devices do not count as polls of this device, and have no error `slow_down`.
     const polls = await Promise.all(
       Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at: otherOrigin } : {})),
     );

@@ -25,7 +25,10 @@ export interface DocumentNode {
   readonly value: unknown;
 }
 
-/** Checks conditions that JSON Schema cannot express, and returns the errors. `root` may also violate the schema. */
+/**
+ * Checks conditions that JSON Schema cannot express, and returns the errors. `root` is the whole document, which may
+ * violate the schema too.
+ */
 export type Rule = (root: DocumentNode) => readonly string[];
 
 /**

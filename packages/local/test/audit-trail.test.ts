@@ -1,5 +1,4 @@
-// Tests which changes of the audit trail are allowed to the two database roles that `npm start` creates: the owner and
-// the service role.
+// Tests how the two database roles that `npm start` creates may change the audit trail: the owner and the service role.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';

@@ -61,7 +61,7 @@ export interface AttemptKeys {
   /** The user name in lower case. Left out for a social sign-in, which has no user name. */
   readonly name?: string;
   readonly address: string;
-  /** The id of the browser, if the account has signed in there before. */
+  /** The id of the browser, if the account has signed in with this browser before. */
   readonly device?: string | undefined;
 }
 

@@ -45,7 +45,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
       );
     },
 
-    /** Stores the decision of the user, and returns the browser to the authorization endpoint. */
+    /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
     async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
       const { prompt, accountId, requestedScopes: requested, grantId } = interaction;
       const { clientId, kind } = await findClient(interaction);

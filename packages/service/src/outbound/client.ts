@@ -178,7 +178,7 @@ const lookupOf =
   };
 
 interface CheckedRequestOptions extends https.RequestOptions {
-  /** The checked addresses of the host. Missing if the URL contains an address instead of a name. */
+  /** The allowed addresses of the host. Missing if the URL contains an address instead of a name. */
   readonly addresses?: readonly string[];
 }
 

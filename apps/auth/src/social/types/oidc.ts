@@ -157,7 +157,7 @@ async function verifyNativeToken(
   return identityFrom(settings.name, await addUserinfo(configuration, token, { ...claims, sub }));
 }
 
-/** Checks a native token with token introspection (RFC 7662). */
+/** Checks an access token from a native app with token introspection (RFC 7662). */
 async function introspect(
   settings: OidcSettings,
   configuration: openid.Configuration,
