@@ -11,7 +11,7 @@ export const webhookEnvironment = {
   WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
 };
 
-/** `hang` reads requests and never responds. */
+/** `respond` responds with this status and these headers. `hang` reads the request and never responds. */
 export type ReceiverBehaviour =
   | { readonly kind: 'respond'; readonly status: number; readonly headers?: Record<string, string> }
   | { readonly kind: 'hang' };

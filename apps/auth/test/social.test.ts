@@ -51,7 +51,10 @@ const choose = (visitor: FormBrowser, page: Page, name: 'google' | 'facebook'): 
 const signInAs = (visitor: FormBrowser, page: Page, user: string) =>
   visitor.send(page, {}, { name: 'user', value: user });
 
-/** Signs in at the provider, or cancels there. Returns the callback address to which the provider redirects. */
+/**
+ * Signs in as `user` at the provider, or cancels there if `user` is empty. Returns the callback address to which the
+ * provider redirects.
+ */
 const callbackFor = async (login: Page, user: string): Promise<URL> => {
   const response = await fetch(login.url, { method: 'POST', body: new URLSearchParams({ user }), redirect: 'manual' });
   return new URL(response.headers.get('location') ?? '');

@@ -1,4 +1,4 @@
-// Reads facilities and the roles of accounts at them (tables `facility` and `membership`).
+// Reads facilities, and the roles that accounts have at facilities (tables `facility` and `membership`).
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export type FacilityRole = 'owner' | 'staff' | 'bookings-manager';

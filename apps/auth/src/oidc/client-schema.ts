@@ -10,7 +10,7 @@ import { ownMetadata } from './client-metadata.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { offlineAccess } from './scopes.ts';
 
-/** The features of oidc-provider on which the valid client metadata depends. */
+/** The features of oidc-provider that determine which client metadata is valid. */
 export const features = {
   // The library's sign-in pages for development. We have our own pages.
   devInteractions: { enabled: false },

@@ -16,7 +16,10 @@ export const maxFacilities = 200;
  */
 export type FacilitiesClaim = (ctx: KoaContextWithOIDC, accountId: string) => Promise<readonly string[]>;
 
-/** Several steps of a request need the facilities. They are selected once and stored in the state of the request. */
+/**
+ * Several steps of a request need the facilities of its access token. The facilities are selected once and stored in
+ * the state of the request.
+ */
 export const createFacilitiesClaim =
   (facilities: FacilityStore): FacilitiesClaim =>
   (ctx, accountId) => {
@@ -56,8 +59,8 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
 }
 
 /**
- * Makes the library select the facilities before it consumes an authorization code or a device code. After an error in
- * the parameter `facility`, the client can therefore use the code again.
+ * Makes the library select the facilities of the access token before it consumes an authorization code or a device
+ * code. After an error in the parameter `facility`, the client can therefore use the code again.
  */
 export function selectFacilitiesBeforeConsume(
   provider: Provider,

@@ -1,8 +1,8 @@
 // Defines intervals of time, and the operations on them that the rule for free bays needs. Times are in milliseconds
 // since 1970.
 //
-// An interval includes its start and excludes its end. If start and end are equal, the interval is an instant. An
-// instant includes this single moment.
+// An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
+// includes only this moment.
 
 export interface Interval {
   readonly start: number;

@@ -30,7 +30,7 @@ const deliveryLifetime = 30 * day;
 export interface WebhookOptions {
   readonly db: Database;
   readonly config: Config;
-  /** The first key encrypts the signing secrets, and every key decrypts them. */
+  /** The first key encrypts the signing secrets. The other keys only decrypt secrets that they encrypted earlier. */
   readonly keys: readonly Buffer[];
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -9,7 +9,7 @@ import { sleep } from '../timeout.ts';
 export interface ReadChangesOptions {
   /** The facility of the feed. Needed only if the token names several facilities. */
   readonly facilityId?: string;
-  /** `next` of the last page that you have stored. Default: the beginning of the feed. */
+  /** The property `next` of the last page that you have stored. Default: the beginning of the feed. */
   readonly from?: string | undefined;
   /** The maximum number of changes on a page. Default: 500. */
   readonly limit?: number;

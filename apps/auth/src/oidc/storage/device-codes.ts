@@ -23,7 +23,7 @@ export const pollInterval = 5;
 const tolerance = 0.1;
 /**
  * The seconds for which an expired code is still stored, so that the device gets `expired_token`. The column expires_at
- * is later than the expiry of the code by this time.
+ * contains the expiry of the code plus these seconds.
  */
 const retention = 600;
 

@@ -89,7 +89,7 @@
     errors.querySelector('summary').focus();
   }
 
-  /** Corrects parts of Swagger UI that a keyboard or a screen reader cannot use. */
+  /** Corrects parts of Swagger UI that cannot be used with a keyboard or a screen reader. */
   function improveAccessibility({ React }) {
     const create = React.createElement;
     return {
