@@ -57,6 +57,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     const name = componentNames.get(value);
     return name ? { $ref: `#/components/schemas/${name}` } : withReferencesBelow(value);
   };
+  /** Replaces the components below `value`, but not `value` itself, which is the definition of a component. */
   const withReferencesBelow = (value: object): unknown =>
     Array.isArray(value) ? value.map(withReferences) : mapValues(value, withReferences);
 
@@ -214,6 +215,7 @@ function exampleOf(example: unknown): { example?: unknown } {
   return example === undefined ? {} : { example };
 }
 
+/** `never` is the type of the argument, so that `change` can have a parameter of any type. */
 function mapValues(object: object, change: (value: never) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value as never)]));
 }

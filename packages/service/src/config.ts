@@ -23,7 +23,9 @@ export interface Field<T> {
    * sentence that begins with the name of the variable, such as "must be true or false".
    */
   readonly parse: (text: string) => T;
-  /** Contains the value for an unset variable. Without `fallback`, the variable is mandatory. */
+  /**
+   * Contains the value for an unset variable, which may be undefined. Without `fallback`, the variable is mandatory.
+   */
   readonly fallback?: { readonly value: T };
 }
 
@@ -182,5 +184,6 @@ function isAddressOrNetwork(text: string): boolean {
   if (version === 0 || more.length > 0) return false;
   if (prefixLength === undefined) return true;
   const maxPrefixLength = version === 4 ? 32 : 128;
+  // The length 0 is rejected, because such a network contains every address. `true` says the same more clearly.
   return /^\d{1,3}$/.test(prefixLength) && Number(prefixLength) >= 1 && Number(prefixLength) <= maxPrefixLength;
 }

@@ -86,6 +86,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
     const [, name, path] = /^\/(google|facebook)(\/.*)$/.exec(url.pathname) ?? [];
     if (!name) return send(response, { status: 404, json: { error: 'not_found' } });
     const provider = name as SocialName;
+    // The request is never answered, and the connection stays open until `stop`.
     if (outages[provider] === 'no-response') return;
     if (outages[provider] === 'unavailable') return send(response, { status: 503, json: { error: 'unavailable' } });
     const handler = routes[provider][`${request.method} ${path}`];
@@ -139,6 +140,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
  */
 function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
+    // The form of the page posts to the same query string, so POST needs no check of the client.
     'GET /authorize': ({ query }) =>
       query.get('client_id') === clientId && URL.canParse(query.get('redirect_uri') ?? '')
         ? { html: socialSignInPage(title, `?${query}`) }

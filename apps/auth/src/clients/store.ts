@@ -197,7 +197,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
 
     /**
      * Stores the time and the IP address of the last use of a token, but at most once per minute. The portal shows
-     * them. The function does not wait for the database.
+     * them. The function does not wait for the database. If the database fails, the next use is stored instead.
      */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();

@@ -89,7 +89,7 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
   return true;
 }
 
-/** Disables or enables an account. Disabling ends its sessions and grants, and running instances send logout tokens. */
+/** Disables or enables an account. Disabling ends its sessions and grants. */
 async function setDisabled(tx: Database, id: string, disabled: boolean): Promise<void> {
   const changed = await query(
     tx,
@@ -98,6 +98,8 @@ async function setDisabled(tx: Database, id: string, disabled: boolean): Promise
     [id, disabled],
   );
   if (changed.length === 0) return;
+  // `endEverything` queues the logout tokens. `sendLogoutTokens` does nothing, because the running instances of auth
+  // send the queued tokens.
   if (disabled) await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
   await query(
     tx,
@@ -126,6 +128,7 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
         ($2, coalesce($3, name), coalesce($4, email), ${verified}, coalesce($6, kind), coalesce($7, roles), $8)`,
     [id, username, name ?? null, email ?? null, emailVerified ?? null, kind ?? null, roles ?? null, passwordHash],
   );
+  // A link that was requested for the old password must not change the new password.
   if (!keepsPassword) {
     await query(tx, "delete from one_time_link where account_id = $1 and purpose = 'reset-password'", [id]);
   }

@@ -143,6 +143,7 @@ export function createInvitationStore({ db }: { db: Database }) {
           [facilityId, email],
         );
         if (previous && !previous.expired) return { error: 'already-invited' };
+        // The expired invitation is already part of `peopleCount`, so sending it again cannot exceed the maximum.
         if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
         if ((invitee?.peopleCount ?? 0) >= maxMembers) return { error: 'too-many' };
         // An accepted or withdrawn invitation is stored only to explain why its link no longer works. After 90 days it

@@ -114,7 +114,8 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
       withMember(async (request, response, context) => {
         const { facility, member, signedIn } = context;
         const requestedRole = field(request, 'role');
-        const role = assignableRoles(facility.role, member.kind, member.role).find((name) => name === requestedRole);
+        const assignable = assignableRoles(facility.role, member.kind, member.role);
+        const role = assignable.find((assignableRole) => assignableRole === requestedRole);
         if (!role) return showError(request, response, context, 'not-permitted');
         const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
         if ('error' in outcome) return showError(request, response, context, outcome.error);
@@ -146,6 +147,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
             isSelf,
             name,
             roleName: roleNames[member.role],
+            // The page says how long access tokens that were already issued still work.
             accessTokenTtl: await clients.findLongestAccessTokenTtl(),
             action: request.path,
           },

@@ -94,6 +94,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         '500 values at most.',
       query: searchQuerySchema,
       queryExamples: { bayIds: ['bay-n1-01'] },
+      // A client can also send the `endDate` of a search in the body of the GET request.
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',

@@ -74,6 +74,7 @@ export function createClosureStore(db: Database) {
       inTransaction(db, async (run) => {
         for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
         const current = await findIn(run, old);
+        // Every change of a closure gives it a later `lastUpdatedAt`.
         if (current?.lastUpdatedAt !== old.lastUpdatedAt) return false;
         await run([closureWrites.delete, [old.facilityId, old.id]]);
         if (replacement) await run([closureWrites.insert, valuesOf(replacement)]);

@@ -42,6 +42,7 @@ export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller
     const handlers = new Map<string, RequestHandler>();
     for (const endpoint of endpointsOfPath) handlers.set(endpoint.method, createHandler(endpoint, compile, options));
     const get = handlers.get('GET');
+    // Node's HTTP server does not send the body of a response to HEAD.
     if (get) handlers.set('HEAD', get);
     mountPath(app, path, handlers, endpointsOfPath[0]?.errorContext);
   }
@@ -135,6 +136,7 @@ function createHandler(
       header: (name) => request.get(name),
       caller,
     };
+    // The list of endpoints does not have the types of their queries and bodies. `readInput` has validated both.
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
     sendResponse(request, response, strict ? withStrictHandling(result) : result);
   };

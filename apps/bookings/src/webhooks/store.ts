@@ -34,6 +34,7 @@ where id = $1 returning ${columns}`,
   delete: 'delete from webhook where id = $1 returning id',
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4
 where id = $1 returning id`,
+  /** Parameter $1 is the prefix of every secret that is encrypted with the current key. */
   findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
 where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
   replaceSecrets: `update webhook set secret = $3, previous_secret = $5

@@ -115,6 +115,7 @@ export async function withMigrationLock<T>(
   client.on('error', () => {});
   await client.connect();
   try {
+    // 0 means no timeout. A migration of a large table may take longer than the `statement_timeout` of the role.
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
     // While a statement waits for a lock of a table, all later queries of this table wait too. The statement therefore

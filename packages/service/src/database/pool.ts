@@ -59,7 +59,9 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   readonly #idle: Connection[] = [];
   readonly #closing = new Set<Promise<void>>();
   #openingCount = 0;
+  /** Set by the first call of `destroy`. From then on, released and newly opened connections are closed. */
   #destroyed: Promise<void> | undefined;
+  /** Set by `destroy`, which waits for this call. */
   #onEmpty: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -149,6 +151,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     }
   }
 
+  /** Opens a connection for each waiting caller, up to the maximum number of connections. */
   #openMissing(): void {
     this.#timer ??= setInterval(() => this.#checkTimeouts(), checkInterval).unref();
     while (this.#openingCount < this.#waiters.length && this.#open.size + this.#openingCount < this.max) {
@@ -171,7 +174,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#openingCount -= 1;
     this.emit('failure', error);
     // Opening a connection fails, for example, if the server has reached its own maximum number of connections. If
-    // other connections are open, callers continue to wait for one of them.
+    // other connections are open, callers continue to wait for one of them. Otherwise, each failure rejects one caller.
     if (this.#open.size === 0) {
       this.#waiters.shift()?.reject(error);
       this.#openMissing();

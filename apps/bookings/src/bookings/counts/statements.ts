@@ -4,8 +4,9 @@ import { type Bind, bindInstant, type Criteria, inProgressAt, isSelective, oneOf
 const hour = 3_600_000;
 
 /** The lengths of bins in hours, from long to short. A bin is the number of bookings that start in such a period. */
-const facilitySpans = [768, 24, 1] as const;
-const locationSpans = [768, 24] as const;
+const longestSpan = 768;
+const facilitySpans = [longestSpan, 24, 1] as const;
+const locationSpans = [longestSpan, 24] as const;
 
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
 export const spanLength = (span: number): number => span * hour;
@@ -49,7 +50,7 @@ export function countStatement(criteria: Criteria, kind: ListKind): CountStateme
     switch (kind) {
       case 'all':
         return sumOf([
-          `select facility_id, n from booking_count where ${scope.bins} and span = 768`,
+          `select facility_id, n from booking_count where ${scope.bins} and span = ${longestSpan}`,
           `select facility_id, n from booking_change where ${scope.bookings}`,
         ]);
       case 'until':
@@ -144,7 +145,10 @@ and start_date ${outside} ${boundary} and start_date ${inside} ${bindInstant(ins
   return selects;
 }
 
-/** Returns `select` statements. For each booking in progress, they return one row with the count `n`. */
+/**
+ * Returns `select` statements. For each booking in progress, they return one row with the count `n`, which is -1 if
+ * these bookings are to be subtracted. `inProgressAt` documents `isActive`.
+ */
 function selectInProgress(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
   return inProgressAt(instant, isActive, bind).map(
     (conditions) => `select facility_id, ${n} as n from booking where ${[bookings, ...conditions].join(' and ')}`,

@@ -77,6 +77,7 @@ const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, h
  * long: after an upgrade from a release without the feed, a facility may have to add millions of bookings.
  */
 const fillSize = 20_000;
+/** The maximum number of facilities in one run of `fill` or `removeExpired`. The next run continues. */
 const maxFacilities = 1_000;
 
 export function createFeedStore(db: Database) {
@@ -108,6 +109,7 @@ export function createFeedStore(db: Database) {
 
     /** Returns the changes after the number `after`, in order. The caller calls `assignNumbers` first. */
     changesAfter: async (facilityId: string, after: number, limit: number): Promise<ChangePage> => {
+      // One statement returns a `PageRow` with the changes, and a `BookingRow` for each changed booking that exists.
       const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, after, limit], isoTimestamps);
       const page = rows.find(isPage)?.page;
       const bookings = new Map<string, PublicBooking>();

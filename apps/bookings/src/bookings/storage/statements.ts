@@ -47,6 +47,9 @@ export const bookingReads = {
 ) as "heldUntil" from bay where facility_id = $1 and id = $2`,
 } as const;
 
+/** A value of `checkedHeldUntil`: it is later than every `bay.held_until`, so no hold counts as new. */
+export const allHoldsChecked = 'infinity';
+
 /** The results of the checks that a request made before its statement locks the bay. */
 export interface BayCheck {
   /**
@@ -57,14 +60,15 @@ export interface BayCheck {
   /**
    * Shows which holds the request has looked up. Every new hold increases `bay.held_until`.
    * - a timestamp: the value of `bay.held_until` when the request found that no hold prevents the booking
-   * - 'infinity': the transaction has locked the bay, so no hold was added after the look-up
+   * - `allHoldsChecked`: the transaction has locked the bay, so no hold was added after the look-up
    * - null: the request has looked up no holds, so every live hold of the bay prevents the booking
    */
   readonly checkedHeldUntil: string | null;
 }
 
 /**
- * Builds the condition that the bay has no live hold, apart from the holds that the request has already looked up.
+ * Builds the condition that the bay has no live hold, apart from the holds that the request has already looked up. If
+ * `checkedHeldUntil` is null, `greatest` ignores it and returns now().
  *
  * The condition reads only the row of the bay. After PostgreSQL has waited for the lock of a bay, it evaluates
  * conditions on the newest row of the bay, but reads other tables as they were before it waited. A new closure or hold
@@ -166,7 +170,7 @@ returning booking_id as id`;
 export const singleStatementWrites = {
   insert: insertAndCount(),
 
-  /** Also deletes the hold that the booking uses. */
+  /** Also deletes the hold that the booking uses. Its id follows the parameters of `insertValues`. */
   insertWithHold: insertAndCount(`, used as (
   delete from booking_hold where facility_id = ${insertParameter.facilityId} and id = $${fields.length + 3}::uuid
     and exists (select 1 from inserted)

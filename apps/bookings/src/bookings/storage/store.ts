@@ -12,7 +12,7 @@ import type { FoundHold } from '../../holds/hold.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
-import { type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
+import { allHoldsChecked, type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
 import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
@@ -85,6 +85,7 @@ export function createBookingStore(db: Database) {
    * transaction.
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
+    // The cast is needed because the type `Run` has any number of statements. Here, `work` runs only one.
     const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
     const attempt = () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement));
     return outcomeOf(retryOnce(db, attempt));
@@ -101,10 +102,10 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // 'infinity': the transaction has locked the bay and looks up its holds. A time: the holds up to this value of
+      // `allHoldsChecked`: the transaction locks the bay and looks up its holds. A time: the holds up to this value of
       // `bay.held_until` do not prevent the booking. While `hold` is live, no other hold overlaps its interval, so the
       // holds that existed when `hold` was read are harmless. null: every live hold of the bay prevents the booking.
-      const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
+      const checkedHeldUntil = looksUpHolds ? allHoldsChecked : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
         writer.needsTransaction || reference.length > 0 || response !== undefined || looksUpHolds;
@@ -133,7 +134,7 @@ export function createBookingStore(db: Database) {
     /** Updates a booking whose old and new bay belong to the same facility. */
     update: async ({ rulesVersion, looksUpHolds, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
-      const check = { rulesVersion, checkedHeldUntil: looksUpHolds ? 'infinity' : null };
+      const check = { rulesVersion, checkedHeldUntil: looksUpHolds ? allHoldsChecked : null };
       const statement = writer.update({ ...update, check });
       try {
         return await atomically<UpdateOutcome>(writer.needsTransaction || looksUpHolds, async (run) => {
@@ -171,28 +172,31 @@ export function createBookingStore(db: Database) {
     ): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
       const reference = referenceStatement(externalBookingId, referenceStatements.move, [id, facilityId]);
-      const locks = [
-        [oldFacilityId, [oldBayId]],
-        [facilityId, [change.bayId]],
-      ]
-        .sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
-        .map((bay): Statement => [bayStatements.lock, bay]);
+      const bays = [
+        { facilityId: oldFacilityId, bayId: oldBayId },
+        { facilityId, bayId: change.bayId },
+      ];
+      // Every transaction locks bays in the order of their facilities, which prevents deadlocks.
+      const locks = bays
+        .sort((a, b) => (a.facilityId < b.facilityId ? -1 : 1))
+        .map((bay): Statement => [bayStatements.lock, [bay.facilityId, [bay.bayId]]]);
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
         const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
-        const deleted = lastBookingOf(rows);
-        if (!deleted || hasOtherHold(rows.at(-2) as readonly HoldRow[])) throw new Rollback<UpdateOutcome>('conflict');
+        const [holds, [deleted]] = rows.slice(-2) as [HoldRow[], Booking[]];
+        if (!deleted || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
         // `updateFields` lists the fields of an update, so a new field cannot be forgotten here.
         const moved: Booking = {
           ...deleted,
           ...pick(updateFields, change),
           facilityId,
+          // `lastUpdatedAt` never decreases, even if the clock of another host is ahead.
           lastUpdatedAt: now > deleted.lastUpdatedAt ? now : deleted.lastUpdatedAt,
           version: deleted.version + 1,
         };
         const [inserted] = await run(
-          ...writer.insert(moved, { rulesVersion, checkedHeldUntil: 'infinity' }),
+          ...writer.insert(moved, { rulesVersion, checkedHeldUntil: allHoldsChecked }),
           ...writer.countDelete(deleted),
         );
         if (inserted?.length === 0) throw new Rollback<UpdateOutcome>('conflict');
