@@ -227,6 +227,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
     logger,
     metrics,
     trustProxy: config.trustProxy,
+    // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
     serveMetrics: config.metricsPort === undefined,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
@@ -241,6 +242,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
     servePlainTokenRequests({
       ...shared,
       path: routes.token,
+      // Without a provider, the request goes on to `serveProtocol`, which responds with a 503.
       provider: () => (providerManager.isReady() ? providerManager.provider() : undefined),
       bookingsScope: scopes.bookings,
       limit,
@@ -249,6 +251,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   );
   app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
+  /** Passes the request to oidc-provider. The label is set for the metrics. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);
@@ -284,6 +287,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
       facilities,
     }),
   );
+  // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.
   app.use(serveProtocol);
   app.use(handleError);
   return app;

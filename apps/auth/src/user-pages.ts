@@ -1,7 +1,7 @@
 // Creates the pages that are not part of the portal: sign-in, registration, consent, social sign-in, device sign-in,
 // password reset and "Your account".
 import type { Database } from '@bay-booking/service/database/database';
-import { type RequestHandler, Router } from 'express';
+import { Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
 import type { AccountServices } from './accounts/account-services.ts';
 import type { ClientStore } from './clients/store.ts';
@@ -69,10 +69,10 @@ export function createUserPages(options: UserPagesOptions) {
     newPasswordLimit,
     findOrCreateSocialAccount,
   } = options.accountServices;
-  /** The seconds for which the following limits count the requests of an IP address. */
-  const window = 3600;
-  const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, window }, addressKey);
-  const resetLinkLimit = createUsageLimit(createCounter, { name: 'reset', limit: 100, window }, addressKey);
+  // Each limit counts the requests of one IP address in one hour. It is high because many users can share an address.
+  const windowSeconds = 3600;
+  const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, windowSeconds }, addressKey);
+  const resetLinkLimit = createUsageLimit(createCounter, { name: 'reset', limit: 100, windowSeconds }, addressKey);
 
   const sessionStore = createSessionStore({ db, sendLogoutTokens });
   const { providerSessions } = options;
@@ -175,12 +175,12 @@ export function createUserPages(options: UserPagesOptions) {
       site,
       accounts,
       socialIdentities,
-      sessions: sessionStore,
+      sessionStore,
       consents,
       facilities,
       providers,
       beginSocialSignIn: social.begin,
-      browser: sessions,
+      browserSessions: sessions,
       signIn,
       emails,
       newPasswordLimit,
@@ -194,6 +194,6 @@ export function createUserPages(options: UserPagesOptions) {
     sessions,
     verifyNativeToken,
     isSocialProvider: (name: string): boolean => providers.has(name),
-    routes: router as RequestHandler,
+    routes: router,
   };
 }

@@ -26,7 +26,11 @@ import { readPostmaster, stopOrphan, stopPostmaster } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';
 
 const HOST = '127.0.0.1';
+/** The time for one start, from the new process to the first connection. */
 const START_LIMIT_MS = 60_000;
+/** The time during which a failed start is repeated. */
+const REPEAT_LIMIT_MS = 15_000;
+const PAUSE_BEFORE_REPEAT_MS = 250;
 /** A log file that is larger when the server starts is emptied. */
 const LOG_LIMIT_BYTES = 5_000_000;
 
@@ -70,6 +74,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { data, cache, isMoved } = chooseDataLocation(requested, account);
   if (isMoved) onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${data}`);
   const binaries = options.programs ? binariesIn(options.programs, account) : await findBinaries(account, cache);
+  // Moved data are in a folder that was created only for them.
   const foldersToRemove = temporaryFolder ? [temporaryFolder, ...(isMoved ? [dirname(data)] : [])] : [];
   const lock = lockData(data);
   const release = (): void => {
@@ -156,14 +161,14 @@ const dataInUse = /still in use|postmaster\.pid/;
 const portInUse = /Address already in use|could not bind/;
 
 /**
- * Starts the server on the requested port or on any free port. Repeats the start for up to 15 s while the data are in
- * use. With a free port, also repeats the start if another program took the port before the server listened on it.
+ * Starts the server on the requested port or on any free port. Repeats the start while the data are in use. With a free
+ * port, also repeats the start if another program took the port before the server listened on it.
  */
 async function startOnPort(
   program: ServerProgram,
   requestedPort: number | undefined,
 ): Promise<{ child: ChildProcess; port: number }> {
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + REPEAT_LIMIT_MS;
   for (;;) {
     const port = requestedPort ?? (await freePort());
     if (requestedPort && !(await isPortFree(port, HOST))) throw new Error(`port ${port} (PostgreSQL) is taken`);
@@ -173,7 +178,8 @@ async function startOnPort(
       const { message } = error as Error;
       const isTemporary = dataInUse.test(message) || (!requestedPort && portInUse.test(message));
       if (Date.now() > deadline || !isTemporary) throw error;
-      await pause(250);
+      await pause(PAUSE_BEFORE_REPEAT_MS);
+      // Removes the postmaster.pid of the failed start.
       await stopOrphan(program.data);
     }
   }

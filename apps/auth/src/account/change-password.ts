@@ -19,8 +19,8 @@ import type { ShowAccount } from './page.ts';
 
 export interface PasswordChangeOptions {
   readonly accounts: AccountStore;
-  readonly sessions: SessionStore;
-  readonly browser: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
+  readonly sessionStore: SessionStore;
+  readonly browserSessions: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
   /** Limits how many new passwords are tried for one account, because estimating their strength takes much CPU time. */
@@ -31,7 +31,7 @@ export interface PasswordChangeOptions {
 const wrongPassword = 'The current password is wrong.';
 
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessions, browser, signIn, emails, newPasswordLimit, audit } = options;
+  const { accounts, sessionStore, browserSessions, signIn, emails, newPasswordLimit, audit } = options;
 
   /**
    * Checks the current password like a sign-in, so that wrong passwords can lock the account (docs/behaviour.md,
@@ -46,7 +46,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     const password = rawField(request, 'password');
     if (password === '') return { error: 'Enter your current password.' };
     if (password.length > maxPasswordLength) return { error: wrongPassword };
-    const deviceOf = (account: Account) => browser.deviceOf(request, response, account);
+    const deviceOf = (account: Account) => browserSessions.deviceOf(request, response, account);
     const outcome = await signIn({ username, password, address: request.ip ?? '', deviceOf });
     if ('account' in outcome) return {};
     return outcome.refused === 'locked' ? { retryAfter: outcome.retryAfter } : { error: wrongPassword };
@@ -72,16 +72,18 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       ...(lengthError ? [{ field: 'newPassword', text: lengthError }] : []),
     ];
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    const wait = await newPasswordLimit.use(account.id);
-    if (wait > 0) return showErrors(429, { text: setRetryAfter(response, wait, 'Too many passwords were tried.') });
+    const waitSeconds = await newPasswordLimit.use(account.id);
+    if (waitSeconds > 0) {
+      return showErrors(429, { text: setRetryAfter(response, waitSeconds, 'Too many passwords were tried.') });
+    }
     const about = [account.username, account.name ?? '', account.email ?? ''];
     const passwordError = await validateNewPassword(newPassword, about);
     if (passwordError) return showErrors(400, { field: 'newPassword', text: passwordError });
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);
     // The old device cookie became invalid with the old password.
-    browser.renewDevice(request, response, { id: account.id, passwordHash });
-    await sessions.endEverythingElse(account.id, sessionId, {
+    browserSessions.renewDevice(request, response, { id: account.id, passwordHash });
+    await sessionStore.endEverythingElse(account.id, sessionId, {
       // Pages call clients "applications".
       keepClientAccess: field(request, 'keepApplications') === 'yes',
     });

@@ -19,7 +19,7 @@ import { describeBrowser } from './browser-name.ts';
 export interface AccountPageOptions {
   readonly site: Site;
   readonly socialIdentities: SocialIdentityStore;
-  readonly sessions: SessionStore;
+  readonly sessionStore: SessionStore;
   readonly consents: ConsentStore;
   readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
   readonly providers: SocialProviders;
@@ -53,11 +53,11 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 });
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, clients } = options;
+  const { site, socialIdentities, sessionStore, consents, facilities, providers, scopes, clients } = options;
   return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
-      sessions.findByAccount(account.id),
+      sessionStore.findByAccount(account.id),
       consents.findConnectedClients(account.id),
       socialIdentities.list(account.id),
       facilities.membershipsOf(account.id),

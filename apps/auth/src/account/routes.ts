@@ -14,7 +14,7 @@ export interface AccountRoutesOptions extends AccountPageOptions, PasswordChange
 }
 
 export function accountRoutes(options: AccountRoutesOptions): Router {
-  const { site, accounts, socialIdentities, sessions, consents, emails, audit } = options;
+  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = options;
   const show = createAccountPage(options);
   const showError = (parameters: Parameters<SignedInHandler>, status: number, error: ValidationError): Promise<void> =>
     show(...parameters, { validationErrors: [error], status });
@@ -46,7 +46,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   post('sessions/end', async (request, response, { account, sessionId }) => {
     // The form contains the id of the session that must end. A form without an id ends all sessions but this one.
     const idToEnd = field(request, 'uid');
-    const ended = await sessions.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
+    const ended = await sessionStore.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }

@@ -37,8 +37,8 @@ export function createAccountServices({ db, shared }: AccountServicesOptions) {
     mailer,
     // Each recipient gets at most 5 e-mails with new links per hour. A recipient who has reached this limit gets the
     // previous link again, at most once in 5 minutes.
-    recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, window: 3600 }, nameKey),
-    repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, window: 300 }, nameKey),
+    recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, windowSeconds: 3600 }, nameKey),
+    repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, windowSeconds: 300 }, nameKey),
   });
 
   return {
@@ -58,7 +58,11 @@ export function createAccountServices({ db, shared }: AccountServicesOptions) {
      * Limits how often a new password can be submitted for an account, or for an invitation that creates an account.
      * The key is the id of the account or the invitation.
      */
-    newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
+    newPasswordLimit: createUsageLimit(
+      createCounter,
+      { name: 'new-password', limit: 30, windowSeconds: 3600 },
+      (id) => id,
+    ),
 
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {
       const { account, isNew } = await socialIdentities.findOrCreateAccount(identity);

@@ -121,6 +121,7 @@ export function createAccountStore({ db }: { db: Database }) {
            left join account a on lower(a.username) = n.wanted`,
         [cleanUsername(username)],
       );
+      // The columns of the account are null if no account has the name.
       return { name: row?.wanted ?? '', account: row && row.id !== null ? row : undefined };
     },
 

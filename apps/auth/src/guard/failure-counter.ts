@@ -29,14 +29,14 @@ export interface CounterOptions {
    * The count of a key expires this many seconds after the first event that it counts. The next event begins a new
    * count.
    */
-  readonly window: number;
+  readonly windowSeconds: number;
 }
 
 export type FailureCounterFactory = (options: CounterOptions) => FailureCounter;
 
 export const createFailureCounterFactory =
   (db: Database): FailureCounterFactory =>
-  ({ name, limit, window }) => {
+  ({ name, limit, windowSeconds }) => {
     const limiter = new RateLimiterPostgres({
       storeClient: asPgClient(db),
       storeType: 'client',
@@ -45,7 +45,7 @@ export const createFailureCounterFactory =
       clearExpiredByTimeout: false,
       keyPrefix: name,
       points: limit,
-      duration: window,
+      duration: windowSeconds,
     });
     const toCount = (result: RateLimiterRes | null): Count => ({
       failures: result?.consumedPoints ?? 0,

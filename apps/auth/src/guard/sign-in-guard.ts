@@ -75,10 +75,10 @@ export interface SignInGuard {
 }
 
 export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits): SignInGuard {
-  const window = limits.lockout;
-  const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, window });
-  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, window });
-  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, window });
+  const windowSeconds = limits.lockout;
+  const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, windowSeconds });
+  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
+  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, windowSeconds });
   let waitingAttempts = 0;
 
   /** Waits after three or more failures. Returns a lockout if too many attempts are already waiting. */

@@ -6,8 +6,8 @@
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** After `limit` wrong codes in `window` seconds, further attempts are rejected until the window ends. */
-const limits = { limit: 10, window: 15 * 60 };
+/** After `limit` wrong codes in `windowSeconds`, further attempts are rejected until the window ends. */
+const limits = { limit: 10, windowSeconds: 15 * 60 };
 
 export interface UserCodeKeys {
   readonly address: string;

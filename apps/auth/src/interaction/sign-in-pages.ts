@@ -76,17 +76,17 @@ export function createSignInPages(options: SignInPagesOptions) {
     );
   };
 
-  /** Starts the session of a user who has proved their identity. `next` then sends the response. */
+  /** Starts the session of a user who has proved their identity. `respond` then sends the response. */
   const completeSignIn = async (
     request: Request,
     response: Response,
     { account, acr, amr }: NewSession,
-    next: (result: SignInResult) => Promise<void>,
+    respond: (result: SignInResult) => Promise<void>,
   ): Promise<void> => {
     const { signedInAt } = await sessions.start(request, response, { account, acr, amr });
     const detail = { method: acr ?? amr.join(' ') };
     audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
-    await next({ accountId: account.id, signedInAt, acr, amr });
+    await respond({ accountId: account.id, signedInAt, acr, amr });
   };
 
   const completeWithPassword = (request: Request, response: Response, context: SignInContext, account: Account) =>
@@ -119,14 +119,14 @@ export function createSignInPages(options: SignInPagesOptions) {
   const submitRegister: ContextHandler = async (request, response, context) => {
     const values = { name: field(request, 'name'), username: field(request, 'username') };
     const password = rawField(request, 'password');
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      showRegister(request, response, context, { validationErrors, values, status });
+    const showErrors = (status: number, ...errors: ValidationError[]) =>
+      showRegister(request, response, context, { validationErrors: errors, values, status });
     const validationErrors = validateRegistration({ ...values, password });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     // The request is counted before the strength of the password is estimated, because the estimate is expensive.
-    const wait = await options.registrations.use(request.ip ?? '');
-    if (wait > 0) {
-      const text = setRetryAfter(response, wait, 'Too many accounts were created from your network.');
+    const waitSeconds = await options.registrations.use(request.ip ?? '');
+    if (waitSeconds > 0) {
+      const text = setRetryAfter(response, waitSeconds, 'Too many accounts were created from your network.');
       return showErrors(429, { text });
     }
     const passwordError = await validateNewPassword(password, [values.name, values.username]);
@@ -152,19 +152,24 @@ export function createSignInPages(options: SignInPagesOptions) {
     showSignIn,
     completeSignIn,
 
-    /** Returns the routes `/sign-in` and `/register`, relative to the path at which the router is mounted. */
-    routes(findContext: FindSignInContext, csrfContext: (request: Request) => string): Router {
+    /**
+     * Returns the routes `/sign-in` and `/register`, relative to the path at which the router is mounted.
+     * `csrfContextOf` must return the `csrfContext` of the context that `findContext` finds.
+     */
+    routes(findContext: FindSignInContext, csrfContextOf: (request: Request) => string): Router {
       const withContext =
         (handler: ContextHandler): RequestHandler =>
         async (request, response) => {
           const context = await findContext(request, response);
+          // Without a context, `findContext` has already sent the response.
           if (context) await handler(request, response, context);
         };
+      // `mergeParams` adds the parameter `uid`, which is in the path at which the router is mounted.
       const router = Router({ mergeParams: true });
       router.get('/sign-in', withContext(showSignIn));
-      router.post('/sign-in', ...site.form(csrfContext, withContext(submitSignIn)));
+      router.post('/sign-in', ...site.form(csrfContextOf, withContext(submitSignIn)));
       router.get('/register', withContext(showRegister));
-      router.post('/register', ...site.form(csrfContext, withContext(submitRegister)));
+      router.post('/register', ...site.form(csrfContextOf, withContext(submitRegister)));
       return router;
     },
   };

@@ -104,7 +104,7 @@ function createConfiguration(
 
   return {
     adapter: dependencies.adapter,
-    jwks: { keys: keys.map(signingKeyFor) as never },
+    jwks: { keys: keys.map(signingKeyFor) },
     routes,
     ...clientSettings,
     // Makes the id_token contain all granted claims. With `true`, some would only be in the response of userinfo.
@@ -156,6 +156,7 @@ function createConfiguration(
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
+      // Errors of requests have `expose`. Any other error is a failure of this server.
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
@@ -173,6 +174,7 @@ function createFeatures(
   const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
   return {
     ...features,
+    // The library makes new nonces with the first secret. dpop-nonces.ts also accepts nonces of the other secrets.
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
     deviceFlow: createDeviceFlow({ pages, audit }),
     // signer.ts signs ES256 tokens instead of the library.
@@ -198,7 +200,8 @@ function createFeatures(
     resourceIndicators: {
       enabled: true,
       // The audience of a request without the parameter `resource`. If a grant already has audiences (`oneOf`), the
-      // first one is used. Otherwise, only the custom scopes need an audience.
+      // first one is used. Otherwise, only the custom scopes need an audience. The cast is needed because the types of
+      // the library do not allow undefined, which means that the request has no audience.
       defaultResource: (ctx, _client, oneOf) =>
         (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
       getResourceServerInfo: (_ctx, requested, client) => {
@@ -229,6 +232,7 @@ function createFindAccount(
     // use the refresh token again.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
+      // Selects the facilities. They are stored in the state of the request, and the new access token contains them.
       if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
     }
     return { accountId: account.id, claims: () => claimsOf(account) };

@@ -38,6 +38,8 @@ interface InvitationContext {
 type InvitationHandler = (request: Request, response: Response, context: InvitationContext) => Promise<void>;
 
 const csrfContext = 'invitation';
+/** Longer than every token that we create. A longer text is not looked up. */
+const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
@@ -87,6 +89,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     );
   };
 
+  /** Records that the account has accepted the invitation, and redirects to the page of the facility. */
   const complete = (
     request: Request,
     response: Response,
@@ -106,9 +109,12 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
       return response.redirect(303, signInPath(pathOf(token), { again: signedIn !== undefined }));
     }
     const { account } = signedIn;
+    // The user has signed in to another account since the page was shown. The page then shows what to do instead.
     if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });
     const outcome = await acceptances.acceptWithAccount(token, account);
+    // The invitation has ended since `withInvitation` read it.
     if ('error' in outcome) return showLinkExpired(request, response, await store.findByToken(token));
+    // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);
     return complete(request, response, context, account.id);
   };
@@ -118,6 +124,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const name = field(request, 'name');
     const password = rawField(request, 'password');
     const validationErrors: ValidationError[] = [];
+    // A service account needs no name.
     const nameError = validateName(name, accountKindFor(invitation.role) === 'user' ? 'Enter your name.' : undefined);
     if (nameError) validationErrors.push({ field: 'name', text: nameError });
     const lengthError = validatePasswordLength(password);
@@ -125,14 +132,17 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const showErrors = (status: number, ...errors: ValidationError[]) =>
       show(request, response, context, { validationErrors: errors, name, status });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    const wait = await newPasswordLimit.use(invitation.id);
-    if (wait > 0) return showErrors(429, { text: setRetryAfter(response, wait, 'Too many passwords were tried.') });
+    const waitSeconds = await newPasswordLimit.use(invitation.id);
+    if (waitSeconds > 0) {
+      return showErrors(429, { text: setRetryAfter(response, waitSeconds, 'Too many passwords were tried.') });
+    }
     const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
     if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
 
     const passwordHash = await hashPassword(password);
     const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, passwordHash });
     if ('error' in outcome) {
+      // If an account with this address was created in the meantime, the page now offers to sign in.
       return outcome.error === 'username-taken'
         ? show(request, response, context, { status: 409 })
         : showLinkExpired(request, response, await store.findByToken(token));
@@ -151,7 +161,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     (handler: InvitationHandler) =>
     async (request: Request, response: Response): Promise<void> => {
       const token = queryText(request, 'token') ?? '';
-      const invitation = token.length > 200 ? undefined : await store.findByToken(token);
+      const invitation = token.length > maxTokenLength ? undefined : await store.findByToken(token);
       if (invitation?.state !== 'open') return showLinkExpired(request, response, invitation);
       return handler(request, response, { token, invitation });
     };

@@ -59,17 +59,17 @@ export function createPortal(options: PortalOptions): Router {
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
   const submittedForms = createSubmittedForms({ db });
-  const hour = 3600; // In seconds.
+  const windowSeconds = 3600;
   const invitations = createInvitations({
     ...shared,
     store,
     mailer,
     perFacility: createUsageLimit(
       createCounter,
-      { name: 'invite', limit: 100, window: hour },
+      { name: 'invite', limit: 100, windowSeconds },
       (facilityId) => facilityId,
     ),
-    perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, window: hour }, nameKey),
+    perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, windowSeconds }, nameKey),
   });
   const tokens = createTokens({ ...shared, clients, facilities, submittedForms });
 

@@ -39,6 +39,8 @@ interface VerifiedToken {
 
 /** How much our clock can differ from the clock of the authorization server. */
 const clockToleranceSeconds = 10;
+/** The value of the header Retry-After while no signing keys are available. */
+const retryAfterSeconds = 2;
 const maxTokenLength = 32_768;
 const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']);
 /** Matches the header Authorization with the scheme Bearer or DPoP, and finds the token (RFC 6750 section 2.1). */
@@ -46,16 +48,20 @@ const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
   const { jwksCache, resourceMetadataUrl, now } = options;
-  const challenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
+  const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
+  const dpopChallenge = `DPoP ${dpopParameters}`;
   // Finding a token in this cache takes 0.2 µs. Verifying a token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
+    // In characters
     maxSize: 20_000_000,
     sizeCalculation: ({ authorization }) => authorization.length,
   });
 
   const findVerified = (authorization: string): VerifiedToken | undefined => {
     const token = verifiedTokens.get(cacheKey(authorization));
+    // Two headers can have the same cache key, so the whole header is compared. A token is no longer valid if its
+    // signing key was removed from the JWKS.
     const isValid =
       token?.authorization === authorization && token.expiresAt > now().getTime() && jwksCache.has(token.kid);
     return isValid ? token : undefined;
@@ -64,17 +70,17 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   /** Verifies the token of the header Authorization, and adds it to the cache. */
   const verifyHeader = async (authorization: string): Promise<VerifiedToken> => {
     const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization)?.[0].toLowerCase();
-    if (scheme === undefined) throw unauthorized(`${challenge}, DPoP ${dpopParameters}`);
+    if (scheme === undefined) throw unauthorized(`${bearerChallenge}, ${dpopChallenge}`);
     const isDpop = scheme === 'dpop';
     const invalidToken = (reason: string): ApiError =>
-      isDpop ? dpopError('invalid_token', reason) : unauthorized(challenge, reason);
+      isDpop ? dpopError('invalid_token', reason) : unauthorized(bearerChallenge, reason);
     const token = tokenHeader.exec(authorization)?.[1];
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
-    const challengeOfScheme = isDpop ? `DPoP ${dpopParameters}` : challenge;
+    const challenge = isDpop ? dpopChallenge : bearerChallenge;
     const verified = {
       authorization,
-      ...(await verifyToken(token, { ...options, isDpop, challenge: challengeOfScheme, invalidToken })),
+      ...(await verifyToken(token, { ...options, isDpop, challenge, invalidToken })),
     };
     verifiedTokens.set(cacheKey(authorization), verified);
     return verified;
@@ -140,7 +146,7 @@ async function verifySignature(
   if (!tokenTypes.has(String(typ).toLowerCase())) throw invalidToken('The token is not an access token.');
   if (crit !== undefined) throw invalidToken('The token needs an unknown extension.');
   const key = await jwksCache.find(kid).catch((error: unknown) => {
-    throw error instanceof NoSigningKeysError ? unavailable(error, 2) : error;
+    throw error instanceof NoSigningKeysError ? unavailable(error, retryAfterSeconds) : error;
   });
   if (!key) throw invalidToken('The token is signed with an unknown key.');
   if (key.alg !== undefined && key.alg !== alg)
@@ -168,6 +174,7 @@ function unauthorized(challenge: string, reason = ''): ApiError {
 function headerOf(token: string): Record<string, unknown> | undefined {
   try {
     const decoded = jsonwebtoken.decode(token, { complete: true });
+    // The copy has a more general type: in an unverified header, every member may have any type.
     return decoded ? { ...decoded.header } : undefined;
   } catch {
     return undefined;

@@ -72,6 +72,7 @@ export type ExtendOutcome = Hold | 'gone' | 'too long';
 export type FindHold = (id: string, caller: Caller) => Promise<FoundHold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
+/** The maximum number of expired holds that are deleted without a pause. */
 const deleteBatch = 1_000;
 
 interface Count {
@@ -131,13 +132,14 @@ export function createHoldStore(db: Database) {
             const { clientId, subject } = caller;
             const stored = await storeResponse(run, response, hold);
             if (stored !== 'stored') throw new Rollback(stored);
-            const noBooking = null;
-            const noHold = null;
+            // Every booking and every other hold is a conflict, so the search leaves out none.
+            const ignoredBooking = null;
+            const ignoredHold = null;
             const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(
               [lockClient, [clientKey(caller)]],
               [holdReads.count, [clientId, subject]],
               [bayStatements.lock, [facilityId, [bayId]]],
-              [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, noBooking, noHold]],
+              [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, ignoredBooking, ignoredHold]],
             );
             if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
             if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
@@ -181,10 +183,10 @@ export function createHoldStore(db: Database) {
       (await query(db, holdWrites.delete, [facilityId, id])).length > 0,
 
     /**
-     * Deletes expired holds in batches, and returns how many were deleted. `pause` is the time between two batches in
-     * ms. During the pauses, requests get the CPU time.
+     * Deletes expired holds in batches, and returns how many were deleted. During the pause between two batches,
+     * requests get the CPU time.
      */
-    deleteExpired: async (pause = 200): Promise<number> => {
+    deleteExpired: async (pauseMilliseconds = 200): Promise<number> => {
       let deleted = 0;
       for (;;) {
         // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted.
@@ -194,7 +196,8 @@ export function createHoldStore(db: Database) {
           deleted += (await query(db, holdWrites.deleteExpired, [facilityId, ids])).length;
         }
         if (expired.length < deleteBatch) return deleted;
-        await sleep(pause, undefined, { ref: false });
+        // With `ref: false`, the pause does not keep a process running that is otherwise finished.
+        await sleep(pauseMilliseconds, undefined, { ref: false });
       }
     },
   };

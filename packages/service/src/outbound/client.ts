@@ -83,6 +83,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       if (isAllowed(host, url.protocol)) return undefined;
       return isPublicAddress(host) ? 'must be an https address' : 'must lead to a public address';
     }
+    // A name can use http if it has an address in an allowed network. Without such networks, no name can use http.
     if (url.protocol === 'http:' && allowNetworks.length === 0) return 'must be an https address';
     return undefined;
   };
@@ -102,6 +103,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const protocol = url.protocol as 'http:' | 'https:';
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
+      // A URL with an IP address instead of a name needs no lookup. `urlError` has already checked this address.
       const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
       return send(url, request, {
         agent: agents[protocol],
@@ -172,6 +174,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 const lookupOf =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
+    // `resolveAllowed` never returns an empty list.
     const [first] = addresses as readonly [LookupAddress];
     if (options.all) callback(null, [...addresses]);
     else callback(null, first.address, first.family);

@@ -61,10 +61,10 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
   };
 }
 
-/** The milliseconds after which the discovery document is read again. */
-const discoveryLifetime = 3600_000;
-/** If reading the document fails, the last known document is used for these milliseconds before the next attempt. */
-const retryDiscoveryAfter = 60_000;
+/** The time after which the discovery document is read again. */
+const discoveryLifetimeMs = 3600_000;
+/** If reading the document fails, the last known document is used for this time before the next attempt. */
+const retryDiscoveryAfterMs = 60_000;
 
 /**
  * Returns a function that caches the discovery document. While the provider is unavailable, the function uses the last
@@ -78,11 +78,11 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
       lastKnown = await discover(settings);
       return lastKnown;
     } catch (error) {
-      // The last known document stays in use for `retryDiscoveryAfter`. If no document is known, nothing is cached, and
-      // the next call tries again immediately.
+      // Replaces the failed attempt, which would otherwise be cached for an hour. If no document is known, nothing is
+      // cached, and the next call tries again immediately.
       current = lastKnown && {
         configuration: Promise.resolve(lastKnown),
-        expiresAt: Date.now() + retryDiscoveryAfter,
+        expiresAt: Date.now() + retryDiscoveryAfterMs,
       };
       if (lastKnown) return lastKnown;
       throw error;
@@ -90,7 +90,7 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
   };
   return () => {
     if (!current || current.expiresAt <= Date.now()) {
-      current = { configuration: read(), expiresAt: Date.now() + discoveryLifetime };
+      current = { configuration: read(), expiresAt: Date.now() + discoveryLifetimeMs };
     }
     return current.configuration;
   };
@@ -129,10 +129,12 @@ async function addUserinfo(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
 ): Promise<Readonly<Record<string, unknown>>> {
   if (!configuration.serverMetadata().userinfo_endpoint || (claims.name && claims.email)) return claims;
+  // The subject is checked below: an error of this call is ignored, but a wrong subject must be an error.
   const userinfo = await openid
     .fetchUserInfo(configuration, accessToken, openid.skipSubjectCheck)
     .catch(() => undefined);
   if (userinfo && userinfo.sub !== claims.sub) throw new ProfileError('the userinfo response is about another user');
+  // The claims of the token take precedence.
   return { ...userinfo, ...claims };
 }
 
@@ -154,6 +156,7 @@ async function verifyNativeToken(
   checkIssuedTo(issuedTo, settings.nativeAudiences);
   const { sub } = claims;
   if (typeof sub !== 'string' || sub === '') throw new NativeTokenError('the token has no user');
+  // `sub` is repeated because its type is now known to be `string`.
   return identityFrom(settings.name, await addUserinfo(configuration, token, { ...claims, sub }));
 }
 
@@ -164,6 +167,7 @@ async function introspect(
   endpoint: string,
   token: string,
 ): Promise<TokenFacts> {
+  // The cast drops the functions that `serverMetadata` adds to the document.
   const discovered = configuration.serverMetadata() as openid.ServerMetadata;
   const server = { ...discovered, introspection_endpoint: endpoint };
   const { clientSecret } = settings;
