@@ -7,7 +7,7 @@ let system: TestSystem;
 const now = new Date('2030-06-15T12:00:00.000Z');
 const idsByName = new Map<string, string>();
 
-/** The bookings of the tests, by name. The times are on 15 June 2030. */
+/** The bookings of the tests, by name. The times are on 15 June 2030. The booking 'ending' ends exactly at `now`. */
 const bookings: [name: string, bayId: string, start: string, end: string, alias: string, correlationId: string][] = [
   ['past', 'bay-n1-01', '08:00', '09:00', 'Ann', 'session-a'],
   ['ending', 'bay-n1-01', '11:00', '12:00', 'Ann', 'session-a'],

@@ -102,9 +102,10 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // `allHoldsChecked`: the transaction locks the bay and looks up its holds. A time: the holds up to this value of
-      // `bay.held_until` do not prevent the booking. While `hold` is live, no other hold overlaps its interval, so the
-      // holds that existed when `hold` was read are harmless. null: every live hold of the bay prevents the booking.
+      // - `allHoldsChecked`: the statement checks no holds, because the transaction locks the bay and looks up its holds.
+      // - A time: holds up to this value of `bay.held_until` do not prevent the booking. While `hold` is live, no other
+      //   hold overlaps its interval, so the holds that existed when `hold` was read do not overlap the booking.
+      // - null: every live hold of the bay prevents the booking.
       const checkedHeldUntil = looksUpHolds ? allHoldsChecked : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
@@ -112,7 +113,7 @@ export function createBookingStore(db: Database) {
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
         const stored = await storeResponse(run, response, booking);
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
-        /** Sends the statements together with the one for the external booking id, and returns their rows. */
+        /** Also sends the statement for the external booking id, but returns only the rows of `statements`. */
         const runWithReference = async (...statements: readonly Statement[]) => {
           const rows = await run(...reference, ...statements);
           if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
@@ -210,7 +211,8 @@ export function createBookingStore(db: Database) {
       const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
       return atomically(writer.needsTransaction || reference.length > 0, async (run) => {
         const deletion = writer.delete({ facilityId, id }, etags);
-        const deleted = lastBookingOf(await run(...reference, deletion));
+        const rows = await run(...reference, deletion);
+        const deleted = rows.at(-1)?.[0] as Booking | undefined;
         if (!deleted) throw new Rollback(false);
         const countStatements = writer.countDelete(deleted);
         if (countStatements.length > 0) await run(...countStatements);
@@ -253,11 +255,6 @@ function readLiveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): 
 
 function hasOtherHold(holds: readonly HoldRow[], ownHoldId?: string): boolean {
   return holds.some(({ id }) => id !== ownHoldId);
-}
-
-/** Returns the booking that the last of several statements has returned. */
-function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefined {
-  return rows.at(-1)?.[0] as Booking | undefined;
 }
 
 /**

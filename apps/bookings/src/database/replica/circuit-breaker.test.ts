@@ -44,18 +44,24 @@ test('the pause doubles with each failed probe, up to five seconds', () => {
   expect(breaker.begin()).toBeDefined();
 });
 
-test('calls that fail together count as one failure, and the success of an earlier call changes nothing', () => {
+test('calls that fail together count as one failure, so the pause is not longer than after a single failure', () => {
   let now = 0;
   const breaker = createCircuitBreaker(() => now);
-  const [first, second, third] = [breaker.begin(), breaker.begin(), breaker.begin()] as [Attempt, Attempt, Attempt];
+  const [first, second] = [breaker.begin(), breaker.begin()] as [Attempt, Attempt];
   breaker.fail(first);
   breaker.fail(second);
-  breaker.succeed(third);
   now = firstPause - 1;
   expect(breaker.begin()).toBeUndefined();
-  // The pause is not twice as long, because the two calls that failed count as one failure.
   now = firstPause;
   expect(breaker.begin()).toBeDefined();
+});
+
+test('the success of a call that began before a failure does not close the circuit', () => {
+  const breaker = createCircuitBreaker(() => 0);
+  const [first, second] = [breaker.begin(), breaker.begin()] as [Attempt, Attempt];
+  breaker.fail(first);
+  breaker.succeed(second);
+  expect(breaker.begin()).toBeUndefined();
 });
 
 test('after a probe that was abandoned without a result, the next call probes', () => {
