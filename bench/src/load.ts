@@ -108,16 +108,18 @@ async function rebuildIndexes(client: pg.Client): Promise<void> {
   await client.query('set session_replication_role = origin');
 }
 
+// Inserts the bookings of one day after another, from the last future day back to the oldest day.
 async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: string) => void): Promise<void> {
   const bookingsPerDay = dataset.bays * bookingsPerBayAndDay;
   const started = Date.now();
-  for (let day = 0, written = 0; written < dataset.bookings; day++) {
+  for (let daysWritten = 0, written = 0; written < dataset.bookings; daysWritten++) {
     const rows = Math.min(bookingsPerDay, dataset.bookings - written);
-    await client.query(bookingsOfDay, [dataset.futureDays - day, rows, dataset.bays]);
+    await client.query(bookingsOfDay, [dataset.futureDays - daysWritten, rows, dataset.bays]);
     written += rows;
     const seconds = (Date.now() - started) / 1000;
     const left = Math.round((seconds / written) * (dataset.bookings - written));
-    if (day % 5 === 4 || left === 0)
+    // Logs the progress after every five days.
+    if (daysWritten % 5 === 4 || left === 0)
       log(`${written} of ${dataset.bookings} rows in ${Math.round(seconds)} s, ${left} s to go`);
   }
 }

@@ -4,6 +4,7 @@ import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
+// With low limits, few sign-ins lead to a lockout. Without the slow-down, the tests take less time.
 const limits = { LOCKOUT_ACCOUNT_FAILURES: '5', LOCKOUT_ADDRESS_FAILURES: '12', LOCKOUT_SLOW_DOWN_MS: '0' };
 const server = useFixture(() => startAuthServer({ ...limits, TRUST_PROXY: 'true' }));
 let otherInstance: { readonly origin: string };

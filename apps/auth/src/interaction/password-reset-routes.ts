@@ -155,7 +155,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const owner = await links.consume(purpose, token);
     if (!owner) return showLinkExpired(request, response);
     // By opening the link, the user has proved to own the address to which the link was mailed. The address becomes
-    // verified, and social identities that were linked before are removed.
+    // verified, and social identities that were linked before the address was first verified are removed.
     await accounts.recover(account.id, { passwordHash, email: owner.email });
     await signOutEverywhere(account.id);
     await resetFailures(username);

@@ -164,12 +164,13 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
     ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
     async (request, response, next) => {
       const signedIn = await findSignedIn(request, response);
-      if (signedIn && !signedIn.isIdle && (!requireFresh || signedIn.isFresh)) return next();
+      const needsSignIn = !signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh);
+      if (!needsSignIn) return next();
       const input = new URLSearchParams();
       for (const name of fields)
         if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
       const query = input.size > 0 ? `?${input}` : '';
-      // A user who is signed in must prove their identity again.
+      // With `again`, a user who is already signed in must prove their identity again.
       response.redirect(303, signInPath(`${returnTo(request)}${query}`, { again: signedIn !== undefined }));
     };
 

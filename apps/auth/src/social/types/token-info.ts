@@ -27,6 +27,7 @@ export async function fetchTokenInfo(
   return body;
 }
 
+/** Returns all non-empty texts. A value can also be an array of texts. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
