@@ -1,4 +1,4 @@
-// Computes medians, quantiles and the spread of measured values.
+// Computes the median, percentiles and the spread of measured values. The median and percentiles of an empty list are NaN.
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -13,7 +13,7 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
-/** The median, the smallest and the largest of several values. */
+/** The median, the smallest and the largest value. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

@@ -54,8 +54,7 @@ runService(async () => {
   const proofs = createProofStore(db);
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
-  const day = 86_400_000;
-  const retention = config.changeRetentionDays * day;
+  const retentionMilliseconds = config.changeRetentionDays * 86_400_000;
   const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
   const stopWebhooks = webhooks?.start();
   const stopPeriodicJobs = startPeriodicJobs(
@@ -70,7 +69,7 @@ runService(async () => {
       {
         name: 'retention of the change feed',
         intervalMilliseconds: 60_000,
-        run: () => feed.removeExpired(new Date(Date.now() - retention)),
+        run: () => feed.removeExpired(new Date(Date.now() - retentionMilliseconds)),
       },
       ...(webhooks?.periodicJobs ?? []),
     ],

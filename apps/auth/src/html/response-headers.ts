@@ -11,8 +11,8 @@ export interface HeaderOptions {
    * - `form-action`. Chromium applies this directive to every redirect that follows a form, and we cannot know to which
    *   address a client redirects next.
    * - `Cross-Origin-Opener-Policy`, because a client may open the pages of an authorization request or of a sign-out in
-   *   a pop-up window. The header would take the reference to the window away from the client. The page "Your
-   *   account" lacks it too if it can link a social provider, although no client opens it.
+   *   a pop-up window. The header would take the reference to the window away from the client. No client opens
+   *   the page "Your account", but this page also lacks the header if it can link a social provider.
    */
   readonly allowExternalFormTargets?: boolean | undefined;
   /** Whether the page loads our script. Every page must also work without the script. */
