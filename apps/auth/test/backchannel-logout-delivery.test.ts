@@ -220,7 +220,7 @@ describe('the delivery of a logout token', () => {
     const start = performance.now();
     await eventually(async () => receiver.sessionsOf('waiting-user').length > 0);
     expect(performance.now() - start).toBeLessThan(2_500);
-    // At most 10 deliveries to one client run at the same time, and each of them takes 2.5 s.
+    // At most 10 deliveries to one client run at the same time, and each takes 2.5 s. At most 20 have therefore begun.
     expect(silent.received.length).toBeLessThanOrEqual(20);
     await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
     await silent.close();

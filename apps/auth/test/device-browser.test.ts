@@ -1,6 +1,6 @@
-// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page is the screen,
-// a web application that polls for tokens. The second page is the phone of the user, which shows our pages without
-// JavaScript.
+// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page simulates the
+// device: a screen that runs a web application, which polls for tokens. The second page simulates the phone of the
+// user, which shows our pages without JavaScript.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {

@@ -273,8 +273,8 @@ describe('a device code that was used', () => {
     await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
   });
 
-  // At another instance, a poll that arrives after the winning poll counts as a replay, which revokes the tokens. The
-  // polls of this test therefore go to one instance.
+  // All polls of this test go to one instance. If a poll arrived after the winning poll and at another instance, it
+  // would count as a replay, and the tokens would be revoked.
   test('the tokens that one of 32 simultaneous polls gets stay valid', async () => {
     const codes = await device.start();
     await device.connect(codes);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** The strength of this password takes much CPU time to estimate, because it repeats a word with substitutions. */
+/** Estimating the strength of this password takes much CPU time, because it repeats a word with substitutions. */
 const expensivePassword = 'p4$$w0rd'.repeat(9);
 
 /** Opens the registration form, and returns a function that submits the form without loading another page. */

@@ -54,7 +54,8 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
 
   return async (request, response, signedIn) => {
     const { account, sessionId, isFresh } = signedIn;
-    // An account without a password has nothing to check, so only a fresh sign-in proves who the user is.
+    // Usually, the current password proves who the user is. If the account has no
+    // password, only a fresh sign-in proves it.
     if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', { again: true }));
 
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>

@@ -12,7 +12,10 @@ export interface Credentials {
   readonly password: string;
   /** The IP address of the client. */
   readonly address: string;
-  /** Returns the id of the browser if this account has signed in there before. Left out if there is no browser. */
+  /**
+   * Returns the id of the browser, if the account has signed in with this browser before. Left out for a request that
+   * does not come from a browser.
+   */
   readonly deviceOf?: (account: Account) => string | undefined;
 }
 

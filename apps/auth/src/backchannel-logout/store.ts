@@ -23,7 +23,8 @@ export function createLogoutStore({ db }: { db: Database }) {
   return {
     /**
      * Removes the oldest logout tokens of each client from the queue, and returns them. No other instance gets these
-     * tokens, so each token is sent once at most. Tokens that this instance has not sent before it crashes are lost.
+     * tokens, so each token is sent at most once. If this instance crashes, the tokens that it has not yet sent are
+     * lost.
      */
     take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
       query<QueuedLogout>(

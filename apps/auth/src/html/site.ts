@@ -1,5 +1,5 @@
-// Sends the pages of this site, and protects their handlers: a handler runs only if the user is signed in, where that
-// is required, and if the CSRF token of a form is valid.
+// Sends the pages of this site, and protects their handlers. The handler of a form runs only if the CSRF token of the
+// form is valid. The handler of a page that requires a sign-in runs only if the user is signed in.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';

@@ -8,7 +8,9 @@ export interface RejectedBody {
   readonly description: string;
 }
 
-/** Must be the last middleware of a router that parses bodies. All other errors go to the next error handler. */
+/**
+ * Handles rejected bodies, and passes all other errors on. Must be the last middleware of a router that parses bodies.
+ */
 export const handleRejectedBody = (
   respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
 ): ErrorRequestHandler =>

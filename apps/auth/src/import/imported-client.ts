@@ -79,9 +79,9 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
 const ownFields = Object.keys(importSchema.properties.clients.items.properties);
 
 /**
- * Returns an error for each field that is neither our own nor OpenID Connect metadata. If misspelt fields were ignored,
- * a client could get the wrong rights. For example, a personal access token with the field `account_id` instead of
- * `accountId` would become an ordinary client.
+ * Returns an error for each field that is unknown: neither in `ownFields`, nor OpenID Connect metadata. If misspelt
+ * fields were ignored, a client could get the wrong rights. For example, a personal access token with the field
+ * `account_id` instead of `accountId` would become an ordinary client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
   const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));

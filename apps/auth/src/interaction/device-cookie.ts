@@ -58,8 +58,8 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
     },
 
     /**
-     * Returns the id of the browser for this account. Returns undefined if the account has not signed in here since its
-     * password last changed.
+     * Returns the id of the browser for this account. Returns undefined if the account has not signed in with this
+     * browser since the password of the account last changed.
      */
     find(request: Request, response: Response, account: DeviceOwner): string | undefined {
       return entriesOf(request, response)

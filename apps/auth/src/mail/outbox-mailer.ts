@@ -85,7 +85,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
       if (due.length === maxParallel) mayHaveMore = true;
     } while (mayHaveMore && !isClosed);
   };
-  /** Starts to deliver, unless a delivery is running already. The running delivery then checks the outbox once more. */
+  /** Delivers the due e-mails. A delivery that is already running checks the outbox once more before it ends. */
   const checkOutbox = (): void => {
     mayHaveMore = true;
     delivering ??= deliverDueEmails()

@@ -15,7 +15,8 @@ export const features = {
   // The library's sign-in pages for development. We have our own pages.
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
-  // provider.ts adds the secret from which nonces are made. dpop.ts verifies proofs at our own endpoints and grants.
+  // provider.ts adds the secret from which nonces are made. dpop.ts verifies the proofs that the library does not
+  // verify: in token requests of our own grant types, and at our own userinfo endpoint.
   dPoP: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
   // provider.ts replaces this setting by one with our pages.

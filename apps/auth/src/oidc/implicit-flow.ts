@@ -6,10 +6,10 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
-/** The response type that replaces `token`. */
+/** The response type that replaces `token`, because the library does not support `token`. */
 const standIn = 'code token';
 
-/** Whether a rewritten response type requests an access token alone. */
+/** Whether the client gets only an access token. `responseType` is the response type after `rewriteTokenRequest`. */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
 /**

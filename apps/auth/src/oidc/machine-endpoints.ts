@@ -23,8 +23,8 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
   // If the client prefers HTML, the library would return an error as an HTML page.
   ctx.req.headers.accept = 'application/json';
-  // The library would reject requests from web pages. If the response already has a CORS header, the library ignores
-  // CORS, and `finishMachineResponse` decides which web pages may read the response.
+  // The library would reject requests from web pages, but it leaves CORS to us if the response already has a CORS
+  // header. This header is therefore set here. `finishMachineResponse` decides which web pages may read the response.
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 

@@ -30,7 +30,7 @@ export interface EndedInvitation {
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
-  /** The undecided invitations that were withdrawn, because the member who made them may no longer make them. */
+  /** Undecided invitations by this member. They were withdrawn, because the member has lost the right to make them. */
   readonly endedInvitations: readonly EndedInvitation[];
 }
 

@@ -108,7 +108,7 @@ export const modules = {
   'oidcc-response-type-missing': async (rp) => {
     const { response_type: _, response_mode: __, ...params } = rp.requestOf();
     const page = await rp.newBrowser().open(`${rp.server.origin}/connect/authorize?${new URLSearchParams(params)}`);
-    // The error is at the redirect URI, which the test browser does not open (status 0), or on a page.
+    // The error is in a redirect to the client, which the test browser does not follow (status 0), or on a page.
     expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
   },
   'oidcc-idtoken-signature': succeeds({}),

@@ -94,12 +94,13 @@ function readBody(request: IncomingMessage): Promise<string> {
       body += chunk;
     });
     request.once('end', () => resolve(body));
-    // If the client disconnects before the end of the body, nobody reads the response.
+    // If the client disconnects before the end of the body, `end` does not occur. The body is then treated as
+    // empty. This does not matter, because nobody reads the response.
     request.once('close', () => resolve(''));
   });
 }
 
-/** Matches text that is the same with and without URL encoding, because URL encoding does not change its characters. */
+/** Matches text that contains only characters that URL encoding does not change. */
 const unencoded = /^[A-Za-z0-9._~-]{1,256}$/;
 /** Matches an Authorization header with the scheme Basic, and captures the encoded credentials. */
 const basicCredentials = /^Basic ([A-Za-z0-9+/]{1,700}={0,2})$/i;
@@ -112,7 +113,7 @@ function plainCredentials(
   body: string,
   bookingsScope: string,
 ): { readonly id: string; readonly secret: string } | undefined {
-  // This quick check avoids parsing the forms of other grant types here, because the library parses them anyway.
+  // This quick check saves time: a form of another grant type is not parsed here, but only by the library.
   if (!body.includes('grant_type=client_credentials')) return undefined;
   const form = parse(body);
   // The value of a repeated parameter is an array. It is not equal to a string, so the request is not plain.

@@ -10,7 +10,10 @@ import { orUnavailable } from '../unavailable.ts';
 import { columns, placeholders, valuesOf } from './artifact-row.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
-/** Returns no row, and does nothing, if the used token, whose hash is $10, was consumed before. */
+/**
+ * Consumes the used token, whose hash is $10, and inserts the next token. If the used token has already been consumed,
+ * the statement does nothing and returns no row.
+ */
 const rotateStatement = `
   with used as (
     update oidc_artifact set consumed_at = clock_timestamp()
