@@ -155,7 +155,7 @@ test('a rejected booking does not append to the log of changes', async () => {
 test('while clients write, a recount corrects the counts after changes that were not logged', async () => {
   await compaction.setComplete(false);
   const instance = await createExtraSystem({ sharing: system, poolMax: 8 });
-  // A release without counts changes bookings like these statements: without appending to the log.
+  // These statements change bookings without appending to the log, like older releases, which have no counts.
   await query(system.db, "delete from booking where bay_id = 'bay-n1-01'");
   const [booking] = await query<{ id: string }>(system.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
   await query(
@@ -172,7 +172,7 @@ test('while clients write, a recount corrects the counts after changes that were
        timestamptz '2060-01-01Z', timestamptz '2060-01-02Z', timestamptz '2025-01-01Z', timestamptz '2025-01-01Z'
      from bay where facility_id = 'fac-south'`,
   );
-  // The counts are marked as incomplete, so the rows are counted for the total.
+  // The counts are marked as incomplete, so the service counts the rows of the table to calculate the total.
   const { body } = await system.call('GET', '/api/bookings?pageSize=1');
   expect(body.total).toBe(await countRows('true'));
   const [corrections] = await Promise.all([

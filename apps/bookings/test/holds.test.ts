@@ -125,7 +125,7 @@ describe('live holds', () => {
     expect(moved.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
     const bookingInSouth = await book(bookingBody({ bayId: 'bay-s1-01' }));
     expect((await system.call('PUT', `/api/bookings/${bookingInSouth.body.id}`, { body })).status).toBe(400);
-    // A booking without a duration at the end of the hold does not overlap the hold.
+    // The booking starts at the end of the hold and has no duration, so it does not overlap the hold.
     expect((await book({ ...body, startDate: body.endDate })).status).toBe(201);
     await expire(held.id);
     expect((await system.call('PUT', `/api/bookings/${other.body.id}`, { body })).status).toBe(200);

@@ -31,8 +31,9 @@ afterEach(async () => {
 });
 
 /**
- * Registers a webhook with an allowed address, changes the address in the database, and sends a ping. An older
- * configuration could have accepted such an address. Returns the function that reads the delivery.
+ * Registers a webhook with an allowed address, changes the address to `url` in the database, and sends a ping. The
+ * service would reject a registration with `url`, but it could have accepted `url` with an older configuration. Returns
+ * a function that reads the delivery of the ping.
  */
 async function attemptAt(system: TestSystem, url: string): Promise<() => Promise<Record<string, unknown>>> {
   const registered = await system.call('POST', '/api/webhooks', { body: { url: 'https://partner.example/hook' } });

@@ -104,7 +104,7 @@ function cacheKey(authorization: string): string {
 
 interface TokenVerification extends AccessTokenVerifierOptions {
   readonly isDpop: boolean;
-  /** The challenge of the scheme, without an error. */
+  /** The value of the header WWW-Authenticate for the scheme of the token, without the parameter `error`. */
   readonly challenge: string;
   readonly invalidToken: (reason: string) => ApiError;
 }

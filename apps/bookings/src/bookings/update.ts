@@ -48,8 +48,8 @@ export function createBookingUpdater(services: UpdateServices) {
     const { bay, fields } = requested;
 
     // A booking id contains a tag that suggests the facility of the booking. In the common case, the requested bay
-    // belongs to this facility, and one statement is enough. If the statement updates nothing, the steps below repeat
-    // the update or find the reason.
+    // belongs to this facility, and one statement is enough. If the statement updates nothing, the code below reads the
+    // booking, and then repeats the update or reports why the booking cannot be updated.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };

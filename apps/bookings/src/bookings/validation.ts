@@ -27,7 +27,7 @@ export interface WriteServices extends SharedServices {
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
-/** The `contextData` of an error, which is empty for resources other than bookings. */
+/** The `contextData` of an error. It is empty if the error is not about a booking. */
 type ContextData = Readonly<Record<string, unknown>>;
 /** The `contextData` of the errors of a booking. The id is "" if the booking has no external id. */
 export type ErrorContext = { readonly externalBookingId: string };

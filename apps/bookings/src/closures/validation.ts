@@ -25,8 +25,8 @@ export async function validateClosure(
     locationId === undefined ? undefined : await store.findFacilityOfLocation(facilities, locationId);
   const isPlaceReported = routerErrors.some(({ field }) => field === 'bayIds' || field === 'locationId');
 
-  // If `end` is before `start`, the error is ERR00010 instead (see below).
   const rules: readonly (readonly [isViolated: boolean, field: string, hint: string])[] = [
+    // This rule is only about equal times. An end before the start is ERR00010 (see below).
     [start !== undefined && start.getTime() === end?.getTime(), 'endDate', 'must be after startDate'],
     [bayIds !== undefined && locationId !== undefined, 'locationId', 'must be left out with bayIds'],
     [!bayIds && locationId === undefined && !isPlaceReported, 'bayIds', 'bayIds or locationId is needed'],

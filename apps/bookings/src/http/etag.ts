@@ -16,9 +16,9 @@ export function isNotModified(ifNoneMatch: string | undefined, etag: string): bo
 }
 
 /**
- * Returns the entity tags of the header If-Match, without quotes. The request is allowed if the current entity tag is
- * one of them. Undefined if the header allows every entity tag. If-Match uses strong comparison, so weak tags are left
- * out. A header with only weak tags therefore never allows the request.
+ * Returns the entity tags of the header If-Match, without quotes. The request is allowed only if one of them is the
+ * entity tag of the resource. Returns undefined if every entity tag is allowed. Weak tags are left out, because
+ * If-Match uses strong comparison. A header with only weak tags therefore never allows the request.
  */
 export function tagsToMatch(ifMatch: string | undefined): readonly string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;

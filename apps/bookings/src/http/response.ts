@@ -71,8 +71,8 @@ export function sendResponse(request: Request, response: Response, result: Endpo
 }
 
 /**
- * Sends the error envelope, or closes the connection if a response has already begun. `defaultContext` is merged into
- * the `contextData` of each problem, whose own values take precedence.
+ * Sends the error envelope, or closes the connection if a response has already begun. The `contextData` of each problem
+ * also gets the fields of `defaultContext`, except those that the problem itself sets.
  */
 export function sendError(
   response: Response,

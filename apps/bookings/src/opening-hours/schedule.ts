@@ -134,12 +134,11 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // The local time is skipped. The instant after the skipped time is the instant at which the clocks change.
-  // `later` returns this instant for the first skipped time, and a later instant for every other skipped time.
-  // `getTimeZoneTransition` finds only changes before the given instant, and no change at this instant. Therefore 1 ms
-  // is added.
+  // The local time is skipped, so the result is the instant at which the clocks change. `later` returns this instant for
+  // the first skipped time, and a later instant for every other skipped time. `getTimeZoneTransition('previous')` finds
+  // a change only if the change is before the given instant, so 1 ms is added.
   const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
-  // A time zone that skips a time has a change, so the value after `??` is only for the type checker.
+  // The clocks of this time zone do change, so a change is always found. `??` is only for the type checker.
   return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;
 }
 

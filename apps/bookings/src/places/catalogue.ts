@@ -108,7 +108,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     if (unknownIds.length > 0) {
       const lookUp = kind === 'bays' ? store.findFacilitiesOfBays : store.findFacilitiesOfLocations;
       for (const facility of await lookUp(facilities, unknownIds)) {
-        // The entry lacks the new bay or location, so the next request loads the facility again.
+        // The cached entry does not contain the new bay or location. The next request must load the facility again.
         entries.delete(facility);
         result.add(facility);
       }

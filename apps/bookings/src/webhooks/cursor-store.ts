@@ -40,7 +40,10 @@ where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum}
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
 where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
-  /** If an earlier replay has not ended, the new replay begins at the lower of both numbers. */
+  /**
+   * Starts a replay of the changes after number $3, up to number $4. If an earlier replay has not ended and its
+   * position is lower than $3, the new replay begins at that position.
+   */
   startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
 where webhook_id = $1 and facility_id = $2`,
 } as const;

@@ -1,5 +1,6 @@
-// Renews the leases of webhooks: records when each client last sent a request with a token that names a facility. The
-// webhooks of a client that has lost its access to the facility stop receiving events WEBHOOK_LEASE_DAYS days later.
+// Renews the leases of webhooks: records, for each client and facility, when the client last sent a request with a
+// token that names the facility. A client can lose its access to a facility, and then gets no more such tokens. Its
+// webhooks stop receiving the events of this facility WEBHOOK_LEASE_DAYS days after the last such request.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { WebhookStore } from './store.ts';

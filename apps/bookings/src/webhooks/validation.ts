@@ -11,8 +11,8 @@ export interface RequestedWebhook {
 }
 
 /**
- * `facilityIds` are the facilities of the request or, by default, of the token. The request itself cannot contain an
- * empty list. `facilityIds` is undefined if the field of the request is invalid, or if an update does not contain it.
+ * `facilityIds` is the field of the request. If a registration has no such field, `facilityIds` are the facilities of
+ * the token. Undefined if the field is invalid, or if an update has no such field.
  */
 export function findWebhookErrors(
   url: string | undefined,
@@ -23,6 +23,7 @@ export function findWebhookErrors(
   const errors: ValidationError[] = [];
   const urlError = url === undefined ? undefined : client.urlError(url);
   if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
+  // The schema does not allow an empty list in the request. An empty list therefore comes from the token.
   if (facilityIds?.length === 0)
     errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'the token names no facility' });
   if (facilityIds?.some((id) => !facilitiesOfToken.includes(id)))

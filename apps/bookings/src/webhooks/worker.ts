@@ -39,7 +39,7 @@ export type Worker = ReturnType<typeof startWorker>;
 
 export function startWorker(options: WorkerOptions) {
   const { store, countOutcome, logger, now } = options;
-  /** The number of attempts that this instance makes now, by webhook. */
+  /** Maps the id of each webhook to the number of its attempts that are in progress in this instance. */
   const running = new Map<string, number>();
   const finished: AttemptResult[] = [];
   let runningTotal = 0;
@@ -101,8 +101,8 @@ export function startWorker(options: WorkerOptions) {
     /** Searches for due deliveries without waiting for the next poll. */
     wake: (): void => wakeUp(),
     /**
-     * Stops the worker, which starts no more attempts. Results of attempts that have ended are recorded. Attempts that
-     * are still running are repeated when their claims end.
+     * Stops the worker: it starts no more attempts, and records the results of attempts that have ended. Attempts that
+     * are still running are repeated when the claims on their deliveries end (delivery-store.ts).
      */
     stop: async (): Promise<void> => {
       isStopped = true;

@@ -45,7 +45,7 @@ export interface TestSystem {
 
 export interface TestSystemOptions {
   readonly now?: () => Date;
-  /** By default, a client can have 10,000 holds, and all other values are the defaults of the service. */
+  /** Replaces settings of the service. Without `config`, only `holdsPerClient` (10,000) differs from the defaults. */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
   readonly issuer?: {

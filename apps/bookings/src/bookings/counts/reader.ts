@@ -111,14 +111,17 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     return (await query<{ total: number }>(db, sql, values))[0]?.total ?? 0;
   }
 
-  /** Finds a page of a list that begins with the bookings in progress at an instant and continues with later ones. */
+  /**
+   * Finds a page of a list with two parts: first the bookings in progress at an instant, and then the bookings that
+   * start later.
+   */
   async function seekFrom(criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> {
     if (offset === 0) return undefined;
     const instant = criteria.time?.start ?? criteria.now;
     const inProgress = await sum(inProgressStatement(criteria, instant, undefined));
     if (offset < inProgress) return undefined;
     const started = await sum(startedStatement(criteria, instant));
-    // The page begins with the booking that has this number among all bookings, in the order of their start.
+    // The number of the first booking of the page, if all bookings are numbered by their start, from 0.
     const rank = started + offset - inProgress;
     const range = await findBins(criteria, rank, pageSize);
     if (!range) return emptySegment;
@@ -127,7 +130,10 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     return { from: range.from, to: range.to, offset: range.from > instant ? rank - range.before : offset - inProgress };
   }
 
-  /** Finds a page of the ended bookings. The bins also count the bookings in progress, which are not in the list. */
+  /**
+   * Finds a page of the ended bookings. The bins of `booking_count` count bookings by their start. They therefore also
+   * count the bookings in progress, which are not in the list.
+   */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await sum(inProgressStatement(criteria, criteria.now, undefined));
     const range = await findBins(criteria, offset, pageSize + inProgress);

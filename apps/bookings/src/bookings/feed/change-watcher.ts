@@ -53,8 +53,8 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   }
 
   async function poll(): Promise<void> {
-    // While the database is unavailable, no request wakes up early. Each request reports the error after its wait, when
-    // it queries the database itself.
+    // While the database is unavailable, no waiting request is woken early. After its wait, each request queries the
+    // database itself, and reports the error.
     await wakeChanged().catch(() => {});
     schedule();
   }

@@ -111,9 +111,9 @@ interface Part {
 }
 
 /**
- * Returns the parts of a search. A search that `splitInstant` splits has three: short bookings in progress at the
- * instant, long bookings in progress, and bookings that start later. A segment of such a search contains only bookings
- * that start later.
+ * Returns the parts of a search. A search that `splitInstant` splits has three parts: short bookings in progress at the
+ * instant, long bookings in progress, and bookings that start later. If such a search has a `segment`, the bookings in
+ * progress are left out, because a segment contains only bookings that start later.
  */
 function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): readonly Part[] {
   const split = splitInstant(criteria);

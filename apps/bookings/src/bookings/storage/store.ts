@@ -31,7 +31,7 @@ export interface BayConflicts {
   readonly heldUntil: string | null;
 }
 
-/** A booking and a hold that are not conflicts of a request, because the request changes or uses them. */
+/** The booking that a request changes, and the hold that it uses. They do not conflict with this request. */
 export interface ExceptedIds {
   readonly bookingId?: string | undefined;
   readonly holdId?: string | undefined;
