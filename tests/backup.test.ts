@@ -91,7 +91,7 @@ async function rotateKeys(oldToken: string): Promise<string> {
 
 /**
  * Starts a server on the base backup `name`, at the port of the lost server. Waits until the server has replayed the
- * archive up to the target, and returns the duration in milliseconds.
+ * archived WAL up to the recovery target in `target`. Returns the duration in milliseconds.
  */
 const restore = (name: string, target: Record<string, string>): Promise<number> =>
   timed(async () => {

@@ -1,5 +1,6 @@
-// Tests failures of bookings, the database and webhook receivers while bookings change. After the failures, the change
-// feed and every webhook must have reported the latest change of every booking. FAULT_REPORT=1 prints the measurements.
+// Tests failures of the Bookings API, its database and webhook receivers while clients change bookings. After the
+// failures, the change feed and every webhook must have reported the latest change of every booking. FAULT_REPORT=1
+// prints the measurements.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';

@@ -52,7 +52,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
       'list',
       locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=1000`),
     ),
-    // With one connection, no request waits for another. This measures the response time of the service.
+    // With one connection, no request waits for another. The result is the response time of a single request.
     get(
       'availability-week',
       groups.map((ids) => `/api/booking-availability?bayIds=${ids}&${new URLSearchParams(week)}`),

@@ -116,7 +116,8 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
   );
-  // A row of booking_count covers up to 32 days, so the first row with bookings of the benchmark begins before 2100.
+  // The bookings of the benchmark start in 2100 or later. A row of booking_count covers up to 32 days, so the row that
+  // counts the first of these bookings begins before 2100.
   await client.query("delete from booking_change where hour >= '2099-11-01'");
   await client.query("delete from booking_count where begins >= '2099-11-01'");
   // In a comparison with an older release, the database may not have the table of the change feed.

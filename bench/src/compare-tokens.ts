@@ -109,8 +109,8 @@ export function clientCredentials(): Operation {
 }
 
 /**
- * Every round begins with new refresh tokens. At the end of a round, wrk drops the responses that have not arrived yet,
- * and the refresh tokens in these responses are lost.
+ * Every round begins with new refresh tokens. Those of the previous round cannot be used: at the end of a round, wrk
+ * drops the responses that have not arrived yet, and with them the next refresh tokens.
  */
 export function refresh(folder: string): Operation {
   return {

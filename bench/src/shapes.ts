@@ -54,7 +54,7 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   return results;
 }
 
-/** The measured values of a shape that got no response. */
+/** The values in the report if the measurement of a shape has failed. */
 const unknownValues = {
   p50: Number.NaN,
   p99: Number.NaN,

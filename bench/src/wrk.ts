@@ -13,12 +13,12 @@ export interface Load {
 export interface WrkResult {
   readonly requests: number;
   readonly seconds: number;
-  /** The percentiles `p50`, `p95` and `p99`, and the maximum `max` of the response times are in milliseconds. */
+  /** `p50`, `p95` and `p99` are percentiles of the response times, and `max` is the maximum, all in milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
-  /** The number of responses with status 400 and above, broken connections and timeouts. */
+  /** How many requests failed: with a status of 400 or above, a broken connection or a timeout. */
   readonly failed: number;
 }
 

@@ -15,8 +15,8 @@ import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
 /**
- * Folders whose contents are not copied. The new server gets the contents of `pg_wal`, the write-ahead log, by
- * streaming or from the archive. The contents of the other folders belong to the running server.
+ * Folders that are copied without their contents. `pg_wal` contains the write-ahead log, which the server on the copy
+ * gets by streaming or from the archive. The contents of the other folders are only for the server that is copied.
  */
 const emptyFolders = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'];
 const excludedFiles = new Set([...emptyFolders, 'postmaster.pid', 'postmaster.opts']);

@@ -61,7 +61,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
   return send as Send;
 }
 
-/** @throws {TypeError} for a value with which the request would have another meaning, such as an empty id */
+/** @throws {TypeError} if a value would change the meaning of the request, such as an empty id in the path */
 function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }: UntypedRequest): URL {
   const url = new URL(baseUrl);
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, path[name]));

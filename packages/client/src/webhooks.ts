@@ -15,8 +15,8 @@ interface Delivery<Type, Data> {
 export interface BookingEventData {
   readonly facilityId: string;
   /**
-   * The change number. Deliveries may arrive in another order: ignore a number that is below the last number of this
-   * booking.
+   * The change number. Deliveries may arrive in the wrong order: ignore a delivery whose number is lower than a number
+   * that you have already received for this booking.
    */
   readonly modified: number;
   /** The booking after the change, or before the change if the booking was deleted. */

@@ -49,8 +49,8 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   const draft = `${data}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  // initdb reads the password from a second file, which belongs to the account that runs initdb. This file is deleted
-  // afterwards.
+  // initdb may run as another account, which cannot read the password file. initdb therefore reads the password from a
+  // copy, which belongs to this account and is deleted afterwards.
   const initdbPasswordFile = `${data}.handover`;
   writePassword(initdbPasswordFile, password);
   if (account) for (const path of [draft, initdbPasswordFile]) chownSync(path, account.uid, account.gid);

@@ -47,12 +47,13 @@ export function chooseDataLocation(requested: string, account: Account | undefin
       `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // The new folder has a random name, so only the pointer file leads to it. After deleting the pointer file, a user
-  // starts with empty data. A repository that is moved together with the pointer file keeps its data.
+  // The new folder has a random name, so it is found only with the pointer file, which contains its path. If the
+  // pointer file is deleted, the next start creates empty data. If the pointer file is moved together with the
+  // repository, the next start finds the same data.
   const folder = mkdtempSync(join(systemFolder(), `${hashOf(requested)}-`));
   const location = useMovedData(join(folder, basename(requested)), requested, account);
   writeFileSync(pointerFile, `${location.data}\n`);
-  // The pointer file replaces the empty folder.
+  // If the requested folder exists, it is empty, and no longer needed.
   if (existsSync(requested)) rmdirSync(requested);
   return location;
 }

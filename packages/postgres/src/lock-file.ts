@@ -7,7 +7,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
 const maxAttempts = 100;
-/** In ms. Another process needs less time to remove the file of an owner that no longer runs. */
+/** In ms. Long enough for another process to remove the lock file of an owner that no longer runs. */
 const pauseBetweenAttempts = 20;
 
 export class LockedByAnotherProcess extends Error {
@@ -64,7 +64,7 @@ function release(path: string): void {
 function removeStale(path: string, draft: string): boolean {
   const removalPath = `${path}.removal`;
   if (!tryLink(draft, removalPath)) {
-    // The process that was removing the file may have been killed.
+    // The process that has created this link may have been killed before it could remove the lock file and the link.
     if (readLockFile(removalPath)?.isRunning === false) rmSync(removalPath, { force: true });
     return false;
   }

@@ -38,9 +38,9 @@ export async function stopOrphan(data: string): Promise<boolean> {
   // An unrelated process can have the same id, so the command line is checked.
   const isRunning = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
   if (isRunning) await stopPostmaster(orphan.pid);
-  // Child processes of the old server may still run. Deleting the file is safe even then: before PostgreSQL uses a data
-  // directory, it checks whether any process still uses the shared memory of this directory. This check does not need
-  // the file. If the check finds such a process, PostgreSQL does not start.
+  // Child processes of the old server may still run. Deleting postmaster.pid is safe even then: before PostgreSQL uses
+  // a data directory, it checks whether any process still uses the shared memory of this directory. If PostgreSQL finds
+  // such a process, it does not start. This check does not need postmaster.pid.
   rmSync(postmasterFile(data), { force: true });
   return isRunning;
 }

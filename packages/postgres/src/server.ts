@@ -58,7 +58,7 @@ export interface EmbeddedPostgres {
   port: number;
   /** The folder of the database files. */
   dataPath: string;
-  /** Whether a server that a killed launcher had left behind was stopped before this server started. */
+  /** Whether a killed launcher had left an old server behind, which was stopped before this server started. */
   hasStoppedOrphan: boolean;
   /** Resolves when the server has ended for any reason. */
   ended: Promise<void>;

@@ -1,5 +1,5 @@
-// Tests queries on a database server that responds too late or never, and which errors count as "unavailable": errors
-// with a cause that disappears after a moment.
+// Tests queries on a database server that responds too late or never. Also tests for which errors `isUnavailable`
+// returns true: errors whose cause usually disappears after a moment.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';

@@ -4,8 +4,8 @@ import type { Connection } from './connection.ts';
 import type { Pool } from './pool.ts';
 
 /**
- * A database for queries and transactions of knex. The functions `query` and `inTransaction` of this folder accept it
- * too, and run SQL faster.
+ * A database. The query builder and the transactions of knex work with it. The functions `query` (database.ts) and
+ * `inTransaction` (transaction.ts) also work with it, and run SQL faster than knex does.
  */
 export type Database = Knex;
 

@@ -162,7 +162,8 @@ async function removeLocalRows(client: pg.Client, { colocated, independent }: Di
   for (const { table } of [...colocated, ...independent]) {
     const { rows } = await client.query('select pg_relation_size($1::regclass) > 0 as has_rows', [table]);
     if (!rows[0].has_rows) continue;
-    // The function also removes the local rows of the tables that reference this table.
+    // The SQL function also removes the local rows of all tables that reference this table, so these tables have no
+    // rows when the loop reaches them.
     await retryOnLockTimeout(async () => {
       await client.query('select truncate_local_data_after_distributing_table($1::regclass)', [table]);
     });

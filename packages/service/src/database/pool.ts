@@ -225,7 +225,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 }
 
-/** The error begins with the text that knex uses when a database is closed, which `isUnavailable` recognises. */
+/** The message begins like the message of knex for a closed database. `isUnavailable` recognises this beginning. */
 function destroyedError(): Error {
   return new Error('Unable to acquire a connection: the database is closed');
 }

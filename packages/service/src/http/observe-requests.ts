@@ -11,7 +11,7 @@ export interface RequestLocals {
   readonly logger: Logger;
   /** The template of the route, such as /api/bookings/{id}. A router that does not use routes of Express sets it. */
   route?: string;
-  /** The codes of the problems in the response, which are logged and counted. The code that sends problems sets it. */
+  /** The codes of the problems in the response, for the log and the metrics. The function that sends them sets it. */
   codes?: readonly string[];
 }
 
