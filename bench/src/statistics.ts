@@ -1,4 +1,5 @@
-// Computes the median, percentiles and the spread of measured values. The median and percentiles of an empty list are NaN.
+// Computes the median, percentiles and the spread of measured values. The median and percentiles of an empty list are
+// NaN.
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
