@@ -62,7 +62,7 @@ test('no request fails while a migration runs and every instance is replaced', a
     'alter table booking add column note text; create table note (id int primary key);',
   );
   const url = system.database.ownerUrlOf('bookings');
-  // Of two concurrent calls, only one applies the new migration.
+  // If `migrate` is called twice at the same time, only one of the calls applies the new migration.
   const applied = await Promise.all([1, 2].map(() => migrate({ url, directory: nextRelease })));
   expect(applied.flat()).toEqual([Number(number)]);
   await waitForBookings(load, 50);

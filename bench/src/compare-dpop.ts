@@ -21,7 +21,7 @@ export interface CompareDpopOptions extends RunOptions {
  * for the database most of the time. The CPU time of a request then depends on how many requests arrive together.
  */
 const connections = 64;
-/** The number of proofs that are prepared for each second, because every request needs a new proof. */
+/** Every request needs a new proof. This many proofs are prepared for each second of a round. */
 const proofsPerSecond = 8_000;
 
 export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]> {

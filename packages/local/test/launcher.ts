@@ -98,7 +98,7 @@ export function processesOf({ dataDir }: Installation): number[] {
   };
   const postmaster = readPostmaster(join(dataDir, 'postgres'));
   return [
-    // Only the first line of this file is a process id.
+    // In launcher.pid, only the first line is a process id.
     ...firstNumbersOfLines('launcher.pid').slice(0, 1),
     ...firstNumbersOfLines('services.pid'),
     ...(postmaster ? [postmaster.pid] : []),

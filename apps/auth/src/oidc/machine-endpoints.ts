@@ -67,7 +67,8 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
 function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
-  // If the audience is not an http address, `referenceOrigin` is "null". Sandboxed pages of any site send this origin.
+  // If the audience is not an http address, `referenceOrigin` is "null". Sandboxed pages of any site send this origin,
+  // so it must not be allowed.
   const isReference =
     origin !== 'null' && origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
   if (origin && (isReference || (client && webOriginsOf(client).has(origin)))) {

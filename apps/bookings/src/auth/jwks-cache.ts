@@ -52,7 +52,7 @@ export interface JwksCacheOptions {
  */
 const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
-/** After each failed fetch in a row, the delay is twice as long. */
+/** In milliseconds, after one failed fetch. Each further failed fetch doubles the delay. */
 const minRetryDelay = 500;
 const maxRetryDelay = 30_000;
 /** Without keys every request fails, so the cache retries at least every 2 s. */

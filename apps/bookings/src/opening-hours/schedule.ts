@@ -134,9 +134,9 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // The local time is skipped, so the result is the instant at which the clocks change. `later` returns this instant for
-  // the first skipped time, and a later instant for every other skipped time. `getTimeZoneTransition('previous')` finds
-  // a change only if the change is before the given instant, so 1 ms is added.
+  // The local time is skipped, so the result is the instant at which the clocks change. With `later`, the first skipped
+  // time is converted to this instant, and every other skipped time to a later instant. 1 ms is added, because
+  // `getTimeZoneTransition('previous')` finds only changes before the given instant.
   const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
   // The clocks of this time zone do change, so a change is always found. `??` is only for the type checker.
   return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;

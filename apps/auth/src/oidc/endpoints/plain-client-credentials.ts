@@ -1,5 +1,5 @@
-// Serves plain token requests of personal access tokens without oidc-provider, and needs half of the library's CPU time
-// (docs/decisions/0009).
+// Serves plain token requests of personal access tokens without oidc-provider. This takes half of the CPU time that the
+// library needs (docs/decisions/0009).
 //
 // A plain request is a small form that contains only the grant type, the scope and the credentials of a personal access
 // token. Nearly all requests to the token endpoint are plain. This file decides whether a request is plain, and checks

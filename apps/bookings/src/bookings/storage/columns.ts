@@ -60,7 +60,10 @@ export function columnList(names: readonly Field[], prefix = ''): string {
   return names.map((field) => `${prefix}${table[field].column}`).join(', ');
 }
 
-/** Builds a select list such as `booking.id as "id", …`. Its rows have the type `Booking`. `from` is a table or CTE. */
+/**
+ * Builds a select list such as `booking.id as "id", …`, for rows of the type `Booking`. `from` is the name of a table
+ * or common table expression.
+ */
 export function selectList(names: readonly Field[], from = 'booking'): string {
   return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }

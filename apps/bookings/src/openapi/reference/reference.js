@@ -113,8 +113,8 @@
             { className: 'code-region', tabIndex: 0, role: 'group', 'aria-label': 'Code' },
             create(SyntaxHighlighter, props),
           ),
-        // Swagger UI moves the focus to the second form of the dialog. Here it moves to the first form, which is for
-        // client credentials.
+        // By default, Swagger UI sets the focus to the second form of the dialog. These wrappers set the focus to the
+        // first form, which is for client credentials.
         Input: (Input) => (props) => create(Input, { ...props, autoFocus: false }),
         InitializedInput: (InitializedInput) => (props) =>
           create(InitializedInput, { ...props, autoFocus: props.id?.startsWith('client_id') }),
