@@ -89,7 +89,7 @@ export function createApp({
     issuer: authIssuer,
     audience,
     scope,
-    baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrl,
     useProof: createProofStore(db).use,
     resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
     now,
@@ -100,12 +100,16 @@ export function createApp({
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
   });
+  // `createHttpApp` has mounted the handlers of these paths.
   for (const path of ['/health/live', '/health/ready', ...(servesMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);
   return app;
 }
+
+/** How long a request for the metrics waits for the lag of the replica, in milliseconds. */
+const lagTimeout = 1_000;
 
 function connectReadRouter(
   primary: Database,
@@ -114,7 +118,7 @@ function connectReadRouter(
   metrics: Metrics,
 ): ReadRouter {
   const store = createReplicaStore({ primary, replica });
-  const countRead = observeListReads(metrics, () => withTimeout(1_000, store.position().then(store.lag)));
+  const countRead = observeListReads(metrics, () => withTimeout(lagTimeout, store.position().then(store.lag)));
   return createReadRouter({
     primary,
     store,

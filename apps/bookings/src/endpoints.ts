@@ -93,6 +93,7 @@ export function createEndpoints({ db, readRouter, stopping, config, metrics, now
     ...createOpeningHoursEndpoints({ ...shared, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...shared, store: createClosureStore(db), idempotency }),
     ...createAvailabilityEndpoints({ ...shared, store: createAvailabilityStore(db), findHold: holds.find }),
+    // A maximum of 0 holds turns the feature off.
     ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...bookingServices, store: holds, bookings })),
   ];
 }

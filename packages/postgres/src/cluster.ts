@@ -9,6 +9,8 @@ import { type Account, runAs } from './account.ts';
 import type { Binaries } from './binaries.ts';
 
 const INITDB_LIMIT_MS = 120_000;
+/** The number of characters of the output of initdb that an error message contains. */
+const maxOutputLength = 4000;
 
 export interface ClusterOptions {
   /** The data directory. */
@@ -65,6 +67,7 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
       ...(binaries.version >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
       ...(fsync ? [] : ['--no-sync']),
     ]);
+    // An existing directory without the file PG_VERSION contains no complete cluster.
     rmSync(data, { recursive: true, force: true });
     renameSync(draft, data);
   } finally {
@@ -90,7 +93,7 @@ function runInitdb(binaries: Binaries, account: Account | undefined, args: strin
     });
     let lastOutput = '';
     const collect = (chunk: Buffer) => {
-      lastOutput = (lastOutput + chunk).slice(-4000);
+      lastOutput = (lastOutput + chunk).slice(-maxOutputLength);
     };
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);

@@ -66,10 +66,10 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
 }
 
 function oncePerMinute(work: () => void): () => void {
-  let last = Number.NEGATIVE_INFINITY;
+  let lastRunAt = Number.NEGATIVE_INFINITY;
   return () => {
-    if (performance.now() - last < 60_000) return;
-    last = performance.now();
+    if (performance.now() - lastRunAt < 60_000) return;
+    lastRunAt = performance.now();
     work();
   };
 }

@@ -106,6 +106,7 @@ export const failedLogWrites = (): number => failedWrites;
 function standardOutput(): DestinationStream {
   if (output) return output;
   const destination = pino.destination({
+    // The file descriptor of standard output.
     dest: 1,
     sync: true,
     minLength: bufferLength,

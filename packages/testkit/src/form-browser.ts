@@ -44,6 +44,8 @@ interface Cookie {
   readonly host: string;
 }
 
+const maxRedirects = 15;
+
 class CookieJar {
   readonly #cookies = new Map<string, Cookie>();
 
@@ -84,7 +86,7 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
   const request = async (address: URL, init: RequestInit = {}): Promise<Page> => {
     let url = address;
     let options = init;
-    for (let redirects = 0; redirects < 15; redirects++) {
+    for (let redirects = 0; redirects < maxRedirects; redirects++) {
       if (!sites.includes(url.origin)) {
         return { url, status: 0, headers: new Headers(), html: '', title: '', forms: [], links: [] };
       }
@@ -96,8 +98,10 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
       jar.store(url, response);
       const location = response.headers.get('location');
       if (response.status >= 300 && response.status < 400 && location) {
+        // Canceling the unread body frees the connection.
         await response.body?.cancel();
         url = new URL(location, url);
+        // Like a browser, follows every redirect with a GET request without a body.
         options = {};
         continue;
       }

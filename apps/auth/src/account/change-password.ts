@@ -77,8 +77,8 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     if (waitSeconds > 0) {
       return showErrors(429, { text: setRetryAfter(response, waitSeconds, 'Too many passwords were tried.') });
     }
-    const about = [account.username, account.name ?? '', account.email ?? ''];
-    const passwordError = await validateNewPassword(newPassword, about);
+    const easyToGuess = [account.username, account.name ?? '', account.email ?? ''];
+    const passwordError = await validateNewPassword(newPassword, easyToGuess);
     if (passwordError) return showErrors(400, { field: 'newPassword', text: passwordError });
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);

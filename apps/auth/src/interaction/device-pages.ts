@@ -109,6 +109,7 @@ export function devicePages(options: DevicePageOptions): Router {
       audit.record({ kind: 'device-code.refused', accountId, address: request.ip });
       return showError('This code is wrong, has expired or was used already. Compare it with the code on your device.');
     }
+    // The code was right, so this attempt does not count as a wrong code.
     await attempt.succeeded();
     return decide(request, response, { device, userCode, accountId });
   };

@@ -71,6 +71,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
       ? {
           title: `You are signed out of ${clientName}`,
           text: 'You are still signed in to Bay Booking.',
+          // For a user who is still signed in, `/sign-in` redirects to the account page.
           links: [{ href: '/sign-in', text: 'Your account' }],
         }
       : {

@@ -40,6 +40,7 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
     adapter: () => emptyAdapter,
     jwks: { keys: (await Promise.all(signingAlgorithms.map(temporaryKey))) as never },
   });
+  // The validation needs only the names of the grant types. No token is issued, so their handlers do nothing.
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (isDevelopment) allowLoopbackRedirects(provider);
   // The provider also accepts these members, but only our own code may set them. In the metadata of a client, they

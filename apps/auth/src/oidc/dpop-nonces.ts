@@ -25,6 +25,7 @@ export const maxAgeWithNonce = 24 * 3600;
  */
 export const nonceSecretsOf = (keys: readonly JWK[]): readonly Buffer[] =>
   keys
+    // Each key has the private member `d`, from which a secret of 32 bytes is derived.
     .filter(({ alg }) => alg === 'ES256')
     .map(({ d = '' }) => Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32)));
 

@@ -96,9 +96,12 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
   };
   const finish = async (response: Response, result: NonNullable<StoredInteraction['result']>): Promise<void> => {
     stored.result = result;
-    await stored.save(stored.exp - Math.floor(Date.now() / 1000));
+    const remainingSeconds = stored.exp - Math.floor(Date.now() / 1000);
+    await stored.save(remainingSeconds);
     response.redirect(303, stored.returnTo);
   };
+  // `lastSubmission` contains the results of the earlier pages of the same request, such as the sign-in before the
+  // consent. The library reads only the latest result, so a new result includes them.
   return {
     uid: stored.uid,
     prompt: stored.prompt.name,

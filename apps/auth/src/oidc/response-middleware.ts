@@ -44,6 +44,7 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
+    // The status is 404, without a body, if the library does not serve the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);
     setLanguage(ctx);
@@ -54,6 +55,7 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     if (isUnavailable(error) || (error as { status?: number }).status === 503) respondToError(ctx, error, logger);
     else logger.error({ err: error, path: ctx.path }, 'request failed');
   });
+  // The types of the library do not list this event, which Koa emits.
   (provider as NodeJS.EventEmitter).on('error', (error: Error) =>
     logger.error({ err: error }, 'writing the response failed'),
   );
@@ -75,6 +77,7 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
     ctx.body = temporarilyUnavailable;
   } else if (expose) {
     ctx.status = status || 500;
+    // The message of an error of the library is its OAuth error code.
     ctx.body = { error: error.message, error_description };
   } else {
     ctx.status = 500;

@@ -47,6 +47,7 @@ export interface ProviderSessionOptions {
 }
 
 export function createProviderSessions({ provider, revokeGrant, endSession }: ProviderSessionOptions) {
+  // `as never`: the library's types require the context of a request that the library itself serves.
   const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().Session.get(contextOf(request, response) as never);

@@ -56,12 +56,15 @@ export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Br
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
 
+/** Import files allow ids of this length. */
+const maxIdLength = 256;
+
 /**
  * Reads an id from a parameter of the route. Returns the empty string, which is no id, for a text that cannot be an id.
  */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
-  return value.length > 256 || hasControlCharacter(value) ? '' : value;
+  return value.length > maxIdLength || hasControlCharacter(value) ? '' : value;
 }
 
 export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({

@@ -87,6 +87,8 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
   };
 
   const routes = Router();
+  // Only the form posts to this path. A user who opens the path is sent to the page that lists the tokens
+  // (home-pages.ts).
   routes.get('/portal/tokens', (_request, response) => response.redirect(303, '/portal'));
   routes.post(
     '/portal/tokens',
@@ -102,6 +104,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         if ((await members.findFacilities(account.id)).length === 0) {
           return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
         }
+        // The form contains its id. A request without the id counts as a new form.
         const result = await tokens.create(
           account,
           { name, days: Number(expiresInDays), formId: field(request, 'form') || submittedForms.newId() },

@@ -20,7 +20,9 @@ export interface JwksCache {
   has(kid: string | undefined): boolean;
   /** Milliseconds since the last successful fetch; undefined before the first one. */
   age(): number | undefined;
+  /** Begins the first fetch, and refreshes the keys in the background from then on. */
   start(): void;
+  /** Ends the refreshes in the background. */
   close(): void;
 }
 
@@ -103,7 +105,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
   const nextDelay = (): number => {
     if (consecutiveErrors === 0) return refreshInterval;
     const max = fetchedAt === undefined ? maxRetryDelayWithoutKeys : maxRetryDelay;
-    return Math.min(max, minRetryDelay * 2 ** Math.min(consecutiveErrors - 1, 10));
+    return Math.min(max, minRetryDelay * 2 ** (consecutiveErrors - 1));
   };
 
   // A token bucket limits the fetches for unknown kids: one fetch becomes available per interval. The check is

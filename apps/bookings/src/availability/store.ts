@@ -16,6 +16,7 @@ export interface BayRow {
   readonly locationName: string;
   readonly facilityId: string;
   readonly timeZone: string;
+  /** Null if the location has no opening hours. Its bays are then always open. */
   readonly hours: OpeningHours | null;
   /** The time at which the row was read, by the clock of the database. */
   readonly asOf: string;
@@ -61,7 +62,10 @@ where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(pa
  * third of the time of these statements.
  */
 const hiddenParameter = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
-const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hiddenParameter(parameter, 'timestamptz'));
+// Parameters of the statement `taken`: the interval, and the time at which holds must not have expired.
+const from = hiddenParameter('$3', 'timestamptz');
+const to = hiddenParameter('$4', 'timestamptz');
+const asOf = hiddenParameter('$5', 'timestamptz');
 
 export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',

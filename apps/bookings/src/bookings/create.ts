@@ -21,6 +21,7 @@ import {
   type ErrorContext,
   findConflicts,
   findRulesVersion,
+  noRulesVersion,
   type RequestBody,
   type RequestedBooking,
   validateBooking,
@@ -55,6 +56,7 @@ export function createBookingCreator({
     const context = { externalBookingId: body.externalBookingId ?? '' };
     const keyErrors = findKeyErrors(idempotencyKey);
     const validationErrors = [...request.validationErrors, ...keyErrors];
+    // No response is stored for an invalid body. `keyedRequest` gives it a hash that no stored response has.
     const validBody = validationErrors.length === 0 ? body : undefined;
     const keyed =
       idempotencyKey === undefined || keyErrors.length > 0
@@ -80,14 +82,7 @@ export function createBookingCreator({
     if (!bay || !fields)
       throw bookingError(requested, context, await findAllConflicts(requested, context, { holdId: hold?.id }));
 
-    const booking: Booking = {
-      ...fields,
-      id: newTaggedId(bay.facilityId, now),
-      facilityId: bay.facilityId,
-      createdAt: now.toISOString(),
-      lastUpdatedAt: now.toISOString(),
-      version: 1,
-    };
+    const booking = newBooking(fields, bay.facilityId, now);
     const response = createdResponse(booking);
     const newlyStored = keyed && newResponse(keyed, response);
     return repeatUntilSettled(async (isFirstAttempt) => {
@@ -95,8 +90,7 @@ export function createBookingCreator({
       // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`,
       // even at another time, this attempt returns a conflict.
       const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
-      // The version is negative if the rules do not permit the interval.
-      const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
+      const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(booking, creation);
       switch (outcome) {
         case 'created':
           return response;
@@ -136,6 +130,11 @@ export function createBookingCreator({
     const conflicts = await findConflicts(requested, { store, rules }, { holdId });
     return isUsed ? [{ code: 'BOOK00001', moreInfo: '' }, ...conflicts] : conflicts;
   }
+}
+
+function newBooking(fields: Pick<Booking, CreateField>, facilityId: string, now: Date): Booking {
+  const at = now.toISOString();
+  return { ...fields, id: newTaggedId(facilityId, now), facilityId, createdAt: at, lastUpdatedAt: at, version: 1 };
 }
 
 /**

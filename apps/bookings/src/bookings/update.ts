@@ -53,6 +53,7 @@ export function createBookingUpdater(services: UpdateServices) {
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
+      // Few bays are held, so this first attempt does not look up the holds. Any live hold of the bay prevents it.
       const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion, looksUpHolds: false });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
     }

@@ -63,6 +63,7 @@ export async function validateBooking<F extends CreateField>(
   requestErrors: readonly ValidationError[],
   { catalogue, facilities, config, now }: ValidationOptions,
 ): Promise<RequestedBooking<F>> {
+  // TypeScript cannot read a field of the generic type of `body`, hence the wider type.
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
@@ -101,11 +102,14 @@ export function bookingError(
 
 type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
 
-/** Returns the version of the cached rules of the bay, or -1 if they do not permit the interval. */
+/** A version that no rules have. It stands for rules that do not permit an interval. */
+export const noRulesVersion = -1;
+
+/** Returns the version of the cached rules of the bay, or `noRulesVersion` if they do not permit the interval. */
 export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
   const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
   const found = bay && times && (await rules.find(bay, times));
-  return found && times && findRuleViolation(found, times) === undefined ? found.version : -1;
+  return found && times && findRuleViolation(found, times) === undefined ? found.version : noRulesVersion;
 }
 
 export interface ConflictSources {
@@ -134,6 +138,7 @@ export async function findConflicts(
   if (violation !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: violation });
   return conflicts;
 
+  /** Returns the `moreInfo` of the violation, which is '' if the bay is not bookable. Undefined without a violation. */
   async function findCurrentViolation(): Promise<string | undefined> {
     if (!found?.bookable) return '';
     if (!bay || !interval || ignoresHoursAndClosures) return undefined;

@@ -15,6 +15,7 @@ import {
   type Conflict,
   findConflicts,
   findRulesVersion,
+  noRulesVersion,
   validateBooking,
 } from '../bookings/validation.ts';
 import type { SharedServices } from '../http/shared-services.ts';
@@ -73,8 +74,7 @@ export function createHoldCreator(services: CreateHoldServices) {
         const headers = { Location: link('GET', holdPath(hold)).href };
         const response = { status: 201, body: holdResource(hold, link), headers };
         const creation = { caller, rulesVersion, maxHolds, response: keyed && newResponse(keyed, response) };
-        // The version is negative if the rules do not permit the interval.
-        const outcome = rulesVersion < 0 ? 'conflict' : await store.create(hold, creation);
+        const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(hold, creation);
         if (outcome === 'created') return response;
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;
         const conflicts = await findAllConflicts();

@@ -83,6 +83,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
+        // A hold that does not exist returns 404, even if the request has validation errors.
         const hold = await find(id, caller);
         if (body.holdSeconds === undefined || validationErrors.length > 0)
           throw badRequest(problemsOf(validationErrors));

@@ -58,6 +58,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags,
+    // The document does not call the handlers, so the type of their caller does not matter.
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...namedSchemas,

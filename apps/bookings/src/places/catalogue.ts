@@ -53,6 +53,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     const loadedAt = monotonic();
     const loading = store.findBayPlaces(facilities).then(groupByFacility);
     for (const facility of facilities) {
+      // This callback runs after the current function has returned, so it can use `entry`, which is defined below.
       const promise = loading.then((byFacility) => {
         entry.isLoaded = true;
         entry.places = byFacility.get(facility);
@@ -63,6 +64,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
       promise.catch(() => {
         if (entries.get(facility) === entry) entries.delete(facility);
       });
+      // Without `delete`, a replaced entry would stay at its old position in the order of the keys.
       entries.delete(facility);
       entries.set(facility, entry);
     }

@@ -2,7 +2,7 @@
 // completely or not at all. Each statement writes one facility.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { binOf } from '../bookings/counts/statements.ts';
+import { binOf, locationSpans } from '../bookings/counts/statements.ts';
 import { hoursStatements } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './import-document.ts';
 
@@ -46,9 +46,9 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bookings of bay $2 from location $3 to location $4. A location has bins of 24 and of 768
-   * hours: the numbers of bookings that start in these periods (bookings/counts/reader.ts). Each booking adds -1 to its
-   * two bins of location $3, and 1 to its two bins of location $4.
+   * Moves the counts of the bookings of bay $2 from location $3 to location $4. A location has bins with the lengths
+   * `locationSpans`: the numbers of bookings that start in these periods (bookings/counts/reader.ts). Each booking adds
+   * -1 to its bins of location $3, and 1 to its bins of location $4.
    *
    * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
    * locked this row.
@@ -56,7 +56,7 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
 from booking cross join (values ($3::text, -1), ($4::text, 1)) moved (id, sign)
-cross join (values (24), (768)) bins (span)
+cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins (span)
 where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`,
 } as const;

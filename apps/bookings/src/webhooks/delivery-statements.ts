@@ -59,6 +59,7 @@ where webhook_delivery.id = due.id and webhook.id = webhook_id
 returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, secret,
   case when previous_secret_until > $1::timestamptz then previous_secret end as "previousSecret"`,
 
+  /** Must run before `record` and `disable` in the same transaction. The order of the ids prevents deadlocks. */
   lockWebhooks: 'select id from webhook where id = any($1::uuid[]) order by id for no key update',
 
   /**

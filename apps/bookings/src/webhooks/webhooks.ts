@@ -62,6 +62,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const feed = createFeedStore(db);
   const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * day));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
+  /** Undefined until `start` is called. */
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
 

@@ -75,6 +75,7 @@ export class Connection implements PooledConnection {
         else callback(error, results);
       },
     );
+    // `Batch` implements the methods of a query object that pg calls. The types of pg require further methods.
     void this.#client.query(batch as unknown as pg.Submittable);
   }
 

@@ -52,6 +52,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
   const pool: Pool<Connection> = new Pool({
     max: poolMax,
+    // In milliseconds.
     acquireTimeout: 3_000,
     idleTimeout: 30_000,
     open: () =>

@@ -76,6 +76,7 @@ function runOn(connection: Connection, begin?: string): Run {
     const before = unsent;
     unsent = [];
     const results = await sendAll(connection, [...before, ...statements]);
+    // The caller gives the types of the rows as the type argument of `Run`.
     return results.slice(before.length).map(({ rows }) => rows) as never;
   };
 }

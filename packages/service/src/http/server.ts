@@ -62,6 +62,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     requestTimeout: 30_000,
     headersTimeout: 15_000,
     connectionsCheckingInterval: 5_000,
+    // Longer than the 60 s for which most load balancers reuse an idle connection. Otherwise, a request could arrive
+    // while this server closes its connection.
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
     // Node's own check of the Host header responds without a body, so hasOneHost replaces it.

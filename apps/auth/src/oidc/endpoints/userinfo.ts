@@ -84,6 +84,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
     const { issuer } = provider();
     const presented = presentedTokenOf(request);
     if ('status' in presented) return sendBearerError(response, issuer, presented);
+    // An opaque token is handled by the userinfo endpoint of the library, which is mounted later.
     if (!looksLikeJwt(presented.token)) return next();
     const token = await verifiersFor(signingKeys()).verifyToken(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));

@@ -44,6 +44,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
   const { authorizationEndpoint, tokenEndpoint, clientId, clientSecret } = settings;
   const configuration = createConfiguration(
     {
+      // The library requires an issuer, which an OAuth 2.0 provider without discovery does not have.
       issuer: new URL(authorizationEndpoint).origin,
       authorization_endpoint: authorizationEndpoint,
       token_endpoint: tokenEndpoint,
@@ -72,11 +73,11 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
         // Facebook accepts this text as the access token of the application itself.
         access_token: `${clientId}|${clientSecret}`,
       });
-      const facts = (data ?? {}) as Readonly<Record<string, unknown>>;
-      if (facts.is_valid !== true) throw new NativeTokenError('the token is not valid');
-      checkIssuedTo(textsOf(facts.app_id), settings.nativeAudiences);
+      const tokenInfo = (data ?? {}) as Readonly<Record<string, unknown>>;
+      if (tokenInfo.is_valid !== true) throw new NativeTokenError('the token is not valid');
+      checkIssuedTo(textsOf(tokenInfo.app_id), settings.nativeAudiences);
       const identity = identityFrom(name, await fetchProfile(settings, configuration, token));
-      if (identity.subject !== String(facts.user_id)) {
+      if (identity.subject !== String(tokenInfo.user_id)) {
         throw new NativeTokenError('the token and the profile belong to different users');
       }
       return identity;

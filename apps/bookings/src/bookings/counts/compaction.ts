@@ -74,6 +74,7 @@ returning span`,
   setComplete: 'update booking_count_state set complete = $1 where id = 1',
 } as const;
 
+/** The maximum number of facilities that one run compacts. The next run continues. */
 const maxFacilities = 1_000;
 
 export function createCountCompaction(db: Database) {
@@ -98,6 +99,7 @@ export function createCountCompaction(db: Database) {
       let wrongBins = 0;
       for (const { id } of await query<{ id: string }>(db, compactionReads.facilities)) {
         wrongBins += await db.transaction(async (trx) => {
+          // 0 means no timeout, because reading all bookings of a large facility can take minutes.
           await query(trx, 'set local statement_timeout = 0');
           await query(trx, 'set local lock_timeout = 0');
           await query(trx, compactionWrites.lockFacility, [id]);

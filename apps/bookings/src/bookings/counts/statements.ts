@@ -6,7 +6,7 @@ const hour = 3_600_000;
 /** The lengths of bins in hours, from long to short. A bin is the number of bookings that start in such a period. */
 const longestSpan = 768;
 const facilitySpans = [longestSpan, 24, 1] as const;
-const locationSpans = [longestSpan, 24] as const;
+export const locationSpans = [longestSpan, 24] as const;
 
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
 export const spanLength = (span: number): number => span * hour;

@@ -48,15 +48,18 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
   ): Promise<EndpointResponse> => {
     const request = feedRequest(query, validationErrors, caller);
     const preferredSeconds = waitSecondsOf(prefer);
-    let waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
+    const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
     let page = await readPage(request);
+    // False if too many requests already wait, or if the service stops. The response then says `wait=0`.
+    let mayWait = true;
     if (page.changes.length === 0 && waitSeconds > 0) {
       const { facilityId } = request;
       const waiting = { facilityId, changeNumber: page.changeNumber, clientId: caller.clientId };
-      if (await changeWatcher.waitForChange(waiting, waitSeconds * 1000)) page = await readPage(request);
-      else waitSeconds = 0;
+      mayWait = await changeWatcher.waitForChange(waiting, waitSeconds * 1000);
+      if (mayWait) page = await readPage(request);
     }
-    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${waitSeconds}` };
+    const appliedSeconds = mayWait ? waitSeconds : 0;
+    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${appliedSeconds}` };
     return { status: 200, body: envelopeOf(request, page), headers };
   };
 

@@ -95,6 +95,7 @@ ${firstRowsOfParts(owner)}
   else if (facilities.length > 1 && !isSelective(criteria)) pageOfOwners = pageOfFacilities();
 
   const laterPage = withAllFields(pageOfOwners ?? pageOfAll(keys));
+  // The rows are only counted, so they have no columns.
   const matching = parts.map((part) => rowsOf('', ofFacilities, part)).join(' union all ');
   return {
     firstPage: !pageOfOwners && singlePart ? pageOfAll(allFields) : laterPage,
@@ -132,8 +133,9 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
 }
 
 /**
- * Whether the index booking_by_bay contains every column of the conditions. If so, this index is read once for each
- * bay, and returns the bookings of the bay in the order of the list.
+ * Whether the search is for several bays, and the index booking_by_bay contains every column of the conditions. If so,
+ * this index is read once for each bay, and returns the bookings of the bay in the order of the list. The index does
+ * not help with conditions that compare ranges of times, such as those of `isActive` and of an interval with a start.
  */
 function isReadByBay(criteria: Criteria): boolean {
   const { bayIds, time, isActive, upcoming, ...others } = criteria;

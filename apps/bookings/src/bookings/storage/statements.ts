@@ -53,8 +53,8 @@ export const allHoldsChecked = 'infinity';
 /** The results of the checks that a request made before its statement locks the bay. */
 export interface BayCheck {
   /**
-   * The version of the rules that permit the interval, or -1 if the rules do not permit it
-   * (availability/rules-store.ts).
+   * The version of the rules that permit the interval (availability/rules-store.ts), or `noRulesVersion` if the rules
+   * do not permit it (validation.ts).
    */
   readonly rulesVersion: number;
   /**

@@ -59,7 +59,7 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
       try {
         const opening = store.open(position, performance.now() + wait);
         // `open` throws at the deadline by itself, unless the replica does not respond. `open` gets 5 ms more, so that
-        // its own error is reported if possible.
+        // its own error is reported if possible. A session that opens after the timeout is closed.
         session = await withTimeout(wait + 5, opening, ({ close }) => close());
         const result = await read(session.db);
         circuitBreaker.succeed(attempt);
