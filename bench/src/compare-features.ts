@@ -21,7 +21,7 @@ export interface CompareFeaturesOptions extends ServiceRunOptions {
   readonly dataset: Dataset;
 }
 
-/** The operations of a comparison. The key is the name of the target in the report. */
+/** The operations that are compared with each other, on one service. In the report, the key is their `target`. */
 type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;

@@ -98,7 +98,7 @@ export const shapes: readonly Shape[] = [
 /** Reads about 2000 values of each column, the same number from each of the first `facilityCount` facilities. */
 export async function findSources(client: pg.Client, dataset: Dataset, facilityCount: number): Promise<Sources> {
   const facilities = facilityIds(facilityCount);
-  // The order by a hash selects bookings of all days, and the same bookings in each run.
+  // The order by a hash selects bookings of all days, and the same bookings in each run on this data.
   const column = async (name: string): Promise<string[]> => {
     const { rows } = await client.query<{ value: string }>(
       `select b.${name}::text as value from facility f cross join lateral (

@@ -104,8 +104,9 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 
 /**
  * Whether identities may be linked to an account. If the e-mail address of the account is not verified, an attacker may
- * have created the account with the address of another user. When that user owns the account later, the attacker must
- * not be able to sign in with a linked identity. An account without an e-mail address has no such later owner.
+ * have created the account with the address of another user. That user can take the account over with a password reset.
+ * After this, the attacker must not be able to sign in with a linked identity. Nobody can take over an account without
+ * an e-mail address. A user name with `@` counts as an e-mail address.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));

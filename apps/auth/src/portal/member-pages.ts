@@ -64,7 +64,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     });
   };
 
-  /** Records the change of a role, and the invitations that ended with it, in the history of the facility. */
+  /** Records that a role was changed or revoked, and which invitations this ended, in the history of the facility. */
   const recordChange = (
     request: Request,
     { facility, signedIn, member }: MemberContext,

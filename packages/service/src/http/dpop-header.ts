@@ -28,7 +28,8 @@ const maxHeaders = 5_000;
 
 /**
  * Reads the header of a proof. `encoded` is the first part of the JWT.
- * @throws {InvalidDpopProof} if the header is malformed, or if its type, algorithm or key is not allowed
+ * @throws {InvalidDpopProof} if the header is malformed, if its type, algorithm or key is not allowed, or if it has
+ * `crit`
  */
 export function readDpopHeader(encoded: string): DpopHeader {
   const cached = headers.get(encoded);

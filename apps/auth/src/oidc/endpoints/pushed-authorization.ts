@@ -15,8 +15,8 @@ const maxBody = 16_384;
 
 export function rewritePushedRequests(paths: string[]): Router {
   const router = Router();
-  // Without this line, Express would respond to OPTIONS requests itself, without CORS headers. Web pages could then not
-  // send these requests.
+  // Leaves OPTIONS requests to oidc-provider, which adds CORS headers. Without this line, Express would respond itself,
+  // without these headers, and browsers would not let web pages send the POST requests below.
   router.options(paths, (_request, _response, next) => next('router'));
   router.post(paths, express.urlencoded({ extended: false, limit: maxBody }), (request, _response, next) => {
     if (request.body) request.body = rewriteAuthorizationQuery(request.body);

@@ -77,7 +77,8 @@ export function createConcurrentUse() {
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
         // `end` ends the time of concurrent use: requests that arrive later are replays. It is called after the
-        // response to the current request, or immediately if there is no current request.
+        // response to the current request, when the requests that had reached this machine by then have been read too.
+        // Without a current request, it is called immediately.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };

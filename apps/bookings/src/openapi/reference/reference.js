@@ -32,8 +32,8 @@
   });
 
   /**
-   * Removes the body of GET requests, because browsers do not send it. Only the search of bookings has such a body. Its
-   * field can be sent in the query instead.
+   * Removes the body of GET requests, because `fetch` throws an error if a GET request has a body. Only the search of
+   * bookings accepts such a body. The only field of the body, `endDate`, can be sent in the query instead.
    */
   function removeBodyOfGet(request) {
     if (request.method === 'GET') delete request.body;
