@@ -168,8 +168,8 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const clientCredentials = createClientCredentials({ ...shared, scopes, resource, clients });
   const providerManager = await createProviderManager({
     ...shared,
-    keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
-    tokenLifetime: lifetimes.longestSigned,
+    keyStore: createKeyStore({ db, encryptionKey: config.encryptionKey }),
+    tokenLifetimeSeconds: lifetimes.longestSigned,
     createProvider: (keys) =>
       createProvider(
         {

@@ -87,8 +87,10 @@ const fields = {
   socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviderSettings),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),
+  // In seconds.
   keyPublishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
+  // 0 means no limit.
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   smtpUrl: optional('SMTP_URL', url('smtp:', 'smtps:')),
   mail: optional('MAIL', oneOf('on', 'off'), 'on'),
@@ -99,8 +101,8 @@ const fields = {
     integer(3, 1_000_000),
     defaultSignInLimits.addressFailures,
   ),
-  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockout),
-  lockoutSlowDown: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDown),
+  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockoutSeconds),
+  lockoutSlowDownMs: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDownMs),
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
@@ -121,8 +123,8 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     signInLimits: {
       accountFailures: read.lockoutAccountFailures,
       addressFailures: read.lockoutAddressFailures,
-      lockout: read.lockoutSeconds,
-      slowDown: read.lockoutSlowDown,
+      lockoutSeconds: read.lockoutSeconds,
+      slowDownMs: read.lockoutSlowDownMs,
     },
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,
@@ -133,11 +135,12 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   });
 }
 
-/** Returns an error for each setting that is allowed only in development. */
+/** Returns an error for each setting of a public service that is allowed only in development. */
 function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
   if (!isPublicService(environment, environment.ISSUER)) return [];
   const { NODE_ENV, SMTP_URL, MAIL } = environment;
   const isMailDecided = Boolean(SMTP_URL?.trim()) || MAIL?.trim() === 'off';
+  // A service is public if NODE_ENV is `production`, or if NODE_ENV is not set and the issuer is public.
   const reason = NODE_ENV ? 'NODE_ENV=production' : 'a public ISSUER';
   return [
     ...(NODE_ENV ? unencryptedIssuerErrors(environment, 'ISSUER') : []),

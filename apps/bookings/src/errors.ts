@@ -30,7 +30,10 @@ const hasHeader =
 /** The endpoints that reserve a bay for a time. They apply the same rules. */
 const reservations = ['createBooking', 'updateBooking', 'createHold'];
 
-/** Every error code. `appliesTo` selects the endpoints that can return it, by operation ids or by conditions. */
+/**
+ * Every error code. `appliesTo` selects the endpoints that can return it: a group of endpoints, or a list of operation
+ * ids and conditions.
+ */
 export const errorCatalogue = {
   // `searchBookings` and `listBookingChanges` have parameters that are mandatory only in some requests.
   ERR00001: {
@@ -147,8 +150,8 @@ const unknownField = "'{fieldName}' is not known.";
 export function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): Problem[] {
   return validationErrors.map(({ field, kind, hint }) => {
     const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
-    const text = kind === 'unknown' ? unknownField : problem.description;
-    return { ...problem, description: text.replace('{fieldName}', field), moreInfo: hint && `${field}: ${hint}` };
+    const template = kind === 'unknown' ? unknownField : problem.description;
+    return { ...problem, description: template.replace('{fieldName}', field), moreInfo: hint && `${field}: ${hint}` };
   });
 }
 
@@ -160,9 +163,8 @@ export function apiError(
   return new ApiError(errorCatalogue[code].status, [{ ...problemOf(code, context), moreInfo }], { headers, cause });
 }
 
-/** Creates a 503 error. `retryAfter` is in seconds. */
-export function unavailable(cause: unknown, retryAfter = 1): ApiError {
-  return apiError('ERR00503', { headers: { 'Retry-After': String(retryAfter) }, cause });
+export function unavailable(cause: unknown, retryAfterSeconds = 1): ApiError {
+  return apiError('ERR00503', { headers: { 'Retry-After': String(retryAfterSeconds) }, cause });
 }
 
 /** Creates a 400 error with all problems, in the order of the catalogue. */

@@ -48,6 +48,7 @@ runService(async () => {
       logger.warn({ err }, 'signing keys not fetched');
     },
   });
+  // Fetches the keys in the background: the service starts even if the authorization server is not ready yet.
   jwksCache.start();
   const idempotency = createIdempotencyStore(db);
   const holds = createHoldStore(db);
@@ -55,6 +56,7 @@ runService(async () => {
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
   const retentionMilliseconds = config.changeRetentionDays * 86_400_000;
+  // Without WEBHOOK_KEY, the service has no webhooks.
   const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
   const stopWebhooks = webhooks?.start();
   const stopPeriodicJobs = startPeriodicJobs(

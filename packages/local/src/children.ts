@@ -13,6 +13,8 @@ import type { AppName, Environment } from './settings.ts';
 
 /** Longer than the 30 s that a service has to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
+/** The services of a killed launcher have no requests to finish. */
+const ORPHAN_STOP_LIMIT_MS = 5_000;
 
 interface ChildOptions {
   app: AppName;
@@ -60,7 +62,8 @@ export interface Service {
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
   const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
-  // start.sh runs Node with `exec`. Node replaces the shell, and receives the signals and the IPC channel.
+  // start.sh runs Node with `exec`. Node replaces the shell, and receives the signals and the IPC channel. With this
+  // PATH, start.sh finds the Node that runs this process.
   const child = spawn('sh', ['start.sh', ...watchFlags], {
     cwd: folder,
     env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
@@ -71,6 +74,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
     child.once('error', (error) => resolve(`${app} could not be started: ${error.message}`));
     child.once('exit', (code, name) => resolve(`${app} has ended with ${name ?? `exit code ${code}`}`));
   });
+  // A process that could not be started has no id.
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
   return {
     app,
@@ -123,9 +127,9 @@ export async function stopOrphanedServices(file: string): Promise<void> {
   for (const { pid } of orphans) signal(pid, 'SIGTERM');
   await Promise.all(
     orphans.map(async ({ pid }) => {
-      if (await waitForEnd(pid, 5_000)) return;
+      if (await waitForEnd(pid, ORPHAN_STOP_LIMIT_MS)) return;
       signal(pid, 'SIGKILL');
-      await waitForEnd(pid, 5_000);
+      await waitForEnd(pid, ORPHAN_STOP_LIMIT_MS);
     }),
   );
   rmSync(file, { force: true });

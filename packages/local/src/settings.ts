@@ -92,6 +92,7 @@ export interface ServiceSecrets {
 
 export type AppName = 'auth' | 'bookings';
 
+/** Providers and receivers of webhooks on this machine. The services connect to no other private addresses. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';
 
 /**
@@ -106,6 +107,7 @@ export function serviceEnvironment(
   secrets: ServiceSecrets,
 ): Environment {
   const { DATABASE_URL: _1, DATABASE_SERVER_URL: _2, PORT: _3, WEBHOOK_KEY: webhookKey, ...otherVariables } = env;
+  // The services must have the same audience, so one of their variables is enough.
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),

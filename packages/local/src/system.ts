@@ -122,6 +122,7 @@ async function databaseServer(settings: Settings, print: (line: string) => void,
     return {
       url: settings.databaseServerUrl,
       description: `PostgreSQL at ${host}`,
+      // Never resolves, because the launcher does not watch an external server.
       ended: new Promise<string>(() => {}),
     };
   }

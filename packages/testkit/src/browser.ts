@@ -12,6 +12,8 @@ export const chromiumMissing = `no browser at ${chromiumPath} (set CHROMIUM_PATH
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
+    // The sandbox of Chromium does not work for root, who often runs tests in containers. The other options prevent
+    // background work that tests do not need.
     args: [
       '--no-sandbox',
       '--disable-gpu',

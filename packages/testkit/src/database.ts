@@ -11,6 +11,10 @@ import pg from 'pg';
 
 /** The SQLSTATE object_in_use. */
 const objectInUse = '55006';
+/** The first number of the advisory locks of templates. It is arbitrary, and separates them from other locks. */
+const templateLocks = 1_952_805_748;
+/** For up to 5 s. */
+const retries = { count: 100, pauseMilliseconds: 50 };
 
 export interface TestDatabase {
   url: string;
@@ -99,8 +103,8 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   const lockKey = digest.readInt32BE(8);
   return onServer(serverUrl(), async (server) => {
     // Several jest workers may need the same template at the same time: one worker creates the template, and the others
-    // wait for the lock. The first number separates these locks from other advisory locks.
-    await server.query('select pg_advisory_lock(1952805748, $1)', [lockKey]);
+    // wait for the lock. The lock ends with the connection.
+    await server.query('select pg_advisory_lock($1, $2)', [templateLocks, lockKey]);
     const { rowCount } = await server.query('select from pg_database where datname = $1', [template]);
     if (rowCount) return template;
     const draft = `${template}_draft`;
@@ -164,8 +168,8 @@ async function retryWhileInUse(work: () => Promise<unknown>): Promise<void> {
       await work();
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== objectInUse || attempt === 100) throw error;
-      await pause(50);
+      if ((error as { code?: string }).code !== objectInUse || attempt === retries.count) throw error;
+      await pause(retries.pauseMilliseconds);
     }
   }
 }

@@ -20,18 +20,15 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     show(...parameters, { validationErrors: [error], status });
 
   const router = Router();
-  router.get(
-    '/account',
-    site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)),
-  );
+  router.get('/account', site.forSignedIn(show));
   /** Serves a form of a signed-in user below `/account`. With `requireFresh`, the sign-in must be recent. */
   const post = (path: string, handler: SignedInHandler, { requireFresh = false } = {}) =>
     router.post(`/account/${path}`, ...site.formForSignedIn(handler, { requireFresh }));
 
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
-    const text = validateName(name, 'Enter your name.');
-    if (text) return showError([request, response, signedIn], 400, { field: 'name', text });
+    const nameError = validateName(name, 'Enter your name.');
+    if (nameError) return showError([request, response, signedIn], 400, { field: 'name', text: nameError });
     await accounts.setName(signedIn.account.id, name);
     response.redirect(303, '/account?done=name');
   });
@@ -50,6 +47,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }
+    // interaction/direct-sign-in-routes.ts serves `/signed-out`.
     response.redirect(303, idToEnd === sessionId ? '/signed-out' : `/account?done=${idToEnd ? 'session' : 'sessions'}`);
   });
 
@@ -68,6 +66,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
         const text = 'Confirm your e-mail address before you add another way to sign in.';
         return showError([request, response, signedIn], 409, { text });
       }
+      // The flow links the identity to this account. It signs nobody in, so it has no interaction and no return path.
       const purpose = { interactionUid: null, returnTo: null, linkAccountId: account.id };
       return options.beginSocialSignIn(request, response, field(request, 'provider'), purpose);
     },

@@ -13,8 +13,8 @@ import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
-/** The seconds for which a link works. If you change a value, also change the texts of the e-mails and pages. */
-const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
+/** How long a link works. If you change a value, also change the texts of the e-mails and pages. */
+const lifetimeSecondsOf = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
   readonly config: Pick<AuthConfig, 'issuer'>;
@@ -47,8 +47,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       try {
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit) return;
-        const lifetime = lifetimes.verification;
-        const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetime });
+        const lifetimeSeconds = lifetimeSecondsOf.verification;
+        const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetimeSeconds });
         const link = `${issuer}/verify-email?token=${token}`;
         await mailer.enqueue(verificationEmail({ to: email, name: account.name, link }));
       } catch (err) {
@@ -71,8 +71,9 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         // only from time to time.
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
-        const owner = { accountId: account.id, email, purpose: 'reset-password', lifetime: lifetimes.reset } as const;
-        const token = await (isOverLimit ? links.repeat(owner) : links.issue(owner));
+        const lifetimeSeconds = lifetimeSecondsOf.reset;
+        const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
+        const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
         const link = `${issuer}/reset-password/new?token=${token}`;
         await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
       };

@@ -18,6 +18,11 @@ export interface LinkOwner {
   readonly email: string;
 }
 
+interface NewLink extends LinkOwner {
+  readonly purpose: LinkPurpose;
+  readonly lifetimeSeconds: number;
+}
+
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
 /**
@@ -33,8 +38,8 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 
   return {
-    /** Creates a link and returns its token. Deletes earlier links for the same purpose. `lifetime` is in seconds. */
-    async issue(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
+    /** Creates a link and returns its token. Deletes earlier links for the same purpose. */
+    async issue(link: NewLink): Promise<string> {
       const seed = randomToken();
       const token = tokenOf(seed);
       await query(
@@ -42,7 +47,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
         `with ended as (delete from one_time_link where account_id = $2 and purpose = $3)
          insert into one_time_link (token_sha256, account_id, purpose, email, expires_at, seed)
          values ($1, $2, $3, $4, now() + make_interval(secs => $5), $6)`,
-        [hashSecret(token), link.accountId, link.purpose, link.email, link.lifetime, seed],
+        [hashSecret(token), link.accountId, link.purpose, link.email, link.lifetimeSeconds, seed],
       );
       return token;
     },
@@ -51,14 +56,14 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
      * Extends the lifetime of the link that was sent to this address, and returns its token. Creates a new link if no
      * link works. Also creates one for a link of an early release, which stored no `seed` from which to make the token.
      */
-    async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
+    async repeat(link: NewLink): Promise<string> {
       const [existing] = await query<{ seed: string }>(
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
           where account_id = $1 and purpose = $2 and lower(email) = lower($3) and expires_at > now()
             and seed is not null
          returning seed`,
-        [link.accountId, link.purpose, link.email, link.lifetime],
+        [link.accountId, link.purpose, link.email, link.lifetimeSeconds],
       );
       return existing ? tokenOf(existing.seed) : this.issue(link);
     },

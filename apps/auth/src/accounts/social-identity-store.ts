@@ -40,11 +40,11 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
      * time, only one account is created.
      */
     async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
-      const known = await findAccount(db, identity);
+      const known = await findAccountAndRecordUse(db, identity);
       if (known) return { account: known, isNew: false };
       const created = await createAccount(db, identity);
       if (created) return { account: created, isNew: true };
-      const createdByOther = await findAccount(db, identity);
+      const createdByOther = await findAccountAndRecordUse(db, identity);
       if (!createdByOther) throw new Error('a social identity was unlinked while a user signed in with it');
       return { account: createdByOther, isNew: false };
     },
@@ -59,7 +59,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       ]);
       if (!account || !mayLinkIdentities(account)) return 'unconfirmed';
       if (await insertIdentity(db, identity, accountId)) return 'linked';
-      const owner = await findAccount(db, identity);
+      const owner = await findAccountAndRecordUse(db, identity);
       return owner?.id === accountId ? 'linked' : 'taken';
     },
 
@@ -112,7 +112,10 @@ export const mayLinkIdentities = ({ username, email, emailVerified }: Account): 
   emailVerified || (email === null && !username.includes('@'));
 
 /** Finds the account of an identity, and records that the identity was used now. */
-async function findAccount(db: Database, { provider, subject }: SocialIdentity): Promise<Account | undefined> {
+async function findAccountAndRecordUse(
+  db: Database,
+  { provider, subject }: SocialIdentity,
+): Promise<Account | undefined> {
   const [account] = await query<Account>(
     db,
     `update social_identity s set last_used_at = now() from account a
@@ -124,6 +127,7 @@ async function findAccount(db: Database, { provider, subject }: SocialIdentity):
 
 /** Creates an account with an identity. If another request has inserted the identity first, returns undefined. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
+  // The transaction is ended explicitly, because it must also be rolled back if the identity exists, without an error.
   const transaction = await db.transaction();
   try {
     const account = await insertAccount(transaction, {

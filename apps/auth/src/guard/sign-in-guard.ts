@@ -18,28 +18,28 @@ export interface SignInLimits {
   readonly accountFailures: number;
   /** The number of failed sign-ins after which an IP address is locked out. */
   readonly addressFailures: number;
-  /** The seconds for which failures are counted, from the first failure on. A lockout ends when this time is over. */
-  readonly lockout: number;
+  /** The time for which failures are counted, from the first failure on. A lockout ends when this time is over. */
+  readonly lockoutSeconds: number;
   /**
-   * The milliseconds that an attempt must wait after three failures. Each further failure doubles the waiting time, up
-   * to eight times this value.
+   * The time that an attempt must wait after three failures. Each further failure doubles the waiting time, up to eight
+   * times this value.
    */
-  readonly slowDown: number;
+  readonly slowDownMs: number;
 }
 
 export const defaultSignInLimits: SignInLimits = {
   accountFailures: 10,
   addressFailures: 100,
-  lockout: 15 * 60,
-  slowDown: 250,
+  lockoutSeconds: 15 * 60,
+  slowDownMs: 250,
 };
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
 /** How many attempts may wait in this instance at the same time. More attempts are rejected, to limit the memory. */
 const maxWaitingAttempts = 200;
-/** The seconds after which the user may try again, if an attempt was rejected because too many were waiting. */
-const retryWhenFull = 10;
+/** The time after which the user may try again, if an attempt was rejected because too many were waiting. */
+const retryWhenFullSeconds = 10;
 
 export interface Lockout {
   /** The seconds after which the user may try again. */
@@ -66,6 +66,7 @@ export interface AttemptKeys {
 }
 
 export interface SignInGuard {
+  /** Waits if there were failures before. Returns a lockout if the attempt is rejected. */
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
   /**
    * Deletes the failures that are counted for a user name. Called when the user has reset the password with a link from
@@ -75,7 +76,7 @@ export interface SignInGuard {
 }
 
 export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits): SignInGuard {
-  const windowSeconds = limits.lockout;
+  const windowSeconds = limits.lockoutSeconds;
   const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, windowSeconds });
   const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
   const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, windowSeconds });
@@ -83,11 +84,11 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
 
   /** Waits after three or more failures. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
-    if (failures < failuresBeforeSlowDown || limits.slowDown === 0) return undefined;
-    if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFull };
+    if (failures < failuresBeforeSlowDown || limits.slowDownMs === 0) return undefined;
+    if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFullSeconds };
     waitingAttempts++;
     try {
-      await sleep(limits.slowDown * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
+      await sleep(limits.slowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
     } finally {
       waitingAttempts--;
     }

@@ -13,6 +13,7 @@ export interface ConnectedClient {
 
 export interface ConsentStoreOptions {
   readonly db: Database;
+  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
   readonly sendLogoutTokens: () => void;
 }
 

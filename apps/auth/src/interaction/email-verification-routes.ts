@@ -79,9 +79,9 @@ export function emailVerificationRoutes(options: EmailVerificationOptions): Rout
     return true;
   };
 
+  const router = Router();
   const post = (path: string, handler: RequestHandler) => router.post(path, ...site.form(() => csrfContext, handler));
 
-  const router = Router();
   router.get('/verify-email', async (request, response) => {
     const owner = await links.find(purpose, tokenOf(request));
     return owner ? showConfirmation(request, response, owner) : site.showMessage(request, response, linkExpired);

@@ -22,6 +22,7 @@ export interface NewSessionRow {
 
 export interface SessionStoreOptions {
   readonly db: Database;
+  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
   readonly sendLogoutTokens: () => void;
 }
 
@@ -29,6 +30,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** The time of the last use of a session is written at most once in this interval, and not at each request. */
 const recordInterval = '1 minute';
+const maxUserAgentLength = 400;
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
@@ -38,7 +40,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
         `insert into browser_session (uid, account_id, user_agent, address) values ($1, $2, $3, $4)
          on conflict (uid) do update set account_id = excluded.account_id, user_agent = excluded.user_agent,
            address = excluded.address, signed_in_at = now(), seen_at = now()`,
-        [uid, accountId, userAgent?.slice(0, 400) ?? null, address ?? null],
+        [uid, accountId, userAgent?.slice(0, maxUserAgentLength) ?? null, address ?? null],
       );
     },
 

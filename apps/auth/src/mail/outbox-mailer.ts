@@ -48,6 +48,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
     };
   }
 
+  // All timeouts are in milliseconds. The cast is needed because the types allow no `url` together with other options.
   const transport = createTransport({
     url: smtpUrl,
     pool: true,
@@ -62,6 +63,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
 
   const deliver = async ({ id, tries, to, subject, text, html }: QueuedEmail): Promise<void> => {
     try {
+      // As an object, the address is one recipient. As a text, it would be parsed as a list.
       await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
       await store.delete(id);
     } catch (error) {

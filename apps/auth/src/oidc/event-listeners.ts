@@ -56,7 +56,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
     record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
   provider.on('authorization.error', (ctx, error) => {
-    logErrorCode(ctx, error);
+    setErrorCode(ctx, error);
     record('authorization.refused', ctx, { detail: detailOf(error) });
   });
   provider.on('pushed_authorization_request.success', (ctx) => {
@@ -64,14 +64,14 @@ function recordEvents(provider: Provider, audit: Audit): void {
     record('authorization.pushed', ctx, { detail: { scope, responseType } });
   });
   provider.on('pushed_authorization_request.error', (ctx, error) => {
-    logErrorCode(ctx, error);
+    setErrorCode(ctx, error);
     record('authorization.refused', ctx, { detail: { pushed: true, ...detailOf(error) } });
   });
   provider.on('device_authorization.success', (ctx) =>
     record('device-authorization.started', ctx, { detail: { scope: String(ctx.oidc.params?.scope ?? '') } }),
   );
   provider.on('device_authorization.error', (ctx, error) => {
-    logErrorCode(ctx, error);
+    setErrorCode(ctx, error);
     record('device-authorization.refused', ctx, { detail: detailOf(error) });
   });
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
@@ -83,7 +83,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
     record('token.issued', ctx, { accountId: ctx.oidc.entities.Grant?.accountId, detail: { grantType, scope } });
   });
   provider.on('grant.error', (ctx, error) => {
-    logErrorCode(ctx, error);
+    setErrorCode(ctx, error);
     // A device polls every few seconds until the user has decided. The metrics contain the error codes of these polls,
     // but the audit trail does not record the polls.
     if (error.message === 'authorization_pending' || error.message === 'slow_down') return;
@@ -96,7 +96,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
 }
 
 /** Adds the error code to the access log line of the request and to its metrics. */
-function logErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
+function setErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
   const locals = (ctx.res as Response).locals as RequestLocals;
   locals.codes = [errorLabel(error.message)];
 }

@@ -11,14 +11,14 @@ import type { SigningKey } from '../signing-keys/signing-key.ts';
 import type { KeyStore } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
 
-/** The milliseconds between two checks of the key table. */
-const pollInterval = 2_000;
+/** The time between two checks of the key table. */
+const pollIntervalMs = 2_000;
 
 export interface ProviderManagerOptions {
-  readonly keys: KeyStore;
+  readonly keyStore: KeyStore;
   readonly createProvider: (keys: readonly JWK[]) => Provider;
-  /** The longest lifetime of a token that this instance signs, in seconds. */
-  readonly tokenLifetime: number;
+  /** The longest lifetime of a token that this instance signs. A retired key stays published for this time. */
+  readonly tokenLifetimeSeconds: number;
   readonly logger: Logger;
 }
 
@@ -50,21 +50,22 @@ interface CurrentProvider {
 
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys */
 export async function createProviderManager(options: ProviderManagerOptions): Promise<ProviderManager> {
-  const { keys: store, createProvider, tokenLifetime, logger } = options;
-  const schedule = createKeySchedule(store);
+  const { keyStore, createProvider, tokenLifetimeSeconds, logger } = options;
+  const schedule = createKeySchedule(keyStore);
   let running: CurrentProvider | undefined;
   /** The ids and states of the keys of the running provider. */
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
     await (running ? schedule.advance() : schedule.ensureCurrentKeys());
-    const keys = await store.load();
+    const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (newFingerprint === fingerprint) return;
-    await store.recordTokenLifetime(tokenLifetime);
+    await keyStore.recordTokenLifetime(tokenLifetimeSeconds);
     const jwks = keys.map(({ privateJwk }) => privateJwk as JWK);
     const provider = createProvider(jwks);
     const callback = provider.callback();
+    // The promise of `callback` is not awaited, because oidc-provider responds to its own errors.
     running = { provider, handle: (request, response) => void callback(request, response), jwks, keys };
     fingerprint = newFingerprint;
     logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
@@ -103,7 +104,7 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   };
 }
 
-/** Calls `work` repeatedly, with a pause of `pollInterval` after each call. Returns a function that stops the calls. */
+/** Calls `work` repeatedly, with a pause after each call. Returns a function that ends the calls. */
 function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
   let timer: NodeJS.Timeout;
   const schedule = (): void => {
@@ -111,7 +112,7 @@ function poll(work: () => Promise<void>, onResult: (error: unknown) => void): ()
       work()
         .then(() => onResult(undefined), onResult)
         .finally(schedule);
-    }, pollInterval);
+    }, pollIntervalMs);
     timer.unref();
   };
   schedule();

@@ -32,9 +32,11 @@ export interface FacilityPagesOptions {
 interface InviteForm {
   readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;
-  readonly email?: string;
-  readonly role?: string;
+  readonly email?: string | undefined;
+  readonly role?: string | undefined;
 }
+
+const defaultRole: InvitableRole = 'bookings-manager';
 
 /**
  * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
@@ -82,7 +84,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     request: Request,
     response: Response,
     { signedIn, facility }: ManagerContext,
-    { email = '', role = 'bookings-manager', validationErrors, status }: InviteForm = {},
+    { email = '', role = defaultRole, validationErrors, status }: InviteForm = {},
   ): Promise<void> => {
     const [allMembers, open] = await Promise.all([
       members.findByFacility(facility.id),
@@ -122,7 +124,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
   const submitInvitation: ManagerHandler = async (request, response, context) => {
     const { facility, signedIn } = context;
     const email = field(request, 'email');
-    const requestedRole = field(request, 'role') || 'bookings-manager';
+    const requestedRole = field(request, 'role') || defaultRole;
     const role = invitableRoles.find((name) => name === requestedRole);
     const showError = (status: number, error: ValidationError) =>
       showFacility(request, response, context, { validationErrors: [error], status, email, role: requestedRole });
@@ -136,8 +138,8 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     }
     if (!mayInvite(facility.role, role)) return notPermitted();
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
-    if ('wait' in outcome) {
-      const text = setRetryAfter(response, outcome.wait, 'Too many invitations were sent.');
+    if ('waitSeconds' in outcome) {
+      const text = setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.');
       return showError(429, { field: 'email', text });
     }
     if ('error' in outcome) {
@@ -153,8 +155,9 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     path,
     pages.forManager((request, response, context) =>
       showFacility(request, response, context, {
-        email: queryText(request, 'email') ?? '',
-        role: queryText(request, 'role') ?? 'bookings-manager',
+        // After a new sign-in, these parameters restore the form that could not be submitted.
+        email: queryText(request, 'email'),
+        role: queryText(request, 'role'),
       }),
     ),
   );

@@ -66,11 +66,11 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     ...pages.formForManager(
       withInvitation(async (request, response, { signedIn, facility, invitation }) => {
         const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
-        if ('wait' in outcome) {
+        if ('waitSeconds' in outcome) {
           return pages.showMessage(request, response, {
             status: 429,
             title: 'Too many e-mails',
-            text: setRetryAfter(response, outcome.wait, 'Too many invitations were sent.'),
+            text: setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.'),
             tone: 'bad',
             links: [{ href: facility.path, text: `Back to ${facility.name}` }],
           });

@@ -30,9 +30,9 @@ export interface InvitationsOptions {
 
 /**
  * `isMailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
- * again. `wait` is the number of seconds after which the limits allow another e-mail.
+ * again. After `waitSeconds`, the limits allow another e-mail.
  */
-type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly wait: number };
+type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
 export type Invitations = ReturnType<typeof createInvitations>;
 
@@ -59,8 +59,8 @@ export function createInvitations(options: InvitationsOptions) {
     kind: string,
     change: () => Promise<{ sent: SentInvitation } | { error: E }>,
   ): Promise<SendResult<E>> => {
-    const wait = Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
-    if (wait > 0) return { wait };
+    const waitSeconds = Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+    if (waitSeconds > 0) return { waitSeconds };
     const outcome = await change();
     if ('error' in outcome) return outcome;
     record(kind, outcome.sent, actor);

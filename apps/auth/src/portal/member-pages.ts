@@ -69,10 +69,13 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     request: Request,
     { facility, signedIn, member }: MemberContext,
     kind: string,
-    { endedInvitations, detail }: Pick<RoleChange, 'endedInvitations'> & { detail: Record<string, string | boolean> },
+    {
+      withdrawnInvitations,
+      detail,
+    }: Pick<RoleChange, 'withdrawnInvitations'> & { detail: Record<string, string | boolean> },
   ): void => {
     const event = { ...actorOf(request, signedIn), facilityId: facility.id };
-    for (const { id, email, role } of endedInvitations) {
+    for (const { id, email, role } of withdrawnInvitations) {
       audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
     }
     audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...detail } });
@@ -119,9 +122,9 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
         if (!role) return showError(request, response, context, 'not-permitted');
         const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
         if ('error' in outcome) return showError(request, response, context, outcome.error);
-        const { previousRole, endedInvitations } = outcome;
+        const { previousRole, withdrawnInvitations } = outcome;
         const detail = { from: previousRole, to: role };
-        recordChange(request, context, 'membership.role-changed', { detail, endedInvitations });
+        recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
         response.redirect(303, `${facility.path}?notice=role-changed`);
       }),
       afterSignIn,
@@ -166,9 +169,9 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
         const { facility, member, isSelf, signedIn } = context;
         const outcome = await members.revoke(facility.id, member.accountId, signedIn.account.id);
         if ('error' in outcome) return showError(request, response, context, outcome.error);
-        const { previousRole, endedInvitations } = outcome;
+        const { previousRole, withdrawnInvitations } = outcome;
         const detail = { role: previousRole, self: isSelf };
-        recordChange(request, context, 'membership.revoked', { detail, endedInvitations });
+        recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
         response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
       }),
       afterSignIn,

@@ -22,7 +22,7 @@ export interface Member {
   readonly lastUsedAt: Date | null;
 }
 
-export interface EndedInvitation {
+export interface WithdrawnInvitation {
   readonly id: string;
   readonly email: string;
   readonly role: string;
@@ -31,7 +31,7 @@ export interface EndedInvitation {
 export interface RoleChange {
   readonly previousRole: FacilityRole;
   /** Undecided invitations by this member. They were withdrawn, because the member has lost the right to make them. */
-  readonly endedInvitations: readonly EndedInvitation[];
+  readonly withdrawnInvitations: readonly WithdrawnInvitation[];
 }
 
 export type RoleChangeError = 'not-found' | 'not-permitted' | 'last-owner';
@@ -88,13 +88,13 @@ export function createMemberStore({ db }: { db: Database }) {
   };
 
   /** Withdraws the undecided invitations that this account made: all of them, or only those for the role `staff`. */
-  const endInvitations = (
+  const withdrawInvitations = (
     tx: Database,
     facilityId: string,
     accountId: string,
     which: 'all' | 'staff',
-  ): Promise<readonly EndedInvitation[]> =>
-    query<EndedInvitation>(
+  ): Promise<readonly WithdrawnInvitation[]> =>
+    query<WithdrawnInvitation>(
       tx,
       `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
           and accepted_at is null and withdrawn_at is null and ($3 = 'all' or role = $3) returning id, email, role`,
@@ -105,7 +105,7 @@ export function createMemberStore({ db }: { db: Database }) {
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
-    change: (tx: Database, member: Member) => Promise<readonly EndedInvitation[]>,
+    change: (tx: Database, member: Member) => Promise<readonly WithdrawnInvitation[]>,
   ): Promise<RoleChange | { error: RoleChangeError }> =>
     db.transaction(async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
@@ -113,7 +113,7 @@ export function createMemberStore({ db }: { db: Database }) {
       if (!actor || !member) return { error: 'not-found' };
       if (!isPermitted(actor, member)) return { error: 'not-permitted' };
       if (member.role === 'owner' && (await isLastOwner(tx, facilityId, accountId))) return { error: 'last-owner' };
-      return { previousRole: member.role, endedInvitations: await change(tx, member) };
+      return { previousRole: member.role, withdrawnInvitations: await change(tx, member) };
     });
 
   return {
@@ -158,6 +158,7 @@ export function createMemberStore({ db }: { db: Database }) {
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },
+        // A form that was sent twice is not an error: the second request changes nothing.
         (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
         async (tx, member) => {
           await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [
@@ -165,7 +166,7 @@ export function createMemberStore({ db }: { db: Database }) {
             accountId,
             role,
           ]);
-          return member.role === 'owner' ? endInvitations(tx, facilityId, accountId, 'staff') : [];
+          return member.role === 'owner' ? withdrawInvitations(tx, facilityId, accountId, 'staff') : [];
         },
       ),
 
@@ -176,7 +177,7 @@ export function createMemberStore({ db }: { db: Database }) {
         (actor, member) => mayRevoke(actor, member.role, accountId === actorId),
         async (tx) => {
           await query(tx, 'delete from membership where facility_id = $1 and account_id = $2', [facilityId, accountId]);
-          return endInvitations(tx, facilityId, accountId, 'all');
+          return withdrawInvitations(tx, facilityId, accountId, 'all');
         },
       ),
   };

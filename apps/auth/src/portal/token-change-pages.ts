@@ -86,6 +86,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         }
         const result = await tokens.rotate(
           signedIn.account,
+          // A form with a known id was already submitted. A form without an id counts as submitted for the first time.
           { clientId, name, overlap, formId: field(request, 'form') || submittedForms.newId() },
           actorOf(request, signedIn),
         );

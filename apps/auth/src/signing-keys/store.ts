@@ -12,11 +12,11 @@ interface StoredKey extends SigningKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
-/** The number of the advisory lock that allows only one instance at a time to change keys. */
+/** The number of the advisory lock that allows only one instance at a time to change keys. The number is arbitrary. */
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
-  const transaction = <T>(work: (tx: Database) => Promise<T>): Promise<T> =>
+  const lockedTransaction = <T>(work: (tx: Database) => Promise<T>): Promise<T> =>
     db.transaction(async (tx) => {
       await query(tx, 'select pg_advisory_xact_lock($1)', [lockId]);
       return work(tx);
@@ -51,7 +51,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /** Runs `work` in a transaction. No other change of keys runs at the same time. */
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
-      transaction((tx) => work(changesIn(tx, encryptionKey))),
+      lockedTransaction((tx) => work(changesIn(tx, encryptionKey))),
 
     /** Stores the lifetime of tokens in each key that is not retired, unless the key already has a longer lifetime. */
     async recordTokenLifetime(seconds: number): Promise<void> {
@@ -62,7 +62,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /** Encrypts all private keys with another key. Running instances keep the keys that they have already loaded. */
     async reencrypt(newEncryptionKey: Buffer): Promise<void> {
-      await transaction(async (tx) => {
+      await lockedTransaction(async (tx) => {
         for (const { kid, privateJwkEncrypted } of await readKeys(tx)) {
           const encrypted = encryptJwk(decryptJwk(privateJwkEncrypted, kid, encryptionKey), kid, newEncryptionKey);
           await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, kid]);
@@ -72,7 +72,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /**
      * Deletes a retired key before its tokens have expired, for example because the key leaked. Returns false if there
-     * is no such retired key.
+     * is no such retired key. The lock is not needed, because a retired key never changes its state again.
      */
     async deleteRetired(kid: string): Promise<boolean> {
       const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);
@@ -98,7 +98,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
   );
 }
 
-/** Returns the changes that a transaction can make. `signsIn` is the number of seconds until a key begins to sign. */
+/** Returns the changes that a transaction can make. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
@@ -106,26 +106,27 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       return rows.map(({ alg }) => alg);
     },
 
-    async insert(alg: SigningAlgorithm, state: KeyState, signsIn: number): Promise<void> {
+    /** Creates a key that begins to sign after `signsInSeconds`. */
+    async insert(alg: SigningAlgorithm, state: KeyState, signsInSeconds: number): Promise<void> {
       const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
       await query(
         tx,
         `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
          values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
-        [kid, alg, state, JSON.stringify(publicJwk), encryptJwk(privateJwk, kid, encryptionKey), signsIn],
+        [kid, alg, state, JSON.stringify(publicJwk), encryptJwk(privateJwk, kid, encryptionKey), signsInSeconds],
       );
     },
 
     /**
-     * Changes the time at which the key with the state `next` begins to sign: after `signsIn` seconds, unless this time
-     * is already earlier. Returns false if the algorithm has no such key.
+     * Makes the key with the state `next` begin to sign after `signsInSeconds`, unless it already begins earlier.
+     * Returns false if the algorithm has no such key.
      */
-    async bringForward(alg: SigningAlgorithm, signsIn: number): Promise<boolean> {
+    async bringForward(alg: SigningAlgorithm, signsInSeconds: number): Promise<boolean> {
       const rows = await query(
         tx,
         `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => $1))
           where alg = $2 and state = 'next' returning kid`,
-        [signsIn, alg],
+        [signsInSeconds, alg],
       );
       return rows.length > 0;
     },

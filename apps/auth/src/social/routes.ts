@@ -20,8 +20,8 @@ import type { FlowPurpose } from './store.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
-/** The lifetime of the cookie in seconds, which is also the lifetime of the stored flow. */
-const cookieLifetime = 3600;
+/** The lifetime of the cookie, which is also the lifetime of the stored flow. */
+const cookieLifetimeSeconds = 3600;
 
 export interface SocialRoutesOptions {
   readonly cookies: BrowserCookies;
@@ -47,6 +47,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
 
   /** Redirects the browser to the provider. */
   const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    // A second flow in the same browser uses the same secret, so that the first flow still works.
     const browserSecret = cookies.get(request, response, cookieName) ?? newBrowserSecret();
     let url: URL | undefined;
     try {
@@ -56,7 +57,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       return failurePages.show(request, response, { name, purpose, failure: 'unavailable' });
     }
     if (!url) return failurePages.showUnknownProvider(request, response, purpose);
-    cookies.set(request, response, { name: cookieName, value: browserSecret, maxAge: cookieLifetime });
+    cookies.set(request, response, { name: cookieName, value: browserSecret, maxAge: cookieLifetimeSeconds });
     response.redirect(303, url.href);
   };
 
@@ -92,6 +93,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       status: 409,
       title: `${title} was not added`,
       text: {
+        // Never shown. Only the types need this text.
         linked: '',
         taken: `That ${title} account already belongs to another Bay Booking account.`,
         unconfirmed: 'Confirm your e-mail address first. Then add the provider again.',
@@ -134,6 +136,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
     const browserSecret = cookies.get(request, response, cookieName) ?? '';
+    // Only the query is used. The host is needed to parse the path.
     const query = new URL(request.originalUrl, 'http://local.invalid').search;
     const result = await authorizationFlow.callback(name, browserSecret, query);
     if (!result) {
@@ -156,6 +159,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
     return signIn(request, response, flow, identity);
   });
+  // The router of interaction/routes.ts handles the errors of paths below `/interaction`.
   router.use('/social', site.errorHandler);
   return { router, begin };
 }

@@ -53,7 +53,10 @@ const validators = new Map(
   ]),
 );
 
-/** @throws {Error} if the file is not valid. The message lists every error with its path. */
+/**
+ * @throws {Error} if the file is not valid. The message lists every error with its path. It continues the sentence
+ * "SOCIAL_PROVIDERS_FILE ...".
+ */
 export function parseSocialProviders(json: string): SocialProviderSettings {
   let document: unknown;
   try {
@@ -68,7 +71,7 @@ export function parseSocialProviders(json: string): SocialProviderSettings {
   const providers = new Map<string, ProviderSettings>();
   for (const [name, given] of Object.entries(document)) {
     const settings = completeWithPreset(name, given);
-    const settingsErrors = validateSettings(name, settings);
+    const settingsErrors = validateAndAddDefaults(name, settings);
     errors.push(...settingsErrors);
     if (settingsErrors.length === 0) providers.set(name, withNames(name, settings as ProviderSettings));
   }
@@ -92,8 +95,8 @@ function completeWithPreset(name: string, given: unknown): unknown {
   return { ...preset.settings, ...given };
 }
 
-/** Returns the errors of the settings. Also adds the defaults of the schema to the settings. */
-function validateSettings(name: string, settings: unknown): readonly string[] {
+/** Returns the errors of the settings. Adds the defaults of the schema to `settings`. */
+function validateAndAddDefaults(name: string, settings: unknown): readonly string[] {
   if (!/^[A-Za-z0-9][\w-]{0,31}$/.test(name)) return [`/${name} must be named with letters, digits, - and _`];
   if (typeof settings !== 'object' || settings === null) return [`/${name} must be an object`];
   const validate = validators.get((settings as ProviderSettings).type);

@@ -77,6 +77,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
       handle: async ({ query, validationErrors, caller }) => {
         const requested = readInterval(query, validationErrors);
         const page = pageRequest(query, defaultPageSizes.availability);
+        // The client can book the time of its own hold, so this hold makes no bay unavailable.
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
         const { rows, asOf, total } = await store.findBays(caller.facilities, query, page);
         // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
@@ -99,6 +100,7 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   const isPlaceReported = routerErrors.some(({ field }) => field === 'locationIds' || field === 'bayIds');
   if (!query.locationIds && !query.bayIds && !isPlaceReported)
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
+  // A date is undefined if it is missing or not valid. `routerErrors` then contains its error.
   const { start, end } = parseDates(query);
   const length = start && end ? end.getTime() - start.getTime() : 0;
   if (length > maxMilliseconds)

@@ -26,6 +26,7 @@ export function findKeyErrors(key: string | undefined): readonly ValidationError
 export function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
   return {
     id: hash([caller.clientId, caller.subject, key]),
+    // The fields are sorted, because their order in the request does not matter.
     requestHash: body ? hash(Object.entries(body).sort()) : 'invalid',
   };
 }

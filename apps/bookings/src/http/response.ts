@@ -59,6 +59,7 @@ export function sendResponse(request: Request, response: Response, result: Endpo
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const isCacheable = isRead && result.headers?.['Cache-Control'] === undefined;
   const headers = [...commonHeaders(response), ...(isCacheable ? flatReadHeaders : flatWriteHeaders)];
+  // The only value of Cache-Control that an endpoint sets is `no-store`, which `flatWriteHeaders` already contains.
   for (const name in result.headers) if (name !== 'Cache-Control') headers.push(name, result.headers[name] as string);
   const etag = result.headers?.ETag;
   if (isRead && etag !== undefined && isNotModified(request.headers['if-none-match'], etag)) {

@@ -38,11 +38,13 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   const success = { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader };
 
   async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
+    // Text that `isText` rejects cannot be stored, so no location has such an id.
     const row = isText(id) ? await store.find(facilities, id) : undefined;
     if (!row) throw apiError('ERR00404');
     return row;
   }
 
+  /** Stores the hours. With null, the location has no opening hours, and is always open. */
   async function set(row: HoursRow, hours: OpeningHours | null, ifMatch: string | undefined): Promise<HoursRow> {
     await store.set(row, hours, (current) => checkIfMatch(ifMatch, openingHoursResource(current, link)));
     return { ...row, hours };
@@ -86,6 +88,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
         const row = await find(id, caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
         const errors = [...validationErrors, ...findRepeatedDates(exceptions)];
+        // Without `weekly`, `validationErrors` is not empty.
         if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
         return responseOf(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
       },

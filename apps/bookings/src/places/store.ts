@@ -25,6 +25,7 @@ export interface BayPlace {
 /** Orders rows by name, then id. The collation "C" gives the same order in every database. */
 const orderByName = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
 
+// $1 are the facilities of the token. The other parameters are filters: null selects all rows.
 const fromLocations = `from location
 where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`;
 const fromBays = `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
@@ -94,6 +95,7 @@ export function createPlacesStore(db: Queryable) {
   ): Promise<PageOfRows<Row>> {
     const offset = offsetOf(page);
     const rows = await query<Row>(db, pageStatement, [...filter, page.pageSize, offset]);
+    // A page that is not full is the last page, unless it is an empty page after the end of the list.
     const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
     if (isLastPage) return { rows, total: offset + rows.length };
     const [counted] = await query<{ total: number }>(db, countStatement, filter);

@@ -72,6 +72,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < head && (await addNewChanges(cursor, await readPage(cursor.number), options))) hasMore = true;
+      // Null if the webhook has no replay for this facility.
       const { replayNumber } = cursor;
       if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))
         hasMore = true;
@@ -112,6 +113,7 @@ async function addReplayedChanges(
   changes: readonly Change[],
   options: FeederOptions,
 ): Promise<boolean> {
+  // During a replay, both numbers are set. The zeros are only for the type checker.
   const from = cursor.replayNumber ?? 0;
   const until = cursor.replayUntil ?? 0;
   const selected = changes.filter(({ number }) => number <= until);

@@ -84,6 +84,7 @@ export function startWorker(options: WorkerOptions) {
   async function loop(): Promise<void> {
     while (!isStopped || finished.length > 0) {
       await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
+      // The condition of the loop then decides: the remaining results are recorded first, and a stopped loop ends.
       if (isStopped || finished.length > 0) continue;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, withJitter(pollInterval, 0.25));
@@ -131,6 +132,7 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
       headers: { 'Content-Type': 'application/json', 'User-Agent': 'BayBooking-Webhooks', ...headers },
       body,
       timeout: attemptTimeout,
+      // Only the status and the header Retry-After are needed.
       maxBytes: 0,
     });
     status = response.status;

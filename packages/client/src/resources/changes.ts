@@ -55,7 +55,9 @@ type FeedRequest = RequestOf<'listBookingChanges'>;
 
 /** The maximum time for which a request waits for a change, in seconds. */
 const waitSeconds = 25;
-const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + 15) * 1_000 };
+/** The time that a response may take after the wait. */
+const responseSeconds = 15;
+const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + responseSeconds) * 1_000 };
 /** The number of failures after which the delay between attempts no longer grows. */
 const maxFailures = 8;
 

@@ -16,6 +16,9 @@ export interface TokenRequestOptions {
   readonly allowInsecureHttp: boolean;
 }
 
+/** Used if the token response leaves out `expires_in`, which is optional (RFC 6749 section 5.1). */
+const defaultLifetimeSeconds = 300;
+
 interface AuthorizationServer {
   readonly metadata: oauth.AuthorizationServer;
   readonly scope: string;
@@ -78,11 +81,11 @@ export function createTokenRequest(
       if (oauth.isDPoPNonceError(error)) return requestOnce();
       throw error;
     });
-    // A token response may leave out `expires_in` (RFC 6749 section 5.1).
-    const lifetimeMs = (token.expires_in ?? 300) * 1_000;
+    const lifetimeMs = (token.expires_in ?? defaultLifetimeSeconds) * 1_000;
     return { value: token.access_token, lifetimeMs, expiresAt: Date.now() + lifetimeMs };
   }
 
+  // Several API requests wait for one token request, so no signal of a single API request aborts it.
   return () => withTimeout(timeoutMs, undefined, request).catch((error) => Promise.reject(tokenError(error)));
 }
 

@@ -96,7 +96,10 @@ export class Batch {
       messages.length = 0;
       this.handleError(error);
     }
+    // The server responds to Sync with ReadyForQuery, after which pg uses the connection for the next query. Sync is
+    // therefore sent even without statements.
     messages.push(serialize.sync());
+    // If the connection is closed, pg calls `handleError`.
     if (stream.writable) stream.write(Buffer.concat(messages));
   }
 
@@ -123,6 +126,7 @@ export class Batch {
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     try {
       this.#current ??= this.#prepared.get(this.#statement.name ?? '');
+      // A row follows either its description or the first use of a prepared statement, so `#current` is always set.
       this.#rows.push(this.#current?.toRow(fields) ?? {});
     } catch (error) {
       this.#conversionError ??= error;

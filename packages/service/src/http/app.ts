@@ -36,9 +36,11 @@ export function createHttpApp({
   const app = express();
   useMessageClasses(app);
   app.disable('x-powered-by');
+  // The services set the ETag of a response themselves.
   app.disable('etag');
   app.set('trust proxy', trustProxy);
   app.use(observeRequests(logger, metrics, trustProxy !== false));
+  // These routes always set the common headers, also if the service writes the headers of its own responses.
   app.get('/health/live', setCommonHeaders, (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', setCommonHeaders, async (_request, response) => {
     const { ready, checks } = await readiness();

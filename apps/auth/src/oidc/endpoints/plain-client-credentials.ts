@@ -35,9 +35,11 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
     const client = credentials && (await provider.Client.find(credentials.id));
     if (!client || ownMetadataOf(client).kind !== 'personal-access-token') return undefined;
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
-    if (countTokenRequest(limit, client, address) > 0) return undefined;
+    const waitSeconds = countTokenRequest(limit, client, address);
+    if (waitSeconds > 0) return undefined;
     // If `issue` throws an OAuth error, the library handles the request again, and the rate limit counts the request
     // twice. This does no harm, because the request is rejected in any case.
+    // The empty list selects all facilities of the account.
     return issue(provider, { client, scope: bookingsScope, facilities: [], address }).catch((error: unknown) => {
       if (error instanceof errors.OIDCProviderError) return undefined;
       throw error;
@@ -107,6 +109,13 @@ const basicCredentials = /^Basic ([A-Za-z0-9+/]{1,700}={0,2})$/i;
 const parametersWithHeader: ReadonlySet<string> = new Set(['grant_type', 'scope']);
 const parametersWithoutHeader: ReadonlySet<string> = new Set(['grant_type', 'scope', 'client_id', 'client_secret']);
 
+/** Returns the id and the secret of a Basic header, or an empty list if the header is malformed. */
+function readBasicCredentials(authorization: string): readonly string[] {
+  const [, encoded = ''] = basicCredentials.exec(authorization) ?? [];
+  const pair = Buffer.from(encoded, 'base64').toString('latin1').split(':');
+  return pair.length === 2 ? pair : [];
+}
+
 /** Returns the credentials of a plain request, or undefined if the request is not plain. */
 function plainCredentials(
   authorization: string | undefined,
@@ -120,13 +129,8 @@ function plainCredentials(
   if (form.grant_type !== 'client_credentials' || form.scope !== bookingsScope) return undefined;
   const allowed = authorization === undefined ? parametersWithoutHeader : parametersWithHeader;
   for (const name of Object.keys(form)) if (!allowed.has(name)) return undefined;
-  let { client_id: id, client_secret: secret } = form;
-  if (authorization !== undefined) {
-    const [, encoded = ''] = basicCredentials.exec(authorization) ?? [];
-    const pair = Buffer.from(encoded, 'base64').toString('latin1').split(':');
-    if (pair.length !== 2) return undefined;
-    [id, secret] = pair;
-  }
+  const [id, secret] =
+    authorization === undefined ? [form.client_id, form.client_secret] : readBasicCredentials(authorization);
   if (typeof id !== 'string' || typeof secret !== 'string') return undefined;
   return unencoded.test(id) && unencoded.test(secret) ? { id, secret } : undefined;
 }

@@ -15,10 +15,10 @@ import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
- * In milliseconds. This long after the first use of an artifact, a further request is a replay, even if no response was
- * written yet. If a connection was opened longer ago than this, its first request counts as arrived this long ago.
+ * This long after the first use of an artifact, a further request is a replay, even if no response was written yet. If
+ * a connection was opened longer ago than this, its first request counts as arrived this long ago.
  */
-const maxDuration = 5_000;
+const maxDurationMs = 5_000;
 /**
  * The maximum size of the map `uses`, which limits the memory. If the map is full, the oldest entry is deleted. The
  * time of its response is then unknown, as it is for a use at another instance.
@@ -44,7 +44,7 @@ export function createConcurrentUse() {
   const uses = new Map<string, Use>();
 
   const begin = (hash: string): Use => {
-    const use = uses.get(hash) ?? { concurrentUntil: performance.now() + maxDuration, running: 0, hasWon: false };
+    const use = uses.get(hash) ?? { concurrentUntil: performance.now() + maxDurationMs, running: 0, hasWon: false };
     use.running += 1;
     if (uses.size >= maxUses) uses.delete(uses.keys().next().value ?? '');
     uses.set(hash, use);
@@ -137,6 +137,7 @@ function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: S
     server.on('connection', (connection) => openedAt.set(connection, performance.now()));
   }
   const opened = openedAt.get(socket) ?? now;
+  // Later requests of the connection have no entry, so they arrive now.
   openedAt.delete(socket);
-  return Math.max(opened, now - maxDuration);
+  return Math.max(opened, now - maxDurationMs);
 }

@@ -111,6 +111,11 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     return (await query<{ total: number }>(db, sql, values))[0]?.total ?? 0;
   }
 
+  /** Counts the bookings in progress at an instant: all of them, or those that start before `startsBefore`. */
+  function countInProgress(criteria: Criteria, instant: Date, startsBefore?: Date): Promise<number> {
+    return sum(inProgressStatement(criteria, instant, startsBefore));
+  }
+
   /**
    * Finds a page of a list with two parts: first the bookings in progress at an instant, and then the bookings that
    * start later.
@@ -118,7 +123,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
   async function seekFrom(criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> {
     if (offset === 0) return undefined;
     const instant = criteria.time?.start ?? criteria.now;
-    const inProgress = await sum(inProgressStatement(criteria, instant, undefined));
+    const inProgress = await countInProgress(criteria, instant);
+    // The page begins with bookings in progress. They are at the beginning of the list, which is read without bins.
     if (offset < inProgress) return undefined;
     const started = await sum(startedStatement(criteria, instant));
     // The number of the first booking of the page, if all bookings are numbered by their start, from 0.
@@ -135,10 +141,10 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    * count the bookings in progress, which are not in the list.
    */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
-    const inProgress = await sum(inProgressStatement(criteria, criteria.now, undefined));
+    const inProgress = await countInProgress(criteria, criteria.now);
     const range = await findBins(criteria, offset, pageSize + inProgress);
     if (!range) return emptySegment;
-    const inProgressBefore = await sum(inProgressStatement(criteria, criteria.now, range.from));
+    const inProgressBefore = await countInProgress(criteria, criteria.now, range.from);
     return { from: range.from, to: range.to, offset: offset - range.before + inProgressBefore };
   }
 
@@ -148,7 +154,9 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    * a bin that contains the last. Returns undefined if the list has no booking number `rank`.
    */
   async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
+    // The bins between `from` and `to` contain the first booking of the page. Each step finds a shorter such bin.
     let [from, to, before] = [minDate, maxDate, 0];
+    // The end of the bin that contains the last booking of the page. Undefined if the list ends before this booking.
     let end: Date | undefined;
     for (const span of spansOf(criteria)) {
       const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + spanLength(span));

@@ -31,6 +31,7 @@ export const numberChanges = `latest as (
   where id = $1 and (select count(*) from changed) > 0
 )`;
 
+// Change numbers are read as float8, because pg returns a bigint as text.
 export const feedReads = {
   state: `select change_number::float8 as "changeNumber", removed_change_number::float8 as "removedNumber",
   feed_filled_to is null as "isFilled",

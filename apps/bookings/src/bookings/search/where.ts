@@ -70,9 +70,9 @@ export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): read
   const fourHoursBefore = bindInstant(new Date(instant.getTime() - 4 * hour), bind);
   const hasStarted = `start_date <= ${at}`;
   const hasNotEnded = `end_date > ${at}`;
-  const short = isActive ? hasNotEnded : `(${hasNotEnded} or start_date = ${at})`;
+  const shortHasNotEnded = isActive ? hasNotEnded : `(${hasNotEnded} or start_date = ${at})`;
   return [
-    [hasStarted, short, `start_date >= ${fourHoursBefore}`, `not (${isLong})`],
+    [hasStarted, shortHasNotEnded, `start_date >= ${fourHoursBefore}`, `not (${isLong})`],
     [hasStarted, hasNotEnded, isLong],
   ];
 }
@@ -134,6 +134,7 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
 
 function activeConditions(criteria: Criteria, bind: Bind): string[] {
   const { isActive, bayIds, now } = criteria;
+  // A search that is split at `now` selects only active bookings, by the conditions of its two parts.
   if (isActive === undefined || splitInstant(criteria) === now) return [];
   const at = bindInstant(now, bind);
   if (!isActive) return [`end_date <= ${at}`];

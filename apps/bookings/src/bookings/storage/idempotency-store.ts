@@ -3,8 +3,9 @@ import { type Database, errorCode, query } from '@bay-booking/service/database/d
 import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 
-/** The milliseconds for which a response is stored (docs/behaviour.md, "Idempotency keys"). */
-const lifetime = 24 * 3_600_000;
+/** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
+const lifetimeMs = 24 * 3_600_000;
+/** The maximum number of responses that one statement deletes. */
 const deleteBatch = 1_000;
 /** The SQLSTATE of a statement that has waited too long for a lock. */
 const lockTimeout = '55P03';
@@ -90,6 +91,7 @@ export async function storeResponse(
     const [, inserted] = await run(
       ["set local lock_timeout = '1s'"],
       [idempotencyStatements.insert, values],
+      // Only the insert has the short limit. Later statements of the transaction wait for other locks.
       ['set local lock_timeout to default'],
     );
     return inserted?.length === 0 ? 'key used' : 'stored';
@@ -100,5 +102,5 @@ export async function storeResponse(
 }
 
 function expiredBefore(now: Date): string {
-  return new Date(now.getTime() - lifetime).toISOString();
+  return new Date(now.getTime() - lifetimeMs).toISOString();
 }
