@@ -55,7 +55,7 @@ function childrenOf(pid: number): number[] {
   return numbers.map(Number).filter((candidate) => statOf(candidate)?.parent === pid);
 }
 
-/** CPU time, in microseconds, that all processes of this machine have used since it started. */
+/** Returns the CPU time, in microseconds, that all processes have used since this machine started. */
 export function busyOfMachine(): number {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields;

@@ -232,8 +232,8 @@ describe('the signing keys', () => {
       const kid = await system.issuer.rotate();
       while (!jwksCache.has(kid)) await new Promise(setImmediate);
       await system.issuer.rotate({ retire: true });
-      // The timers advance by less than a minute. Up to 2 s pass before auth notices the removal, up to 15 s in caches
-      // between the services, and up to 4 s during the fetch.
+      // The timers advance by a minute without the time that the removal can need outside this cache: 2 s until auth
+      // notices it, 15 s in caches between the services, and 4 s during the fetch.
       jest.advanceTimersByTime(60_000 - 2_000 - 15_000 - 4_000);
       while (jwksCache.has(kid)) await new Promise(setImmediate);
     } finally {

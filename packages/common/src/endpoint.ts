@@ -40,7 +40,10 @@ export interface SuccessDescription {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
-/** An endpoint without the TypeScript types of its query and body, which the router and the OpenAPI document ignore. */
+/**
+ * An endpoint without the TypeScript types of its query and body. The router and the generator of the OpenAPI document
+ * do not need these types.
+ */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
   /**

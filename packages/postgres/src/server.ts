@@ -43,7 +43,7 @@ export interface EmbeddedPostgresOptions {
   fsync?: boolean;
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
-  /** The folder with the programs of another PostgreSQL, which has extensions that the npm package does not have. */
+  /** The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks. */
   programs?: string;
   environment?: Record<string, string>;
   /** Called with a message for the user when a step begins that takes long. */

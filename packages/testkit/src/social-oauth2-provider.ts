@@ -1,4 +1,4 @@
-// Defines the routes of a stand-in for a social provider with OAuth 2.0 and the endpoints of Facebook.
+// Defines the routes of a simulated social provider. It supports OAuth 2.0 and has the same endpoints as Facebook.
 import type { SocialGrants } from './social-grants.ts';
 import type { SocialRoutes } from './social-providers.ts';
 

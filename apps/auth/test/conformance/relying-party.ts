@@ -1,6 +1,6 @@
-// Implements the relying party of the OpenID conformance plans, by their public descriptions. The relying party is
-// registered as several static clients. It sends an end user in a test browser to the authorization endpoint, and
-// checks every response by the rules of OpenID Connect Core.
+// Implements the relying party that the public OpenID conformance plans describe. The relying party is registered as
+// several static clients. It sends an end user in a test browser to the authorization endpoint, and checks every
+// response by the rules of OpenID Connect Core.
 import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';

@@ -43,7 +43,7 @@ const clockToleranceSeconds = 10;
 const retryAfterSeconds = 2;
 const maxTokenLength = 32_768;
 const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']);
-/** Matches the header Authorization with the scheme Bearer or DPoP, and finds the token (RFC 6750 section 2.1). */
+/** Matches the header Authorization with the scheme Bearer or DPoP, and captures the token (RFC 6750 section 2.1). */
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {

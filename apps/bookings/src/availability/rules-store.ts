@@ -2,7 +2,7 @@
 //
 // Cached rules can be out of date. The statement that writes a booking locks the row of the bay, and writes nothing if
 // the row has another version of the rules. Outdated rules therefore never permit a booking. Before a booking is
-// rejected because of the rules, they are read again.
+// rejected because of cached rules, the rules are read again.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
