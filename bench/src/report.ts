@@ -28,7 +28,7 @@ export class Results {
     return median(this.of(operation, target).map((sample) => sample[field]));
   }
 
-  /** Computes the ratio of `target` to `to` within each round. A slow round affects both values, but not their ratio. */
+  /** Computes the ratio of `target` to `to` within each round. A slow round affects both values, not their ratio. */
   ratio(operation: string, target: string, to: string, field: NumericField): Spread {
     const others = this.of(operation, to);
     const ratios = this.of(operation, target).flatMap((sample) => {
