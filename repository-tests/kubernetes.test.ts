@@ -64,8 +64,8 @@ describe('Kubernetes', () => {
     const auth = structuredClone(documentsOfKind('Deployment').find(({ metadata }) => metadata.name === target.name));
     const [container] = auth.spec.template.spec.containers;
     expect(container.env).toBeUndefined();
-    // Each operation of the JSON Patch appends an element to a list. The path of the operation ends with the name of
-    // the list and `/-`.
+    // Two operations of the JSON Patch append an element to a list: their paths end with the name of the list and `/-`.
+    // The third operation adds the list `env`, which the container does not have yet.
     const added = Object.fromEntries(parse(patch).map(({ path, value }: Document) => [path.split('/').at(-2), value]));
     container.volumeMounts.push(added.volumeMounts);
     auth.spec.template.spec.volumes.push(added.volumes);
@@ -76,10 +76,10 @@ describe('Kubernetes', () => {
   });
 
   test('the maximum number of instances, also during a rollout, needs fewer connections than PostgreSQL allows', () => {
-    const base: Document = documents.find(({ file }) => file.endsWith('base/kustomization.yaml'));
+    const base = documents.find(({ file }) => file.endsWith('base/kustomization.yaml'))?.document;
     let connections = 0;
     for (const { spec, metadata } of documentsOfKind('HorizontalPodAutoscaler')) {
-      const [{ literals }] = base.document.configMapGenerator.filter(({ name }: Document) => name === metadata.name);
+      const [{ literals }] = base.configMapGenerator.filter(({ name }: Document) => name === metadata.name);
       const pool = literals.map((literal: string) => /^DB_POOL_MAX=(\d+)$/.exec(literal)?.[1]).find(Boolean);
       // A rollout starts one instance more than `maxReplicas`.
       connections += (spec.maxReplicas + 1) * Number(pool);
@@ -171,6 +171,7 @@ describe('Kubernetes', () => {
     const policies = documentsOfKind('NetworkPolicy');
     const [deny] = policies.filter(({ metadata }) => metadata.name === 'default-deny');
     expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    // Each pod has a label with the name of its workload, and exactly one policy selects this label.
     const selected = policies.flatMap(({ spec: { podSelector } }) => [
       ...Object.values<string>(podSelector.matchLabels ?? {}),
       ...(podSelector.matchExpressions ?? []).flatMap(({ values }: Document) => values),

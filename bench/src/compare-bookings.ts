@@ -1,6 +1,7 @@
-// Compares the bookings service with other servers, which get the same requests and tokens and use the same database. A
-// floor is a minimal server, which shows the lowest possible cost. A peer has the same endpoints, but uses another
-// framework. Before the measurement, this file checks that every server returns the same responses as the service.
+// Compares the bookings service with its peers: other servers, which get the same requests and tokens. `bare` (node:http
+// and pg only), `fastify` and `express` use the same database. `constant` only sends stored responses, and so shows the
+// lowest possible cost. Before the measurement, this file checks that the other peers return the same bodies to GET
+// requests as the service.
 import { deepStrictEqual } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
@@ -60,13 +61,15 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
 export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
 
 /**
- * Checks that all targets return the same response to the first request of each operation. Returns these responses,
- * which the target `constant` sends.
+ * Checks that all targets return the same body to the first request of each GET operation. Returns the responses that
+ * the target `constant` sends: those of the service, and one for each operation that writes.
  */
 async function compareResponses(targets: readonly Target[], token: string, operations: readonly Operation[]) {
+  const [service] = targets as [Target];
+  const firstRound = 0;
   const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
-    const { script, args } = await load(targets[0] as Target, 0);
+    const { script, args } = await load(service, firstRound);
     // Only the responses to GET are compared, because the responses to requests that write always differ. `args[1]` is
     // the file with the paths of the GET requests.
     if (script !== 'get.lua') continue;
@@ -76,11 +79,12 @@ async function compareResponses(targets: readonly Target[], token: string, opera
     );
     for (const [index, { body }] of others.entries()) {
       const message = `${targets[index + 1]?.name} returns another response to ${name}`;
-      deepStrictEqual(withoutPageLinks(body), withoutPageLinks(first.body), message);
+      deepStrictEqual(comparableBody(body), comparableBody(first.body), message);
     }
     responses[name] = first;
   }
-  // The response to `get` contains a booking, so it also serves as the response to `create` and `update`.
+  // The response to `get` contains a booking, so it also serves as the response to `create` and `update`. If `get` is not
+  // measured, their response is an empty object.
   const booking = responses.get ?? { status: 200, body: '{}' };
   return { ...responses, create: { ...booking, status: 201 }, update: booking };
 }
@@ -92,8 +96,8 @@ async function get(url: string, token: string): Promise<{ status: number; body: 
   return { status: response.status, body };
 }
 
-/** Removes the links to other pages, because a peer may write the query parameters of these links in another order. */
-function withoutPageLinks(text: string): object {
+/** Leaves out the links to other pages, because a peer may write their query parameters in another order. */
+function comparableBody(text: string): object {
   const body = JSON.parse(text) as { items?: object[]; total?: number };
   return body.items ? { items: body.items, total: body.total } : body;
 }

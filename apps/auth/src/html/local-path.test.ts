@@ -1,4 +1,4 @@
-// Tests to which paths a user may be redirected after signing in.
+// Tests which paths are accepted as the target of a redirect after signing in.
 import { expect, test } from '@jest/globals';
 import { localPath } from './local-path.ts';
 

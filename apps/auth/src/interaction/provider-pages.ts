@@ -32,6 +32,7 @@ const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
       : 'You are not signed in to Bay Booking in this browser.'),
 });
 
+/** The sign-out has further paths below the first one. */
 const isSignOut = (request: IncomingMessage): boolean =>
   URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
 
@@ -39,9 +40,10 @@ function messageFor({ error, description }: ErrorPage, request: IncomingMessage,
   const known = messagesByError[error];
   if (known) return known;
   if (isSignOut(request)) return invalidSignOutRequest(isSignedIn);
-  // oidc-provider has no error code for an expired interaction. Only the description of the error names the reason.
-  const isExpired = /expired|session not found|interaction session|mismatch/i.test(description);
-  return isExpired ? errorMessages.signInExpired : invalidSignInRequest;
+  // oidc-provider has no error code for an interaction that has expired or belongs to another session of the browser.
+  // Only the description of the error names the reason.
+  const cannotContinue = /expired|session not found|interaction session|mismatch/i.test(description);
+  return cannotContinue ? errorMessages.signInExpired : invalidSignInRequest;
 }
 
 export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPages => ({
@@ -67,6 +69,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   },
 
   async signedOut({ clientName }, request, response) {
+    // The library names the client only if the user has signed out of this client alone.
     const message = clientName
       ? {
           title: `You are signed out of ${clientName}`,

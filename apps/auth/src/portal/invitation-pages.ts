@@ -1,4 +1,4 @@
-// Serves the forms that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page asks
+// Handles the buttons that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page asks
 // the user to confirm.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
@@ -58,8 +58,8 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  /** If a user must sign in again before a form is accepted, the page of the facility is shown after the sign-in. */
-  const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
+  /** A user who must sign in again before a form is accepted gets to the page of the facility after the sign-in. */
+  const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(
     `${path}/resend`,
@@ -78,7 +78,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
         if ('error' in outcome) return showNotOpen(request, response, facility);
         response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
       }),
-      restorable,
+      afterSignIn,
     ),
   );
   router.get(
@@ -103,7 +103,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
         if ('error' in outcome) return showNotOpen(request, response, facility);
         response.redirect(303, `${facility.path}?notice=withdrawn`);
       }),
-      restorable,
+      afterSignIn,
     ),
   );
   return router;

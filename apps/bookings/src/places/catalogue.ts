@@ -16,8 +16,8 @@ interface FacilityPlaces {
 }
 
 interface Entry {
-  /** The time at which the loading began, by the monotonic clock. */
-  readonly loadedAt: number;
+  /** By the monotonic clock. */
+  readonly loadStartedAt: number;
   readonly promise: Promise<FacilityPlaces | undefined>;
   isLoaded: boolean;
   /**
@@ -50,7 +50,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
   const entries = new Map<string, Entry>();
 
   function load(facilities: readonly string[]): void {
-    const loadedAt = monotonic();
+    const loadStartedAt = monotonic();
     const loading = store.findBayPlaces(facilities).then(groupByFacility);
     for (const facility of facilities) {
       // This callback runs after the current function has returned, so it can use `entry`, which is defined below.
@@ -59,7 +59,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
         entry.places = byFacility.get(facility);
         return entry.places;
       });
-      const entry: Entry = { loadedAt, promise, isLoaded: false, places: undefined };
+      const entry: Entry = { loadStartedAt, promise, isLoaded: false, places: undefined };
       // The requests that await this promise get the error. The next request loads the facility again.
       promise.catch(() => {
         if (entries.get(facility) === entry) entries.delete(facility);
@@ -69,16 +69,16 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
       entries.set(facility, entry);
     }
     // The first keys are the oldest, because a Map returns its keys in the order in which the entries were added.
-    for (const oldest of entries.keys()) {
+    for (const oldestKey of entries.keys()) {
       if (entries.size <= maxEntries) break;
-      entries.delete(oldest);
+      entries.delete(oldestKey);
     }
   }
 
   /** Returns the places of these facilities. Loads the entries that are missing or too old. */
   async function placesOf(facilities: readonly string[]): Promise<readonly FacilityPlaces[]> {
-    const oldest = monotonic() - lifetime;
-    const missing = facilities.filter((facility) => (entries.get(facility)?.loadedAt ?? -Infinity) <= oldest);
+    const expiryLimit = monotonic() - lifetime;
+    const missing = facilities.filter((facility) => (entries.get(facility)?.loadStartedAt ?? -Infinity) <= expiryLimit);
     if (missing.length > 0) load(missing);
     const found = facilities.map((facility) => entries.get(facility)).filter((entry) => entry !== undefined);
     const places = found.every(({ isLoaded }) => isLoaded)
@@ -89,10 +89,10 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
 
   /** Finds the facility of a bay in the loaded entries, without awaiting anything. Nearly every bay is found there. */
   function findCachedFacility(facilities: readonly string[], bayId: string): string | undefined {
-    const oldest = monotonic() - lifetime;
+    const expiryLimit = monotonic() - lifetime;
     for (const facility of facilities) {
       const entry = entries.get(facility);
-      if (entry?.places?.bays.has(bayId) && entry.loadedAt > oldest) return facility;
+      if (entry?.places?.bays.has(bayId) && entry.loadStartedAt > expiryLimit) return facility;
     }
     return undefined;
   }
@@ -104,8 +104,8 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     ids: readonly string[],
   ): Promise<readonly string[]> {
     const places = await placesOf(facilities);
-    const withKind = places.filter((place) => ids.some((id) => place[kind].has(id)));
-    const result = new Set(withKind.map(({ facilityId }) => facilityId));
+    const placesWithAnId = places.filter((place) => ids.some((id) => place[kind].has(id)));
+    const result = new Set(placesWithAnId.map(({ facilityId }) => facilityId));
     const unknownIds = ids.filter((id) => !places.some((place) => place[kind].has(id)));
     if (unknownIds.length > 0) {
       const lookUp = kind === 'bays' ? store.findFacilitiesOfBays : store.findFacilitiesOfLocations;

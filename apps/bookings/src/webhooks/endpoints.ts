@@ -12,7 +12,7 @@ import {
 } from '../http/endpoint-parts.ts';
 import {
   deliveryListExample,
-  exampleId,
+  exampleWebhookId,
   webhookBodyExample,
   webhookExample,
   webhookListExample,
@@ -36,7 +36,7 @@ import {
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
-const params = { id: { description: 'Webhook ID.', schema: string, example: exampleId } } as const;
+const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
 
 export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
 

@@ -7,16 +7,16 @@ import { bookingEvents, type Delivery } from './webhook.ts';
 export const webhookBodyExample = {
   url: 'https://partner.example/hooks',
   events: [...bookingEvents],
-  description: 'Till',
+  description: 'Till in the clubhouse',
 };
 
-export const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
+export const exampleWebhookId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
 
 export function webhookExample(link: MakeLink) {
   return webhookResource(
     {
-      id: exampleId,
-      clientId: '',
+      id: exampleWebhookId,
+      clientId: 'not part of the resource',
       ...webhookBodyExample,
       facilityIds: ['fac-north'],
       state: 'active',
@@ -42,6 +42,7 @@ export function deliveryListExample(link: MakeLink) {
     id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b',
     type: 'booking.created',
     facilityId: 'fac-north',
+    // The number of the change in the change feed.
     modified: 4711,
     state: 'delivered',
     attempts: 1,
@@ -50,6 +51,6 @@ export function deliveryListExample(link: MakeLink) {
     nextAttemptAt: null,
   };
   const page = pageRequest({});
-  const path = `${webhookPath({ id: exampleId })}/deliveries`;
+  const path = `${webhookPath({ id: exampleWebhookId })}/deliveries`;
   return listResponse({ path, query: {}, page }, [delivery], 1, link).body;
 }

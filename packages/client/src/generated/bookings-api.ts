@@ -3303,7 +3303,7 @@ export interface operations {
                      *             "booking.updated",
                      *             "booking.deleted"
                      *           ],
-                     *           "description": "Till",
+                     *           "description": "Till in the clubhouse",
                      *           "facilityIds": [
                      *             "fac-north"
                      *           ],
@@ -3401,7 +3401,7 @@ export interface operations {
                  *         "booking.updated",
                  *         "booking.deleted"
                  *       ],
-                 *       "description": "Till"
+                 *       "description": "Till in the clubhouse"
                  *     }
                  */
                 "application/json": components["schemas"]["CreateWebhook"];
@@ -3427,7 +3427,7 @@ export interface operations {
                      *         "booking.updated",
                      *         "booking.deleted"
                      *       ],
-                     *       "description": "Till",
+                     *       "description": "Till in the clubhouse",
                      *       "facilityIds": [
                      *         "fac-north"
                      *       ],
@@ -3522,7 +3522,7 @@ export interface operations {
                      *         "booking.updated",
                      *         "booking.deleted"
                      *       ],
-                     *       "description": "Till",
+                     *       "description": "Till in the clubhouse",
                      *       "facilityIds": [
                      *         "fac-north"
                      *       ],
@@ -3611,7 +3611,7 @@ export interface operations {
                  *         "booking.updated",
                  *         "booking.deleted"
                  *       ],
-                 *       "description": "Till",
+                 *       "description": "Till in the clubhouse",
                  *       "state": "paused"
                  *     }
                  */
@@ -3636,7 +3636,7 @@ export interface operations {
                      *         "booking.updated",
                      *         "booking.deleted"
                      *       ],
-                     *       "description": "Till",
+                     *       "description": "Till in the clubhouse",
                      *       "facilityIds": [
                      *         "fac-north"
                      *       ],
@@ -3766,7 +3766,7 @@ export interface operations {
                      *         "booking.updated",
                      *         "booking.deleted"
                      *       ],
-                     *       "description": "Till",
+                     *       "description": "Till in the clubhouse",
                      *       "facilityIds": [
                      *         "fac-north"
                      *       ],

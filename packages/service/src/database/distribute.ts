@@ -1,7 +1,7 @@
 // Distributes tables over the nodes of a Citus cluster (docs/operations/scale.md). Tables that are already distributed
 // are not changed, so an interrupted run can be repeated. On a PostgreSQL without Citus, nothing is changed.
 import pg from 'pg';
-import { readMigrations, retryOnLockTimeout, withMigrationLock } from './migrate.ts';
+import { readMigrations, retryOnLockError, withMigrationLock } from './migrate.ts';
 
 export interface DistributedTable {
   readonly table: string;
@@ -50,7 +50,7 @@ export async function distribute(options: DistributeOptions): Promise<readonly s
     const missingGroups = [colocated.filter(isMissing), ...independent.filter(isMissing).map((table) => [table])];
     for (const tables of missingGroups) {
       if (tables.length === 0) continue;
-      await retryOnLockTimeout(() => distributeTables(client, tables, distribution));
+      await retryOnLockError(() => distributeTables(client, tables, distribution));
       for (const { table, column } of tables) log(`${table} is distributed by ${column}`);
     }
     await removeLocalRows(client, distribution);
@@ -164,7 +164,7 @@ async function removeLocalRows(client: pg.Client, { colocated, independent }: Di
     if (!rows[0].has_rows) continue;
     // The SQL function also removes the local rows of all tables that reference this table, so these tables have no
     // rows when the loop reaches them.
-    await retryOnLockTimeout(async () => {
+    await retryOnLockError(async () => {
       await client.query('select truncate_local_data_after_distributing_table($1::regclass)', [table]);
     });
   }

@@ -1,8 +1,9 @@
 // Applies the numbered SQL files of a directory to a database, in their order, and each file only once
 // (docs/behaviour.md, "Start-up").
 //
-// Several hosts can migrate a database at the same time, because each run takes an advisory lock. This lock belongs to
-// the database session and does not work through a connection pooler, so the URL must lead directly to PostgreSQL.
+// Several hosts can start a migration at the same time: an advisory lock lets one run after the other. This lock
+// belongs to the database session and does not work through a connection pooler, so the URL must lead directly to
+// PostgreSQL.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -48,7 +49,7 @@ const advisoryLock = 4_206_912_021;
 const noTransaction = '-- no transaction';
 /** The SQLSTATEs lock_not_available and deadlock_detected. */
 const lockErrors = ['55P03', '40P01'];
-/** How often a migration is tried while other transactions have the locks that it needs. */
+/** How many times a migration is tried while other transactions have the locks that it needs. */
 const maxAttempts = 20;
 
 /**
@@ -91,7 +92,7 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     const pending = migrations.slice(rows.length);
     for (const migration of pending) {
       log(`migration ${migration.version} ${migration.name}`);
-      await retryOnLockTimeout(() => applyMigration(client, migration)).catch((error: Error) => {
+      await retryOnLockError(() => applyMigration(client, migration)).catch((error: Error) => {
         throw new Error(`migration ${migration.version} ${migration.name}: ${error.message}`, { cause: error });
       });
     }
@@ -119,7 +120,7 @@ export async function withMigrationLock<T>(
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
     // While a statement waits for a lock of a table, all later queries of this table wait too. The statement therefore
-    // fails after 3 s, and retryOnLockTimeout repeats it.
+    // fails after 3 s, and retryOnLockError repeats it.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -155,7 +156,7 @@ function checkHistory(
   }
 }
 
-export async function retryOnLockTimeout(work: () => Promise<void>): Promise<void> {
+export async function retryOnLockError(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
@@ -170,6 +171,7 @@ export async function retryOnLockTimeout(work: () => Promise<void>): Promise<voi
 
 async function applyMigration(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
   const run = async () => {
+    // Each statement is sent separately, because Citus rejects a text with several statements.
     for (const statement of splitStatements(sql)) await client.query(statement);
   };
   const record = () =>

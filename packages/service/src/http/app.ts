@@ -39,7 +39,7 @@ export function createHttpApp({
   // The services set the ETag of a response themselves.
   app.disable('etag');
   app.set('trust proxy', trustProxy);
-  app.use(observeRequests(logger, metrics, trustProxy !== false));
+  app.use(observeRequests(logger, metrics, { trustsProxy: trustProxy !== false }));
   // These routes always set the common headers, also if the service writes the headers of its own responses.
   app.get('/health/live', setCommonHeaders, (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', setCommonHeaders, async (_request, response) => {
@@ -78,8 +78,8 @@ export function messageClassesOf(app: Express): MessageClasses {
 }
 
 /**
- * Returns the headers of every response as alternating names and values, which is the format of `writeHead`. The
- * library helmet is not used, because most of its headers are for HTML pages. Other responses need only `nosniff`.
+ * Returns the headers that every response has, as alternating names and values, which is the format of `writeHead`. The
+ * library helmet is not used, because most of its headers are for HTML pages, whose headers apps/auth sets itself.
  */
 export function commonHeaders(response: ServerResponse): string[] {
   const { requestId } = (response as Response).locals as RequestLocals;

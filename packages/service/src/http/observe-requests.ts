@@ -48,7 +48,7 @@ class Locals implements RequestLocals {
  * Creates the Express middleware that logs and counts each request. If `trustsProxy` is true, the logged address is
  * read from X-Forwarded-For.
  */
-export function observeRequests(logger: Logger, metrics: Metrics, trustsProxy: boolean) {
+export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy }: { readonly trustsProxy: boolean }) {
   const accessLog = withoutRedaction(logger);
   return (request: Request, response: Response, next: NextFunction): void => {
     const startedAt = performance.now();

@@ -37,9 +37,10 @@ export const compactionWrites = {
    * Compacts the log of facility $1: deletes its rows from booking_change, adds them to the counts in booking_count,
    * and numbers the changes.
    *
-   * An earlier statement of the transaction must lock the facility. PostgreSQL then takes the snapshot of this
-   * statement after the wait for the lock, so the snapshot includes the change numbers that the previous owner of the
-   * lock has assigned.
+   * An earlier statement of the transaction must lock the facility. The snapshot of this statement is then taken while
+   * the lock is held, so it includes the change numbers that the previous owner of the lock has assigned.
+   *
+   * `numberChanges` is a list of further subqueries (CTEs), which read `removed` and write the feed.
    */
   compact: `with removed as (
   delete from booking_change where facility_id = $1 returning booking_id, version, location_id, hour, n, last_state
@@ -110,7 +111,10 @@ export function createCountCompaction(db: Database) {
       return wrongBins;
     },
 
-    /** Sets whether lists use the counts. Instances notice the change within seconds. */
+    /**
+     * Sets whether the counts are complete. Lists use the counts only if they are complete. Instances notice a change
+     * within seconds.
+     */
     setComplete: async (complete: boolean): Promise<void> => {
       await query(db, compactionWrites.setComplete, [complete]);
     },
