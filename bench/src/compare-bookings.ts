@@ -1,7 +1,7 @@
-// Compares the bookings service with its peers: other servers, which get the same requests and tokens. `bare` (node:http
-// and pg only), `fastify` and `express` use the same database. `constant` only sends stored responses, and so shows the
-// lowest possible cost. Before the measurement, this file checks that the other peers return the same bodies to GET
-// requests as the service.
+// Compares the bookings service with its peers: other servers, which get the same requests and tokens. `bare`
+// (node:http and pg only), `fastify` and `express` use the same database. `constant` only sends stored responses, and
+// so shows the lowest possible cost. Before the measurement, this file checks that the other peers return the same
+// bodies to GET requests as the service.
 import { deepStrictEqual } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
@@ -83,8 +83,8 @@ async function compareResponses(targets: readonly Target[], token: string, opera
     }
     responses[name] = first;
   }
-  // The response to `get` contains a booking, so it also serves as the response to `create` and `update`. If `get` is not
-  // measured, their response is an empty object.
+  // The response to `get` contains a booking, so it also serves as the response to `create` and `update`. If `get` is
+  // not measured, their response is an empty object.
   const booking = responses.get ?? { status: 200, body: '{}' };
   return { ...responses, create: { ...booking, status: 201 }, update: booking };
 }

@@ -1,5 +1,5 @@
-// Handles the buttons that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page asks
-// the user to confirm.
+// Handles the buttons that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page
+// asks the user to confirm.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { setRetryAfter } from '../html/validation-errors.ts';
