@@ -135,6 +135,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     interactionLifetime: lifetimes.interaction,
     findClient: async (id) => {
       const client = await clients.findActive(id);
+      // A personal access token may request only the scope of bookings.
       return client && providerMetadata(client, scopes.bookings);
     },
   });

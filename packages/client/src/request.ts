@@ -58,6 +58,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     };
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
+  // `Send` gives the request and the response of each endpoint its own types.
   return send as Send;
 }
 

@@ -61,8 +61,10 @@ async function installedPackage(): Promise<string | undefined> {
   }
 }
 
-// Creates the symbolic links of the libraries. The postinstall script of the package would create these links, but
-// install scripts are switched off in this repository.
+/**
+ * Creates the symbolic links of the libraries. The postinstall script of the package would create these links, but
+ * install scripts are switched off in this repository.
+ */
 function linkLibraries(packageRoot: string): void {
   const list = join(packageRoot, 'native/pg-symlinks.json');
   if (!existsSync(list)) return;

@@ -97,8 +97,10 @@ function makeFolder(path: string, account: Account | undefined): boolean {
   }
 }
 
-// Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
-// /var/tmp, so the function accepts only a folder that belongs to root and to which nobody else can write.
+/**
+ * Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
+ * /var/tmp, so the function accepts only a folder that belongs to root and to which nobody else can write.
+ */
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
     try {

@@ -7,8 +7,8 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
 const maxAttempts = 100;
-/** In ms. Long enough for another process to remove the lock file of an owner that no longer runs. */
-const pauseBetweenAttempts = 20;
+/** Long enough for another process to remove the lock file of an owner that no longer runs. */
+const pauseBetweenAttemptsMs = 20;
 
 export class LockedByAnotherProcess extends Error {
   readonly pid: number;
@@ -42,7 +42,7 @@ export function acquireLock(path: string): Lock {
       // If the file no longer exists, its owner has just released the lock.
       if (!owner) continue;
       isAfterCrash = true;
-      if (!removeStale(path, draft)) pause(pauseBetweenAttempts);
+      if (!removeStale(path, draft)) pause(pauseBetweenAttemptsMs);
     }
   } finally {
     rmSync(draft, { force: true });

@@ -13,7 +13,7 @@ import pg from 'pg';
 const objectInUse = '55006';
 /** The first number of the advisory locks of templates. It is arbitrary, and separates them from other locks. */
 const templateLocks = 1_952_805_748;
-/** For up to 5 s. */
+/** The operation is repeated for up to 5 s. */
 const retries = { count: 100, pauseMilliseconds: 50 };
 
 export interface TestDatabase {
@@ -90,8 +90,10 @@ async function onEach(nodes: readonly string[], work: (node: pg.Client) => Promi
   await Promise.all(nodes.map((url) => onServer(url, work)));
 }
 
-// Creates the template if it does not exist, and returns its name. The name contains a hash of the migrations. A server
-// of TEST_DATABASE_URL keeps its templates between runs, and the hash prevents the use of an outdated template.
+/**
+ * Creates the template if it does not exist, and returns its name. The name contains a hash of the migrations. A server
+ * of TEST_DATABASE_URL keeps its templates between runs, and the hash prevents the use of an outdated template.
+ */
 async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
   const { migrations, distribution } = options;
   if (!migrations) return 'template0';
@@ -148,7 +150,7 @@ async function finishTemplate(server: pg.Client, draft: string, template: string
   });
 }
 
-// Copies the settings of a database (`alter database … set`). `create database … template` does not copy them.
+/** Copies the settings of a database (`alter database … set`). `create database … template` does not copy them. */
 async function copySettings(server: pg.Client, from: string, to: string): Promise<void> {
   const { rows } = await server.query<{ setting: string }>(
     `select unnest(setconfig) as setting from pg_db_role_setting

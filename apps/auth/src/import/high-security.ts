@@ -35,7 +35,10 @@ const metadataOfOtherClients: readonly string[] = [
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
-/** `path` is the JSON pointer to the client in the import file. Each error begins with the path of its field. */
+/**
+ * `imported` is the client as the file contains it, and `metadata` is what would be stored. `path` is the JSON pointer
+ * to the client in the file. Each error begins with the path of its field.
+ */
 export function findHighSecurityErrors(
   imported: ImportedClient,
   { metadata }: ClientToStore,

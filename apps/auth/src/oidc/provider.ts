@@ -177,7 +177,8 @@ function createFeatures(
     // The library makes new nonces with the first secret. dpop-nonces.ts also accepts nonces of the other secrets.
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
     deviceFlow: createDeviceFlow({ pages, audit }),
-    // signer.ts signs ES256 tokens instead of the library.
+    // signer.ts signs ES256 tokens instead of the library. `ack` names the version of this experimental feature for
+    // which signer.ts is written. The library does not start with another version.
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     introspection: {
       enabled: true,
@@ -185,6 +186,7 @@ function createFeatures(
         mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
     },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    // Serves opaque tokens. endpoints/userinfo.ts serves JWTs.
     userinfo: { enabled: true },
     rpInitiatedLogout: {
       enabled: true,

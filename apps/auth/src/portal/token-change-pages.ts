@@ -79,19 +79,19 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
         const { clientId, name, accessTokenTtl } = token;
-        // The seconds for which the old secret still works.
-        const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
-        if (overlap === undefined) {
+        // How long the old secret still works.
+        const overlapSeconds = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
+        if (overlapSeconds === undefined) {
           return showRotate(request, response, token, { status: 400, error: 'Choose one of these times.' });
         }
         const result = await tokens.rotate(
           signedIn.account,
           // A form with a known id was already submitted. A form without an id counts as submitted for the first time.
-          { clientId, name, overlap, formId: field(request, 'form') || submittedForms.newId() },
+          { clientId, name, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
           actorOf(request, signedIn),
         );
         if (!('error' in result)) {
-          return secretPage.show(request, response, { ...result, name, overlap, accessTokenTtl });
+          return secretPage.show(request, response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
         }
         return result.error === 'form-already-submitted'
           ? secretPage.showAlreadyShown(request, response)

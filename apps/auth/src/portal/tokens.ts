@@ -73,16 +73,17 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
         }
       }),
 
-    /** Gives a token a new secret. The old secret still works for `overlap` seconds. */
+    /** Gives a token a new secret. The old secret still works for `overlapSeconds`. */
     rotate: (
       account: Account,
-      { clientId, name, overlap, formId }: { clientId: string; name: string; overlap: number; formId: string },
+      form: { clientId: string; name: string; overlapSeconds: number; formId: string },
       actor: Actor,
     ): Promise<NewSecretResult> =>
-      oncePerForm(account.id, formId, async () => {
-        const secret = await clients.rotatePersonalAccessToken(account.id, clientId, overlap, actor);
+      oncePerForm(account.id, form.formId, async () => {
+        const { clientId, name, overlapSeconds } = form;
+        const secret = await clients.rotatePersonalAccessToken(account.id, clientId, overlapSeconds, actor);
         if (!secret) return { error: 'not-found' };
-        await recordChange('rotated', actor, clientId, { name, overlap });
+        await recordChange('rotated', actor, clientId, { name, overlap: overlapSeconds });
         return secret;
       }),
 

@@ -142,6 +142,7 @@ export function createHoldStore(db: Database) {
               [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, ignoredBooking, ignoredHold]],
             );
             if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
+            // After the outcome `conflict`, create.ts finds out what the conflict is.
             if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
             if (!conflicts || conflicts.isOverlapping || conflicts.heldUntil !== null) throw new Rollback('conflict');
             await run(

@@ -65,6 +65,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
+      // The path always contains the id. The default is only for the type checker.
       handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
     }),
     defineEndpoint({

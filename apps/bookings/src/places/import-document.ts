@@ -79,6 +79,7 @@ export interface ImportedFacility extends ImportedRecord {
 
 const readDocument = createImportReader<ImportDocument>(
   importSchema,
+  // Finds the errors that a JSON Schema cannot describe.
   (root) => {
     const facilities = elementsOf(root, 'facilities');
     const locations = facilities.flatMap((facility) => elementsOf(facility, 'locations'));

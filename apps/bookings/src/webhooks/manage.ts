@@ -72,7 +72,7 @@ export function createWebhookManagement(services: ManagementServices) {
       const all = await store.list(clientId, facilities);
       const offset = offsetOf(page);
       const items = all.slice(offset, offset + page.pageSize).map((webhook) => webhookResource(webhook, link));
-      return listResponse({ path: '/api/webhooks', query: { ...query }, page }, items, all.length, link);
+      return listResponse({ path: '/api/webhooks', query, page }, items, all.length, link);
     },
 
     update: async (
