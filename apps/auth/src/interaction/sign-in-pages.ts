@@ -164,7 +164,7 @@ export function createSignInPages(options: SignInPagesOptions) {
           // Without a context, `findContext` has already sent the response.
           if (context) await handler(request, response, context);
         };
-      // `mergeParams` adds the parameter `uid`, which is in the path at which the router is mounted.
+      // The routes of an authorization request are mounted at `/interaction/:uid`, and their handlers need `uid`.
       const router = Router({ mergeParams: true });
       router.get('/sign-in', withContext(showSignIn));
       router.post('/sign-in', ...site.form(csrfContextOf, withContext(submitSignIn)));
