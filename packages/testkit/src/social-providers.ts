@@ -107,21 +107,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
   return {
     origin,
     outages,
-    settings: {
-      google: { type: 'oidc', issuer, clientId, clientSecret, nativeAudiences: [nativeClientId] },
-      facebook: {
-        type: 'oauth2',
-        authorizationEndpoint: `${origin}/facebook/authorize`,
-        tokenEndpoint: `${origin}/facebook/token`,
-        userinfoEndpoint: `${origin}/facebook/me`,
-        tokenInfoEndpoint: `${origin}/facebook/debug_token`,
-        clientId,
-        clientSecret,
-        scope: 'email public_profile',
-        nativeAudiences: [nativeClientId],
-        claims: { sub: 'id', name: 'name', email: 'email' },
-      },
-    },
+    settings: settingsOf(origin, issuer),
     nativeToken: (name, userId, options = {}) => {
       const user = grants[name].findUser(userId);
       if (!user) throw new Error(`the stand-ins have no user ${userId}`);
@@ -130,6 +116,24 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function settingsOf(origin: string, issuer: string): SocialProviders['settings'] {
+  return {
+    google: { type: 'oidc', issuer, clientId, clientSecret, nativeAudiences: [nativeClientId] },
+    facebook: {
+      type: 'oauth2',
+      authorizationEndpoint: `${origin}/facebook/authorize`,
+      tokenEndpoint: `${origin}/facebook/token`,
+      userinfoEndpoint: `${origin}/facebook/me`,
+      tokenInfoEndpoint: `${origin}/facebook/debug_token`,
+      clientId,
+      clientSecret,
+      scope: 'email public_profile',
+      nativeAudiences: [nativeClientId],
+      claims: { sub: 'id', name: 'name', email: 'email' },
     },
   };
 }
@@ -165,11 +169,14 @@ function signInRoutes(title: string, grants: SocialGrants, issuer?: string): Soc
   };
 }
 
+/** In characters. Far more than the forms and the requests of auth need. */
+const maxBodyLength = 65_536;
+
 async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   let body = '';
   for await (const chunk of request) {
     body += chunk;
-    if (body.length > 65_536) throw new Error('the body is too long');
+    if (body.length > maxBodyLength) throw new Error('the body is too long');
   }
   return new URLSearchParams(body);
 }

@@ -57,54 +57,42 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
       return handler(request, response, { ...context, invitation });
     };
 
+  const resend: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
+    const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
+    if ('waitSeconds' in outcome) {
+      return pages.showMessage(request, response, {
+        status: 429,
+        title: 'Too many e-mails',
+        text: setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.'),
+        tone: 'bad',
+        links: [{ href: facility.path, text: `Back to ${facility.name}` }],
+      });
+    }
+    if ('error' in outcome) return showNotOpen(request, response, facility);
+    response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
+  };
+
+  const showWithdrawForm: InvitationHandler = (request, response, { facility, invitation }) =>
+    pages.show(
+      request,
+      response,
+      'withdraw',
+      { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
+      { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
+    );
+
+  const withdraw: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
+    const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));
+    if ('error' in outcome) return showNotOpen(request, response, facility);
+    response.redirect(303, `${facility.path}?notice=withdrawn`);
+  };
+
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
   /** A user who must sign in again before a form is accepted gets to the page of the facility after the sign-in. */
   const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
-  router.post(
-    `${path}/resend`,
-    ...pages.formForManager(
-      withInvitation(async (request, response, { signedIn, facility, invitation }) => {
-        const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
-        if ('waitSeconds' in outcome) {
-          return pages.showMessage(request, response, {
-            status: 429,
-            title: 'Too many e-mails',
-            text: setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.'),
-            tone: 'bad',
-            links: [{ href: facility.path, text: `Back to ${facility.name}` }],
-          });
-        }
-        if ('error' in outcome) return showNotOpen(request, response, facility);
-        response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
-      }),
-      afterSignIn,
-    ),
-  );
-  router.get(
-    `${path}/withdraw`,
-    pages.forManager(
-      withInvitation((request, response, { facility, invitation }) =>
-        pages.show(
-          request,
-          response,
-          'withdraw',
-          { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
-          { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
-        ),
-      ),
-    ),
-  );
-  router.post(
-    `${path}/withdraw`,
-    ...pages.formForManager(
-      withInvitation(async (request, response, { signedIn, facility, invitation }) => {
-        const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));
-        if ('error' in outcome) return showNotOpen(request, response, facility);
-        response.redirect(303, `${facility.path}?notice=withdrawn`);
-      }),
-      afterSignIn,
-    ),
-  );
+  router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend), afterSignIn));
+  router.get(`${path}/withdraw`, pages.forManager(withInvitation(showWithdrawForm)));
+  router.post(`${path}/withdraw`, ...pages.formForManager(withInvitation(withdraw), afterSignIn));
   return router;
 }

@@ -121,21 +121,9 @@ export function createInvitationStore({ db }: { db: Database }) {
         const { facilityId, email, role, actorId } = invitation;
         const actor = await lockFacilityAs(actorId, facilityId, tx);
         if (!actor || !mayInvite(actor, role)) return { error: 'not-permitted' };
-        // `isOtherKind`: the address belongs to an account that is of the wrong kind for the role and that the
-        // invitation may not replace.
-        const [invitee] = await query<{ isMember: boolean; isOtherKind: boolean; peopleCount: number }>(
-          tx,
-          `select exists (select from membership m join account a on a.id = m.account_id
-                           where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
-                  exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
-                            and not (${replaceableCondition})) as "isOtherKind",
-                  (select count(*)::int from membership m where m.facility_id = $1)
-                    + (select count(*)::int from invitation i
-                        where i.facility_id = $1 and ${undecidedCondition}) as "peopleCount"`,
-          [facilityId, email, accountKindFor(role)],
-        );
-        if (invitee?.isMember) return { error: 'already-member' };
-        if (invitee?.isOtherKind) return { error: 'other-kind' };
+        const invitee = await findInvitee(tx, invitation);
+        if (invitee.isMember) return { error: 'already-member' };
+        if (invitee.isOtherKind) return { error: 'other-kind' };
         const [previous] = await query<{ id: string; expired: boolean }>(
           tx,
           `select i.id, i.expires_at <= now() as expired from invitation i
@@ -145,15 +133,8 @@ export function createInvitationStore({ db }: { db: Database }) {
         if (previous && !previous.expired) return { error: 'already-invited' };
         // The expired invitation is already part of `peopleCount`, so sending it again cannot exceed the maximum.
         if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
-        if ((invitee?.peopleCount ?? 0) >= maxMembers) return { error: 'too-many' };
-        // An accepted or withdrawn invitation is stored only to explain why its link no longer works. After 90 days it
-        // is deleted. The events in the history of the facility are not deleted.
-        await query(
-          tx,
-          `delete from invitation
-            where facility_id = $1 and coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'`,
-          [facilityId],
-        );
+        if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
+        await deleteOldInvitations(tx, facilityId);
         return storeWithNewLink(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
       }),
 
@@ -172,4 +153,41 @@ export function createInvitationStore({ db }: { db: Database }) {
         return { withdrawn: invitation };
       }),
   };
+}
+
+interface Invitee {
+  readonly isMember: boolean;
+  /** Whether the address belongs to an account of the wrong kind for the role, which the invitation may not replace. */
+  readonly isOtherKind: boolean;
+  /** The number of members and of undecided invitations of the facility. */
+  readonly peopleCount: number;
+}
+
+async function findInvitee(tx: Database, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
+  const [invitee] = await query<Invitee>(
+    tx,
+    `select exists (select from membership m join account a on a.id = m.account_id
+                     where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
+            exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
+                      and not (${replaceableCondition})) as "isOtherKind",
+            (select count(*)::int from membership m where m.facility_id = $1)
+              + (select count(*)::int from invitation i
+                  where i.facility_id = $1 and ${undecidedCondition}) as "peopleCount"`,
+    [facilityId, email, accountKindFor(role)],
+  );
+  // The statement always returns one row.
+  return invitee as Invitee;
+}
+
+/**
+ * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to explain
+ * why their links no longer work. The events in the history of the facility are not deleted.
+ */
+async function deleteOldInvitations(tx: Database, facilityId: string): Promise<void> {
+  await query(
+    tx,
+    `delete from invitation
+      where facility_id = $1 and coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'`,
+    [facilityId],
+  );
 }

@@ -81,101 +81,86 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...detail } });
   };
 
+  const showRoleForm: MemberHandler = async (request, response, context) => {
+    const { facility, member, isSelf } = context;
+    const roles = assignableRoles(facility.role, member.kind, member.role);
+    if (roles.length === 0) return showError(request, response, context, 'not-permitted');
+    const name = nameOf(member);
+    return pages.show(
+      request,
+      response,
+      'role',
+      {
+        facility,
+        isSelf,
+        name,
+        currentRole: roleNames[member.role],
+        roles: roles.map((role) => ({ role, text: roleNames[role] })),
+        action: request.path,
+      },
+      { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) },
+    );
+  };
+
+  const changeRole: MemberHandler = async (request, response, context) => {
+    const { facility, member, signedIn } = context;
+    const requestedRole = field(request, 'role');
+    const assignable = assignableRoles(facility.role, member.kind, member.role);
+    const role = assignable.find((assignableRole) => assignableRole === requestedRole);
+    if (!role) return showError(request, response, context, 'not-permitted');
+    const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
+    if ('error' in outcome) return showError(request, response, context, outcome.error);
+    const { previousRole, withdrawnInvitations } = outcome;
+    const detail = { from: previousRole, to: role };
+    recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
+    response.redirect(303, `${facility.path}?notice=role-changed`);
+  };
+
+  const showRevokeForm: MemberHandler = async (request, response, context) => {
+    const { facility, member, isSelf } = context;
+    if (!mayRevoke(facility.role, member.role, isSelf)) {
+      return showError(request, response, context, 'not-permitted');
+    }
+    const name = nameOf(member);
+    return pages.show(
+      request,
+      response,
+      'revoke',
+      {
+        facility,
+        member,
+        isSelf,
+        name,
+        roleName: roleNames[member.role],
+        // The page says how long access tokens that were already issued still work.
+        accessTokenTtl: await clients.findLongestAccessTokenTtl(),
+        action: request.path,
+      },
+      {
+        title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
+        breadcrumbs: breadcrumbsBelowFacility(facility),
+      },
+    );
+  };
+
+  const revokeRole: MemberHandler = async (request, response, context) => {
+    const { facility, member, isSelf, signedIn } = context;
+    // `revoke` itself checks whether the user may revoke the role.
+    const outcome = await members.revoke(facility.id, member.accountId, signedIn.account.id);
+    if ('error' in outcome) return showError(request, response, context, outcome.error);
+    const { previousRole, withdrawnInvitations } = outcome;
+    const detail = { role: previousRole, self: isSelf };
+    recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
+    response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
+  };
+
   const path = '/portal/facilities/:facilityId/people/:accountId';
   /** A user who must sign in before a change returns to the page of the facility. */
   const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
-
-  router.get(
-    `${path}/role`,
-    pages.forManager(
-      withMember(async (request, response, context) => {
-        const { facility, member, isSelf } = context;
-        const roles = assignableRoles(facility.role, member.kind, member.role);
-        if (roles.length === 0) return showError(request, response, context, 'not-permitted');
-        const name = nameOf(member);
-        return pages.show(
-          request,
-          response,
-          'role',
-          {
-            facility,
-            isSelf,
-            name,
-            currentRole: roleNames[member.role],
-            roles: roles.map((role) => ({ role, text: roleNames[role] })),
-            action: request.path,
-          },
-          { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) },
-        );
-      }),
-    ),
-  );
-  router.post(
-    `${path}/role`,
-    ...pages.formForManager(
-      withMember(async (request, response, context) => {
-        const { facility, member, signedIn } = context;
-        const requestedRole = field(request, 'role');
-        const assignable = assignableRoles(facility.role, member.kind, member.role);
-        const role = assignable.find((assignableRole) => assignableRole === requestedRole);
-        if (!role) return showError(request, response, context, 'not-permitted');
-        const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
-        if ('error' in outcome) return showError(request, response, context, outcome.error);
-        const { previousRole, withdrawnInvitations } = outcome;
-        const detail = { from: previousRole, to: role };
-        recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
-        response.redirect(303, `${facility.path}?notice=role-changed`);
-      }),
-      afterSignIn,
-    ),
-  );
-
-  router.get(
-    `${path}/revoke`,
-    pages.forManager(
-      withMember(async (request, response, context) => {
-        const { facility, member, isSelf } = context;
-        if (!mayRevoke(facility.role, member.role, isSelf)) {
-          return showError(request, response, context, 'not-permitted');
-        }
-        const name = nameOf(member);
-        return pages.show(
-          request,
-          response,
-          'revoke',
-          {
-            facility,
-            member,
-            isSelf,
-            name,
-            roleName: roleNames[member.role],
-            // The page says how long access tokens that were already issued still work.
-            accessTokenTtl: await clients.findLongestAccessTokenTtl(),
-            action: request.path,
-          },
-          {
-            title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
-            breadcrumbs: breadcrumbsBelowFacility(facility),
-          },
-        );
-      }),
-    ),
-  );
-  router.post(
-    `${path}/revoke`,
-    ...pages.formForManager(
-      withMember(async (request, response, context) => {
-        const { facility, member, isSelf, signedIn } = context;
-        const outcome = await members.revoke(facility.id, member.accountId, signedIn.account.id);
-        if ('error' in outcome) return showError(request, response, context, outcome.error);
-        const { previousRole, withdrawnInvitations } = outcome;
-        const detail = { role: previousRole, self: isSelf };
-        recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
-        response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
-      }),
-      afterSignIn,
-    ),
-  );
+  router.get(`${path}/role`, pages.forManager(withMember(showRoleForm)));
+  router.post(`${path}/role`, ...pages.formForManager(withMember(changeRole), afterSignIn));
+  router.get(`${path}/revoke`, pages.forManager(withMember(showRevokeForm)));
+  router.post(`${path}/revoke`, ...pages.formForManager(withMember(revokeRole), afterSignIn));
   return router;
 }

@@ -7,6 +7,7 @@ import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
+import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { MemberStore } from './member-store.ts';
 import { actorOf, type PortalPages } from './page.ts';
@@ -86,37 +87,38 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     );
   };
 
+  const createToken: SignedInHandler = async (request, response, signedIn) => {
+    const { account } = signedIn;
+    const name = field(request, 'name');
+    const expiresInDays = field(request, 'expiresInDays');
+    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+      showTokens(request, response, signedIn, { name, expiresInDays, validationErrors, status });
+    const validationErrors = validateToken(name, expiresInDays);
+    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+    if ((await members.findFacilities(account.id)).length === 0) {
+      return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
+    }
+    // The form contains its id. A request without the id counts as a new form.
+    const formId = field(request, 'form') || submittedForms.newId();
+    const newToken = { name, days: Number(expiresInDays), formId };
+    const result = await tokens.create(account, newToken, actorOf(request, signedIn));
+    if (!('error' in result)) return secretPage.show(request, response, { ...result, name });
+    if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(request, response);
+    const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
+    return showErrors(409, { text });
+  };
+
   const routes = Router();
   // Only the form posts to this path. A user who opens the path is sent to the page that lists the tokens
   // (home-pages.ts).
   routes.get('/portal/tokens', (_request, response) => response.redirect(303, '/portal'));
   routes.post(
     '/portal/tokens',
-    ...pages.formForServiceAccount(
-      async (request, response, signedIn) => {
-        const { account } = signedIn;
-        const name = field(request, 'name');
-        const expiresInDays = field(request, 'expiresInDays');
-        const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-          showTokens(request, response, signedIn, { name, expiresInDays, validationErrors, status });
-        const validationErrors = validateToken(name, expiresInDays);
-        if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-        if ((await members.findFacilities(account.id)).length === 0) {
-          return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
-        }
-        // The form contains its id. A request without the id counts as a new form.
-        const result = await tokens.create(
-          account,
-          { name, days: Number(expiresInDays), formId: field(request, 'form') || submittedForms.newId() },
-          actorOf(request, signedIn),
-        );
-        if (!('error' in result)) return secretPage.show(request, response, { ...result, name });
-        if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(request, response);
-        const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
-        return showErrors(409, { text });
-      },
-      { returnTo: () => '/portal', fields: ['name', 'expiresInDays'], requireFresh: true },
-    ),
+    ...pages.formForServiceAccount(createToken, {
+      returnTo: () => '/portal',
+      fields: ['name', 'expiresInDays'],
+      requireFresh: true,
+    }),
   );
   return { showTokens, routes };
 }

@@ -55,6 +55,7 @@ export function createBookingUpdater(services: UpdateServices) {
       const key = { facilityId: bay.facilityId, id };
       // Few bays are held, so this first attempt does not look up the holds. Any live hold of the bay prevents it.
       const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion, looksUpHolds: false });
+      // An outcome that is an object is the updated booking.
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
     }
 

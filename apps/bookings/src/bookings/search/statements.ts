@@ -49,8 +49,9 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const parts = partsOf(criteria, segment, bind);
   const [limit, offset] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
   const pageInOrderOf = (columns: string): string => `order by ${columns} limit ${limit} offset ${offset}`;
-  const page = pageInOrderOf('start_date, id');
+  const pageInOrder = pageInOrderOf('start_date, id');
 
+  /** `owner` is the SQL condition that selects the bookings of a bay, of a facility, or of several facilities. */
   const rowsOf = (columns: string, owner: string, part: Part): string =>
     `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
 
@@ -66,11 +67,11 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
       .join('\nunion all ');
 
   // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
-  // took hundreds of times as long.
-  const pageOfEach = (owners: string, owner: string, where: string): string =>
-    `select page.* from ${owners} cross join lateral (
+  // took hundreds of times as long. `ownerTable` is `bay` or `facility`, and `isSelected` is the condition on its rows.
+  const pageOfEach = (ownerTable: string, owner: string, isSelected: string): string =>
+    `select page.* from ${ownerTable} cross join lateral (
 ${firstRowsOfParts(owner)}
-) page where ${where} ${pageInOrderOf('page.start_date, page.id')}`;
+) page where ${isSelected} ${pageInOrderOf('page.start_date, page.id')}`;
 
   // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay but
   // returns rows in no order.
@@ -87,8 +88,8 @@ ${firstRowsOfParts(owner)}
   const singlePart = parts.length === 1 ? parts[0] : undefined;
   const pageOfAll = (columns: string): string =>
     singlePart
-      ? `${rowsOf(columns, ofFacilities, singlePart)} ${page}`
-      : `select * from (${firstRowsOfParts(ofFacilities)}) parts ${page}`;
+      ? `${rowsOf(columns, ofFacilities, singlePart)} ${pageInOrder}`
+      : `select * from (${firstRowsOfParts(ofFacilities)}) parts ${pageInOrder}`;
 
   let pageOfOwners: string | undefined;
   if (isReadByBay(criteria)) pageOfOwners = pageOfBays();
@@ -98,6 +99,7 @@ ${firstRowsOfParts(owner)}
   // The rows are only counted, so they have no columns.
   const matching = parts.map((part) => rowsOf('', ofFacilities, part)).join(' union all ');
   return {
+    // The first page skips no rows. If a single scan finds its rows, the scan itself can read all their fields.
     firstPage: !pageOfOwners && singlePart ? pageOfAll(allFields) : laterPage,
     laterPage,
     count: `select count(*)::int as total from (${matching}) matching`,
