@@ -164,7 +164,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const pages = createProviderPages(userPages.site.findLayoutUser);
 
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
-  const isFirstUse = createReplayDetection(artifacts);
+  const recordFirstUse = createReplayDetection(artifacts);
   const limit = createRateLimit(config.rateLimitPerMinute);
   const clientCredentials = createClientCredentials({ ...shared, scopes, resource, clients });
   const providerManager = await createProviderManager({
@@ -182,7 +182,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
           adapter,
           revokeGrant: artifacts.revokeGrant,
           concurrentUse,
-          isFirstUse,
+          recordFirstUse,
           fetch: createOutboundFetch(outbound),
           clientCredentials,
           facilities,
@@ -211,7 +211,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     pages,
     logoutSender,
     outbound,
-    isFirstUse,
+    recordFirstUse,
     clientCredentials,
     providerManager,
   };
@@ -222,7 +222,7 @@ type Services = Awaited<ReturnType<typeof createServices>>;
 /** Mounts the handlers in the order in which they see a request. */
 function createExpressApp({ config, logger, metrics }: AppDependencies, services: Services): Express {
   const { db, shared, scopes, limit, facilities, clients, accountServices, userPages, pages } = services;
-  const { isFirstUse, clientCredentials, providerManager } = services;
+  const { recordFirstUse, clientCredentials, providerManager } = services;
   const { accounts } = accountServices;
   const app = createHttpApp({
     logger,
@@ -269,7 +269,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
       path: routes.userinfo,
       provider: providerManager.provider,
       signingKeys: providerManager.signingKeys,
-      isFirstUse,
+      recordFirstUse,
       claimsOf: async (id) => {
         const account = await accounts.findById(id);
         return account && !account.disabledAt ? claimsOf(account) : undefined;

@@ -69,6 +69,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
     env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  // Neither stream is null, because both are pipes.
   printLines(options, [child.stdout as Readable, child.stderr as Readable]);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`${app} could not be started: ${error.message}`));

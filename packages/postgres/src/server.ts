@@ -28,6 +28,8 @@ import { watchOver } from './watchdog.ts';
 const HOST = '127.0.0.1';
 /** The time for one start, from the new process to the first connection. */
 const START_LIMIT_MS = 60_000;
+/** The time between two checks whether the server has started. */
+const POLL_MS = 20;
 /** The time during which a failed start is repeated. */
 const REPEAT_LIMIT_MS = 15_000;
 const PAUSE_BEFORE_REPEAT_MS = 250;
@@ -203,7 +205,7 @@ async function startOnce(program: ServerProgram, port: number): Promise<ChildPro
       const seconds = START_LIMIT_MS / 1000;
       throw new Error(`PostgreSQL did not start within ${seconds} s:\n${logTail(program.logFile, logStart)}`);
     }
-    await pause(20);
+    await pause(POLL_MS);
   }
 }
 

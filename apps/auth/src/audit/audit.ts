@@ -22,8 +22,8 @@ export type Audit = ReturnType<typeof createAudit>;
 
 /** The maximum number of events that wait for the database. Further events are logged and not stored. */
 const maxQueued = 5_000;
-/** The milliseconds for which events are collected, so that one statement stores the events of many tokens. */
-const collectFor = 100;
+/** How long events are collected, so that one statement stores the events of many tokens. */
+const collectMilliseconds = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   // The logger searches each line for secrets. Events contain no secrets, so this is not necessary.
@@ -84,7 +84,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
       eventLog.info({ audit: event }, event.kind);
       if (queue.length >= maxQueued) return;
       queue.push({ ...event, at: new Date() });
-      timer ??= setTimeout(() => void flush(), collectFor);
+      timer ??= setTimeout(() => void flush(), collectMilliseconds);
     },
     /** Resolves when every event that was recorded so far is stored. */
     flush,

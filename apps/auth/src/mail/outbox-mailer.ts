@@ -23,18 +23,18 @@ export interface OutboxMailer {
   readonly close: () => Promise<void>;
 }
 
-/** The milliseconds between two checks of the outbox. */
-const checkInterval = 5_000;
+/** The time between two checks of the outbox. */
+const checkIntervalMs = 5_000;
 const maxQueued = 20_000;
 const maxParallel = 10;
 /**
  * The seconds for which one instance has the exclusive right to send an e-mail: more than the sum of all SMTP timeouts.
  */
 const leaseSeconds = 120;
-/** With the delays of `retryDelay`, the last of 32 attempts is made 22 hours after the first. */
+/** With the delays of `retryDelaySeconds`, the last of 32 attempts is made 22 hours after the first. */
 const maxTries = 32;
-/** Returns the seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
-const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
+/** Returns the delay before the next attempt: 5 s, 10 s, 20 s and so on, up to an hour. */
+const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
 export function createOutboxMailer({ store, config, logger }: OutboxMailerOptions): OutboxMailer {
   const { smtpUrl, mailFrom } = config;
@@ -71,7 +71,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
       const givenUp = isPermanent(responseCode) || tries >= maxTries;
       logger.warn({ mailId: id, tries, reason: message, givenUp }, 'e-mail could not be sent');
       if (givenUp) await store.delete(id);
-      else await store.retryIn(id, retryDelay(tries));
+      else await store.retryIn(id, retryDelaySeconds(tries));
     }
   };
 
@@ -96,7 +96,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
         delivering = undefined;
       });
   };
-  const timer = setInterval(checkOutbox, checkInterval);
+  const timer = setInterval(checkOutbox, checkIntervalMs);
   timer.unref();
 
   return {

@@ -9,7 +9,7 @@ import { errors, type JWK, type KoaContextWithOIDC, Provider } from 'oidc-provid
 import ServerChallenge from 'oidc-provider/lib/helpers/challenge.js';
 import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
 import type { Next } from './middleware-types.ts';
-import type { IsFirstUse } from './replay-detection.ts';
+import type { RecordFirstUse } from './replay-detection.ts';
 
 /** The maximum age of a proof without a nonce, in seconds. The library uses the same limit. */
 export const maxAge = 300;
@@ -86,9 +86,9 @@ export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
  * a proof until `expiresAt`, or until the time that `lastUseOf` returns if this time is later.
  */
 export const rememberUntilLastUse =
-  (isFirstUse: IsFirstUse): IsFirstUse =>
+  (recordFirstUse: RecordFirstUse): RecordFirstUse =>
   (issuer, jti, expiresAt) =>
-    isFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
+    recordFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
 
 /** Returns the payload of the DPoP proof of the current request. The proof may still be unverified. */
 const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');

@@ -7,7 +7,7 @@ import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
 import { ageOf, createNonces, lastUseOf, maxAge, maxAgeWithNonce } from './dpop-nonces.ts';
-import type { IsFirstUse } from './replay-detection.ts';
+import type { RecordFirstUse } from './replay-detection.ts';
 
 /**
  * Verifies the DPoP proof of a token request. Returns the thumbprint of its key, for `setThumbprint('jkt', …)` of a
@@ -46,7 +46,13 @@ export interface ProofError {
  * Returns a function that verifies the proof of a userinfo request. The function resolves to undefined if the proof is
  * valid.
  */
-export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]; isFirstUse: IsFirstUse }) {
+export function createProofVerifier({
+  keys,
+  recordFirstUse,
+}: {
+  keys: readonly JWK[];
+  recordFirstUse: RecordFirstUse;
+}) {
   const nonces = createNonces(keys);
   const invalidProof = (description: string): ProofError => ({ error: 'invalid_dpop_proof', description });
   const nonceRequired = (description: string): ProofError => ({
@@ -71,7 +77,7 @@ export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]
       if (!nonces.check(nonce)) return nonceRequired('invalid nonce in DPoP proof');
     }
     if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
-    const isNew = await isFirstUse(clientId, jti, lastUseOf(verified));
+    const isNew = await recordFirstUse(clientId, jti, lastUseOf(verified));
     return isNew ? undefined : invalidProof('DPoP proof was already used');
   };
 }

@@ -30,7 +30,7 @@ import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
-import { type IsFirstUse, registerReplayDetection } from './replay-detection.ts';
+import { type RecordFirstUse, registerReplayDetection } from './replay-detection.ts';
 import { requestState } from './request-state.ts';
 import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
 import type { ResourceServer } from './resource-server.ts';
@@ -51,7 +51,7 @@ export interface ProviderDependencies extends SharedServices {
   readonly adapter: (model: string) => Adapter;
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly concurrentUse: ConcurrentUse;
-  readonly isFirstUse: IsFirstUse;
+  readonly recordFirstUse: RecordFirstUse;
   readonly fetch: Configuration['fetch'];
   readonly clientCredentials: ClientCredentials;
   readonly facilities: FacilityStore;
@@ -83,7 +83,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
-  registerReplayDetection(provider, rememberUntilLastUse(dependencies.isFirstUse));
+  registerReplayDetection(provider, rememberUntilLastUse(dependencies.recordFirstUse));
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 

@@ -12,19 +12,19 @@ import type { ArtifactStore } from './storage/artifacts.ts';
 const margin = 600;
 
 /**
- * Resolves to true if no assertion or proof with this issuer and `jti` was used before. `expiresAt` is the time until
- * which a second use must be detected, in seconds since 1970.
+ * Stores that an assertion or proof with this issuer and `jti` was used. Resolves to false if it was already used
+ * before. `expiresAt` is the time until which a second use must be detected, in seconds since 1970.
  */
-export type IsFirstUse = (issuer: string, jti: string, expiresAt: number) => Promise<boolean>;
+export type RecordFirstUse = (issuer: string, jti: string, expiresAt: number) => Promise<boolean>;
 
 export const createReplayDetection =
-  (artifacts: Pick<ArtifactStore, 'insertOnce'>): IsFirstUse =>
+  (artifacts: Pick<ArtifactStore, 'insertOnce'>): RecordFirstUse =>
   (issuer, jti, expiresAt) => {
     const expiresIn = Math.max(0, Math.ceil(expiresAt - Date.now() / 1000)) + margin;
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 
 /** Replaces the library's check, which is used for all assertions and for the proofs at the token endpoint. */
-export function registerReplayDetection(provider: Provider, isFirstUse: IsFirstUse): void {
-  (provider.ReplayDetection as { unique: IsFirstUse }).unique = isFirstUse;
+export function registerReplayDetection(provider: Provider, recordFirstUse: RecordFirstUse): void {
+  (provider.ReplayDetection as { unique: RecordFirstUse }).unique = recordFirstUse;
 }

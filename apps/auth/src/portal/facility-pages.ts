@@ -5,7 +5,7 @@ import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
 import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
-import type { InvitationError, InvitationStore } from './invitation-store.ts';
+import { type InvitationError, type InvitationStore, maxMembers } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import type { Member, MemberStore } from './member-store.ts';
 import {
@@ -58,7 +58,7 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
       ? 'This address belongs to a person’s account. A service account needs its own address, such as ' +
         'bookings@your-range.example.'
       : 'This address belongs to a service account. Invite people by their own address.',
-  'too-many': () => 'A facility can have 500 members and open invitations. Revoke or withdraw some first.',
+  'too-many': () => `A facility can have ${maxMembers} members and open invitations. Revoke or withdraw some first.`,
 };
 
 /** Adds to each member what the page shows about the member, and which changes the signed-in user may make. */

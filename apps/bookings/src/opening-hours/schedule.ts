@@ -111,7 +111,8 @@ function createOpeningsFinder(
 function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
-  const openings = Array.from({ length: 21 }, (_, days) => openingsOn(monday.add({ days }))).flat();
+  const threeWeeks = Array.from({ length: 21 }, (_, days) => monday.add({ days }));
+  const openings = threeWeeks.flatMap(openingsOn);
   // Every week has the same hours, so only the second week is checked. In the first week, hours that begin before this
   // week are missing.
   const secondWeek = { start: Date.UTC(2024, 0, 8), end: Date.UTC(2024, 0, 15) };

@@ -12,11 +12,9 @@ import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import { deliveryStatements } from './delivery-statements.ts';
 import type { Delivery, DeliveryState } from './webhook.ts';
 
-/**
- * The time, in milliseconds, for which only the instance that has claimed a delivery may attempt it. An attempt takes
- * 15 s at most.
- */
-const claimDuration = 30_000;
+/** The time for which only the instance that has claimed a delivery may attempt it. An attempt takes 15 s at most. */
+const claimMilliseconds = 30_000;
+/** The maximum number of deliveries that one statement deletes. */
 const deleteBatch = 1_000;
 
 export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId' | 'modified'> {
@@ -71,7 +69,7 @@ export function createDeliveryStore(db: Database) {
     claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
       query<ClaimedDelivery>(db, deliveryStatements.claim, [
         now.toISOString(),
-        new Date(now.getTime() + claimDuration).toISOString(),
+        new Date(now.getTime() + claimMilliseconds).toISOString(),
         [...running.keys()],
         [...running.values()],
         limits.perWebhook,

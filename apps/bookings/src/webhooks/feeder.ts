@@ -14,8 +14,8 @@ import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
 import type { BookingEvent } from './webhook.ts';
 
-/** The time between two polls of the change feed, in milliseconds. */
-const pollInterval = 500;
+/** The time between two polls of the change feed. */
+const pollMilliseconds = 500;
 /** The maximum number of changes that the feeder reads for a cursor in one query. */
 const pageSize = 500;
 const day = 86_400_000;
@@ -42,7 +42,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
       });
       if (hasMore || isStopped) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withJitter(pollInterval, 0.25));
+        const timer = setTimeout(resolve, withJitter(pollMilliseconds, 0.25));
         wakeUp = () => {
           clearTimeout(timer);
           resolve();

@@ -17,8 +17,8 @@ import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 import type { DeliveryState, Webhook } from './webhook.ts';
 
-/** How long the previous secret also signs deliveries after a rotation, in milliseconds. */
-const previousSecretLifetime = 24 * 3_600_000;
+/** How long the previous secret also signs deliveries after a rotation. */
+const previousSecretMilliseconds = 24 * 3_600_000;
 
 export interface ManagementServices extends SharedServices {
   readonly store: WebhookStore;
@@ -107,7 +107,7 @@ export function createWebhookManagement(services: ManagementServices) {
       await find(id, caller);
       const at = now();
       const secret = newSecret();
-      const previousUntil = new Date(at.getTime() + previousSecretLifetime);
+      const previousUntil = new Date(at.getTime() + previousSecretMilliseconds);
       if (!(await store.rotate(id, secretBox.encrypt(secret, id), previousUntil, at))) throw apiError('ERR00404');
       return withSecret(responseOf(await find(id, caller)), secret);
     },

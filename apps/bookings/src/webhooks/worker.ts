@@ -14,15 +14,15 @@ import { signedHeaders } from './signature.ts';
 
 /** The maximum numbers of concurrent attempts: of a webhook, of a webhook whose attempts fail, and of this instance. */
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
-/** The time between two searches for due deliveries, in milliseconds. The end of an attempt starts a search earlier. */
-const pollInterval = 500;
-/** In milliseconds. The results of all attempts that end during this time are recorded together. */
-const recordDelay = 10;
+/** The time between two searches for due deliveries. The end of an attempt starts a search earlier. */
+const pollMilliseconds = 500;
+/** The results of all attempts that end during this time are recorded together. */
+const recordDelayMilliseconds = 10;
 /**
- * In milliseconds. Must be shorter than `claimDuration` (delivery-store.ts), because another instance may attempt the
- * same delivery after that time.
+ * Must be shorter than `claimMilliseconds` (delivery-store.ts), because another instance may attempt the same delivery
+ * after that time.
  */
-const attemptTimeout = 15_000;
+const attemptTimeoutMilliseconds = 15_000;
 const day = 86_400_000;
 
 export type Outcome = 'delivered' | 'retried' | 'failed';
@@ -87,10 +87,10 @@ export function startWorker(options: WorkerOptions) {
       // The condition of the loop then decides: the remaining results are recorded first, and a stopped loop ends.
       if (isStopped || finished.length > 0) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withJitter(pollInterval, 0.25));
+        const timer = setTimeout(resolve, withJitter(pollMilliseconds, 0.25));
         wakeUp = () => {
           clearTimeout(timer);
-          setTimeout(resolve, recordDelay);
+          setTimeout(resolve, recordDelayMilliseconds);
         };
       });
       wakeUp = () => {};
@@ -131,7 +131,7 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'User-Agent': 'BayBooking-Webhooks', ...headers },
       body,
-      timeout: attemptTimeout,
+      timeout: attemptTimeoutMilliseconds,
       // Only the status and the header Retry-After are needed.
       maxBytes: 0,
     });

@@ -7,7 +7,7 @@ import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import { createProofVerifier } from '../dpop.ts';
-import type { IsFirstUse } from '../replay-detection.ts';
+import type { RecordFirstUse } from '../replay-detection.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import {
   type BearerError,
@@ -21,7 +21,7 @@ export interface UserinfoOptions {
   readonly path: string;
   readonly provider: () => Provider;
   readonly signingKeys: () => readonly JWK[];
-  readonly isFirstUse: IsFirstUse;
+  readonly recordFirstUse: RecordFirstUse;
   /** Returns undefined for an account that is unknown or disabled. */
   readonly claimsOf: (accountId: string) => Promise<Record<string, unknown> | undefined>;
 }
@@ -33,11 +33,11 @@ const missingScope: BearerError = {
 };
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
-export function createUserinfo({ path, provider, signingKeys, isFirstUse, claimsOf }: UserinfoOptions): Router {
+export function createUserinfo({ path, provider, signingKeys, recordFirstUse, claimsOf }: UserinfoOptions): Router {
   // The verifiers are created again only when the signing keys change.
   const verifiersFor = onePerArgument((keys: readonly JWK[]) => ({
     verifyToken: createAccessTokenVerifier({ issuer: provider().issuer, keys }),
-    verifyProof: createProofVerifier({ keys, isFirstUse }),
+    verifyProof: createProofVerifier({ keys, recordFirstUse }),
   }));
 
   /**

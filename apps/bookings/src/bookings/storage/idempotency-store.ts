@@ -4,7 +4,7 @@ import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
-const lifetimeMs = 24 * 3_600_000;
+const lifetimeMilliseconds = 24 * 3_600_000;
 /** The maximum number of responses that one statement deletes. */
 const deleteBatch = 1_000;
 /** The SQLSTATE of a statement that has waited too long for a lock. */
@@ -102,5 +102,5 @@ export async function storeResponse(
 }
 
 function expiredBefore(now: Date): string {
-  return new Date(now.getTime() - lifetimeMs).toISOString();
+  return new Date(now.getTime() - lifetimeMilliseconds).toISOString();
 }
