@@ -47,9 +47,9 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
 
   const links = [{ href: '/portal', text: 'Go to the portal' }];
 
-  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> => {
+  const showEndedLink = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> => {
     const title = 'This invitation no longer works';
-    const text = explainLink(invitation);
+    const text = explainEndedLink(invitation);
     return pages.showMessage(request, response, { status: 410, title, text, tone: 'bad', links });
   };
 
@@ -113,7 +113,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });
     const outcome = await acceptances.acceptWithAccount(token, account);
     // The invitation has ended since `withInvitation` read it.
-    if ('error' in outcome) return showLinkExpired(request, response, await store.findByToken(token));
+    if ('error' in outcome) return showEndedLink(request, response, await store.findByToken(token));
     // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);
     return complete(request, response, context, account.id);
@@ -123,12 +123,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const { token, invitation } = context;
     const name = field(request, 'name');
     const password = rawField(request, 'password');
-    const validationErrors: ValidationError[] = [];
-    // A service account needs no name.
-    const nameError = validateName(name, accountKindFor(invitation.role) === 'user' ? 'Enter your name.' : undefined);
-    if (nameError) validationErrors.push({ field: 'name', text: nameError });
-    const lengthError = validatePasswordLength(password);
-    if (lengthError) validationErrors.push({ field: 'password', text: lengthError });
+    const validationErrors = validateNewAccount(name, password, invitation);
     const showErrors = (status: number, ...errors: ValidationError[]) =>
       show(request, response, context, { validationErrors: errors, name, status });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
@@ -145,9 +140,10 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
       // If an account with this address was created in the meantime, the page now offers to sign in.
       return outcome.error === 'username-taken'
         ? show(request, response, context, { status: 409 })
-        : showLinkExpired(request, response, await store.findByToken(token));
+        : showEndedLink(request, response, await store.findByToken(token));
     }
     const account = await accounts.findById(outcome.accountId);
+    // Always found, because the account was created just now.
     if (account) {
       await sessions.start(request, response, { account, amr: ['pwd'] });
       const detail = { by: 'invitation' };
@@ -162,7 +158,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     async (request: Request, response: Response): Promise<void> => {
       const token = queryText(request, 'token') ?? '';
       const invitation = token.length > maxTokenLength ? undefined : await store.findByToken(token);
-      if (invitation?.state !== 'open') return showLinkExpired(request, response, invitation);
+      if (invitation?.state !== 'open') return showEndedLink(request, response, invitation);
       return handler(request, response, { token, invitation });
     };
 
@@ -196,6 +192,16 @@ function viewForAddress(
   return existing.isReplaceable ? 'accept-new-account' : 'wrong-kind';
 }
 
+function validateNewAccount(name: string, password: string, { role }: Invitation): readonly ValidationError[] {
+  // A service account needs no name.
+  const nameError = validateName(name, accountKindFor(role) === 'user' ? 'Enter your name.' : undefined);
+  const lengthError = validatePasswordLength(password);
+  return [
+    ...(nameError ? [{ field: 'name', text: nameError }] : []),
+    ...(lengthError ? [{ field: 'password', text: lengthError }] : []),
+  ];
+}
+
 /**
  * Whether the invitation is for this account. The account must have the kind that belongs to the invited role. Its user
  * name or its confirmed e-mail address must be the invited address.
@@ -208,7 +214,7 @@ function isInvited({ username, kind, email, emailVerified }: Account, invitation
   );
 }
 
-function explainLink(invitation: Invitation | undefined): string {
+function explainEndedLink(invitation: Invitation | undefined): string {
   if (!invitation) {
     return (
       'The link is incomplete, or we have sent a newer link. ' +

@@ -68,10 +68,11 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
     // A change is in the feed only after it has got a number.
-    const head = hasUnnumberedChanges ? (await feed.assignNumbers(facilityId)).changeNumber : changeNumber;
+    const latest = hasUnnumberedChanges ? (await feed.assignNumbers(facilityId)).changeNumber : changeNumber;
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
-      if (cursor.number < head && (await addNewChanges(cursor, await readPage(cursor.number), options))) hasMore = true;
+      if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
+        hasMore = true;
       // Null if the webhook has no replay for this facility.
       const { replayNumber } = cursor;
       if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))

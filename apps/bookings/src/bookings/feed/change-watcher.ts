@@ -41,14 +41,14 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
 
   async function wakeChanged(): Promise<void> {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
-    const changeNumbers = new Map<string, number>();
+    const latestNumbers = new Map<string, number>();
     for (const { facilityId, changeNumber, hasUnnumberedChanges } of await store.heads(facilityIds)) {
       // New changes have no number yet. They are numbered here once, and not by every request that wakes up.
-      const head = hasUnnumberedChanges ? await store.assignNumbers(facilityId) : { changeNumber };
-      changeNumbers.set(facilityId, head.changeNumber);
+      const latest = hasUnnumberedChanges ? (await store.assignNumbers(facilityId)).changeNumber : changeNumber;
+      latestNumbers.set(facilityId, latest);
     }
     for (const { facilityId, changeNumber, wake } of waiters) {
-      if ((changeNumbers.get(facilityId) ?? 0) > changeNumber) wake();
+      if ((latestNumbers.get(facilityId) ?? 0) > changeNumber) wake();
     }
   }
 
