@@ -56,6 +56,7 @@ describe('alerts and dashboards', () => {
   test('docs/operations/observe.md lists every metric', () => {
     // One row, with the names `process_*` and `nodejs_*`, stands for the metrics that prom-client collects.
     const ours = [...registered].filter((name) => !/^(process|nodejs)_/.test(name));
+    // There are more than 15 metrics, unless the pattern that finds their names no longer matches the sources.
     expect(ours.length).toBeGreaterThan(15);
     expect(ours.filter((name) => !listed.includes(name))).toEqual([]);
   });
@@ -73,6 +74,7 @@ describe('alerts and dashboards', () => {
       ...metricsInText(read('docs/operations/runbook.md')),
       ...listed,
     ]);
+    // Fewer names would mean that the patterns above no longer match.
     expect(used.size).toBeGreaterThan(20);
     // A histogram has further series with these suffixes.
     const exists = (name: string) => existing.has(name) || existing.has(name.replace(/_(bucket|count|sum)$/, ''));
@@ -86,6 +88,7 @@ describe('alerts and dashboards', () => {
       const expressions = dashboard.panels.flatMap((panel: Document) =>
         panel.targets.map((target: Document) => target.expr),
       );
+      // Each dashboard has more than 12 expressions, so the loop below cannot succeed without checking any.
       expect(expressions.length).toBeGreaterThan(12);
       for (const expression of expressions) expect(expression).toContain(`service="${app}"`);
       const allExpressions = expressions.join('\n');

@@ -60,6 +60,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   });
   running.add(child);
   child.once('exit', () => running.delete(child));
+  // Only the last 2000 characters are kept, because a target may write errors during the whole run.
   let errors = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     errors = (errors + chunk).slice(-2000);
@@ -79,9 +80,9 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
-      const force = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await once(child, 'exit');
-      clearTimeout(force);
+      clearTimeout(killTimer);
     },
   };
 }

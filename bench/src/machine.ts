@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
-/** The unit of CPU times in /proc, in microseconds. */
-const tick = 10_000;
+/** The unit of CPU times in /proc, in microseconds. Linux reports these times in ticks, 100 of them per second. */
+const tickMicroseconds = 10_000;
 
 interface Stat {
   readonly parent: number;
@@ -25,7 +25,9 @@ function statOf(pid: number): Stat | undefined {
       .split(' ')
       .map(Number);
     const field = (number: number) => fields[number - 3] ?? 0;
-    return { parent: field(4), cpu: (field(14) + field(15)) * tick, cpuOfEnded: (field(16) + field(17)) * tick };
+    // The CPU time is divided into two fields: in user mode and in the kernel.
+    const ticks = (user: number, kernel: number) => (field(user) + field(kernel)) * tickMicroseconds;
+    return { parent: field(4), cpu: ticks(14, 15), cpuOfEnded: ticks(16, 17) };
   } catch {
     return undefined;
   }
@@ -58,8 +60,9 @@ function childrenOf(pid: number): number[] {
 /** Returns the CPU time, in microseconds, that all processes have used since this machine started. */
 export function busyOfMachine(): number {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];
+  // The two fields that are left out, idle and iowait, are times without work.
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields;
-  return (user + nice + system + irq + softirq) * tick;
+  return (user + nice + system + irq + softirq) * tickMicroseconds;
 }
 
 /** Returns the memory of a process, in megabytes. */

@@ -33,21 +33,21 @@ export async function expectAvailabilityAndHolds({ writer, reader, token }: Inst
   const remove = async (path: string): Promise<void> =>
     expect((await callApi(writer, token, 'DELETE', path)).status).toBe(204);
   const booking = { ...slot, userAlias: 'held' };
-  const expectBookingRefused = async (): Promise<void> =>
+  const expectBookingRejected = async (): Promise<void> =>
     expect((await callApi(reader, token, 'POST', '/api/bookings', booking)).status).toBe(400);
 
   await expectFree(true);
   const holdId = await create(writer, '/api/booking-holds', slot);
   await expectFree(false);
   await expectFree(true, `&holdId=${holdId}`);
-  await expectBookingRefused();
+  await expectBookingRejected();
   const bookingId = await create(reader, '/api/bookings', { ...booking, holdId });
   await remove(`/api/bookings/${bookingId}`);
   await expectFree(true);
 
   const closureId = await create(writer, '/api/booking-closures', { bayIds: [bayId], startDate, endDate });
   await expectFree(false);
-  await expectBookingRefused();
+  await expectBookingRejected();
   await remove(`/api/booking-closures/${closureId}`);
   await expectFree(true);
 }
@@ -87,6 +87,7 @@ async function expectEveryChangeReported({ writer, reader, token }: Instances, r
 
   const ids: string[] = [];
   for (let count = 0; count < 20; count += 1) {
+    // These bookings have no external id, which is optional. The load of other tests creates bookings with one.
     const { externalBookingId: _, ...booking } = nextBooking();
     const { body } = await callApi<{ id: string }>(writer, token, 'POST', '/api/bookings', booking);
     ids.push(body.id);

@@ -54,7 +54,7 @@ export const quietLogger = createLogger({ service: 'test', level: 'silent' });
 export interface AuthServer {
   readonly origin: string;
   readonly auth: AuthApp;
-  /** A connection of the test to the database of the service. */
+  /** The connections of the test to the database of the service. They continue to work after `disconnectDatabase`. */
   readonly db: Database;
   readonly databaseUrl: string;
   /** The log lines, one JSON object each. */
@@ -88,6 +88,7 @@ afterAll(async () => {
   for (const close of closeFunctions) await close();
 });
 
+/** Starts a server. `environment` adds variables to those below, or replaces them, for all instances of this server. */
 export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
   const proxy = await startDatabaseProxy(database.url);
@@ -101,6 +102,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
 
   const load = async (document: ImportDocument): Promise<void> => {
     const clientValidator = await createClientValidator({
+      // An issuer on localhost. The instances have other ports, which make no difference to the validation of clients.
       issuer: 'http://localhost:4000',
       isDevelopment: true,
       allowNetworks: ['127.0.0.0/8'],
@@ -109,7 +111,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */
-  const startInstance = async (issuer?: string, more: Record<string, string> = {}) => {
+  const startInstance = async (issuer?: string, instanceEnvironment: Record<string, string> = {}) => {
     const server = createServer();
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
@@ -124,7 +126,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       BOOKINGS_AUDIENCE: audience,
       DB_POOL_MAX: '8',
       ...environment,
-      ...more,
+      ...instanceEnvironment,
     });
     const auth = await createApp({ config, logger, metrics: createMetrics('auth') });
     server.on('request', auth.app);
@@ -160,8 +162,8 @@ export async function startAuthServer(environment: Record<string, string> = {}):
         for (const entry of [value].flat()) body.append(name, String(entry));
       return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
     },
-    startInstance: async (more) => {
-      const other = await startInstance(first.origin, more);
+    startInstance: async (instanceEnvironment) => {
+      const other = await startInstance(first.origin, instanceEnvironment);
       others.push(other);
       return other;
     },
@@ -176,6 +178,7 @@ async function listenOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** Returns the header for HTTP Basic, in which OAuth clients percent-encode both values (RFC 6749 section 2.3.1). */
 export const basic = (id: string, secret: string): Record<string, string> => ({
   Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
 });

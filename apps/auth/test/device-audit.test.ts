@@ -37,6 +37,7 @@ test('the events of a connected device are its request, its consent, its decisio
     await device.poll(codes);
     await device.poll(codes);
     await device.connect(codes);
+    // The second poll came too early, so the interval has grown from 5 s to 10 s.
     await device.passTime(10);
     await device.poll(codes);
   });

@@ -8,6 +8,7 @@ import { scopes, startAuthServer } from './auth-server.ts';
 import { allow, createDevice, deny, screenScope } from './device-fixture.ts';
 import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 
+// With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
@@ -134,6 +135,7 @@ describe('sign-in and consent', () => {
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({ name: 'Nora Newcomer' });
   });
 
+  // The client of `device`, demo-screen, is a driving-range client.
   test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
     const codes = await device.start({ scope: `${screenScope} email` });
     const browser = openBrowser(server);

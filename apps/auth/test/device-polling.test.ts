@@ -40,7 +40,7 @@ describe('before the decision of the user', () => {
   test('each poll within the interval gets slow_down, and the interval grows by 5 s', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
-    // The interval is 5 s, and grows to 10, 15 and 20 s with the next three polls.
+    // The interval is 5 s, and grows to 10, 15 and 20 s with the next three polls, which come too early.
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes)).toMatchObject(slowDown);
@@ -48,6 +48,7 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(20);
     expect(await device.poll(codes)).toMatchObject(pending);
+    // After a poll in time, the interval stays 20 s.
     await device.passTime(16);
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
@@ -221,7 +222,7 @@ describe('after the user has allowed the access', () => {
     await device.poll(codes);
     await device.connect(codes);
     expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(10);
+    await device.passTime(10); // The interval of 5 s has grown by 5 s.
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
@@ -257,6 +258,20 @@ describe('after the user has allowed the access', () => {
 });
 
 describe('a device code that was used', () => {
+  /** Sends 32 polls at the same time, expects that one of them gets tokens, and returns its access token. */
+  async function pollSimultaneously(
+    codes: DeviceAuthorization,
+    optionsOf: (n: number) => { at?: string } = () => ({}),
+  ) {
+    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, optionsOf(n))));
+    const issued = polls.filter(({ status }) => status === 200);
+    expect(issued).toHaveLength(1);
+    for (const { status, error } of polls) {
+      if (status !== 200) expect(['slow_down', 'invalid_grant']).toContain(error);
+    }
+    return issued[0]?.access_token;
+  }
+
   test('a second use of a device code gets invalid_grant, and its tokens are revoked', async () => {
     const codes = await device.start();
     await device.connect(codes);
@@ -282,24 +297,10 @@ describe('a device code that was used', () => {
     const headers = { Authorization: `Bearer ${accessToken}` };
     expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(200);
   });
-
-  /** Sends 32 polls at the same time, expects that one of them gets tokens, and returns its access token. */
-  async function pollSimultaneously(
-    codes: DeviceAuthorization,
-    optionsOf: (n: number) => { at?: string } = () => ({}),
-  ) {
-    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, optionsOf(n))));
-    const issued = polls.filter(({ status }) => status === 200);
-    expect(issued).toHaveLength(1);
-    for (const { status, error } of polls) {
-      if (status !== 200) expect(['slow_down', 'invalid_grant']).toContain(error);
-    }
-    return issued[0]?.access_token;
-  }
 });
 
 describe('a device code that has expired', () => {
-  // A code is valid for 600 s.
+  // A code is valid for 600 s, and its row is stored for 600 s more.
   test('an expired code gets expired_token for 10 minutes, and then invalid_grant', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);

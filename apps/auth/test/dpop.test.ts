@@ -18,6 +18,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 
+/** Requests a token with a proof. Returns the status, the body and the DPoP nonce of the response. */
 async function requestToken(proof: string, origin = server.origin) {
   const headers = { ...credentials, DPoP: proof };
   const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
@@ -30,6 +31,28 @@ async function requestToken(proof: string, origin = server.origin) {
 const requestWithClaims = async (claims: NonNullable<ProofOptions['claims']>, origin?: string) =>
   requestToken(await (await createKey()).proof(tokenUrl(), { claims }), origin);
 
+const nativeCallback = 'http://localhost:4010/native';
+const codeForm = (code: string) => ({
+  grant_type: 'authorization_code',
+  client_id: 'demo-native',
+  code,
+  redirect_uri: nativeCallback,
+  code_verifier: pkce.verifier,
+});
+
+/** Runs the code flow of the public client demo-native up to the code. */
+async function authorizeNative(scope: string, user = player): Promise<string> {
+  const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
+  return String((await authorize(server, { ...request, ...pkce.challenge }, { user })).code);
+}
+
+async function redeemCode(key: KeyClient, scope: string, user = player): Promise<Record<string, unknown>> {
+  const code = await authorizeNative(scope, user);
+  return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));
+}
+const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);
+
+// A proof needs a nonce if its `iat` differs from the current time by more than 300 s. The tests use 290 s and 310 s.
 describe('proofs at the token endpoint', () => {
   test.each([
     ['past', -290],
@@ -91,7 +114,8 @@ describe('proofs at the token endpoint', () => {
     expect(await requestWithClaims({ iat, nonce }, otherInstance.origin)).toMatchObject(accepted);
 
     const keys = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
-    await createKeySchedule(keys).rotate(0);
+    // Both instances load the new key before it signs. The test then ends the delay of 3600 s.
+    await createKeySchedule(keys).rotate(3600);
     await refreshKeys();
     await server
       .db('signing_key')
@@ -118,6 +142,7 @@ describe('proofs at the token endpoint', () => {
     const behindProxy = await startAuthServer({ ISSUER: issuer });
     const key = await createKey();
     const { origin } = behindProxy;
+    // The comparison normalizes the scheme, host and port, and ignores the query and fragment (RFC 9449 section 4.3).
     for (const htu of [`${issuer}/connect/token`, `${issuer.toUpperCase()}:443/connect/token?a=1#b`])
       expect(await requestToken(await key.proof(htu), origin)).toMatchObject({ status: 200 });
     expect(await requestToken(await key.proof(`${origin}/connect/token`), origin)).toMatchObject({
@@ -204,27 +229,6 @@ describe('tokens that are requested with a proof', () => {
     expect(decodeJwt(String(response.access_token))).not.toHaveProperty('cnf');
   });
 });
-
-/** Runs the code flow of the public client demo-native up to the code. */
-async function authorizeNative(scope: string, user = player): Promise<string> {
-  const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
-  return String((await authorize(server, { ...request, ...pkce.challenge }, { user })).code);
-}
-
-const nativeCallback = 'http://localhost:4010/native';
-const codeForm = (code: string) => ({
-  grant_type: 'authorization_code',
-  client_id: 'demo-native',
-  code,
-  redirect_uri: nativeCallback,
-  code_verifier: pkce.verifier,
-});
-
-async function redeemCode(key: KeyClient, scope: string, user = player): Promise<Record<string, unknown>> {
-  const code = await authorizeNative(scope, user);
-  return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));
-}
-const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);
 
 // An access token for userinfo alone is opaque. With a scope of an API, the access token is a JWT.
 describe.each([

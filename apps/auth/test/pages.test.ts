@@ -30,6 +30,7 @@ let fixture: SocialServer;
 let server: AuthServer;
 beforeAll(async () => {
   if (!hasChromium) return;
+  // With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
   const startServer = (environment: Record<string, string>) =>
     startAuthServer({ ...environment, LOCKOUT_SLOW_DOWN_MS: '0' });
   [fixture, browser] = await Promise.all([startSocialServer(startServer), launchChromium()]);
@@ -40,7 +41,8 @@ afterAll(async () => {
   await fixture?.close();
 });
 
-const authorize = (params: Record<string, string> = {}): string =>
+/** Returns the URL of an authorization request of demo-web. */
+const requestUrl = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
     ...webRequest,
     scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
@@ -63,6 +65,7 @@ async function newPage(
   return context.newPage();
 }
 
+/** Fills in the fields, and then clicks the button if there is one. */
 async function fillIn(page: Page, values: Record<string, string>, button?: string): Promise<void> {
   for (const [name, value] of Object.entries(values)) await page.fill(`input[name="${name}"]`, value);
   if (button) await page.getByRole('button', { name: button, exact: true }).click();
@@ -80,7 +83,7 @@ async function enterDeviceCode(page: Page): Promise<void> {
 }
 
 const pages: Record<string, (page: Page) => Promise<unknown>> = {
-  'sign in': (page) => page.goto(authorize()),
+  'sign in': (page) => page.goto(requestUrl()),
   'failed sign-in': async (page) => {
     await page.goto(`${server.origin}/sign-in`);
     await fillIn(page, { ...player, password: 'not the password' }, 'Sign in');
@@ -90,11 +93,11 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.goto(`${server.origin}/register`);
     await fillIn(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
   },
-  consent: (page) => signIn(page, authorize({ prompt: 'consent' })),
+  consent: (page) => signIn(page, requestUrl({ prompt: 'consent' })),
   'consent of a driving range': (page) =>
     signIn(
       page,
-      authorize({
+      requestUrl({
         prompt: 'consent',
         client_id: 'demo-range',
         redirect_uri: 'http://localhost:4010/range',
@@ -118,7 +121,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   },
   'signed out': (page) => page.goto(`${server.origin}/signed-out`),
   'cancelled at a provider': async (page) => {
-    await page.goto(authorize());
+    await page.goto(requestUrl());
     await page.getByRole('link', { name: /Google/ }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
   },
@@ -140,7 +143,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await enterDeviceCode(page);
     await page.getByRole('button', { name: 'Do not allow' }).click();
   },
-  'failed request of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),
+  'failed request of a client': (page) => page.goto(requestUrl({ redirect_uri: 'https://elsewhere.example/' })),
   'page not found': (page) => page.goto(`${server.origin}/no-such-page`),
   'expired sign-in': (page) => page.goto(`${server.origin}/interaction/none`),
 };
@@ -175,7 +178,7 @@ describe('flows without JavaScript', () => {
 
   withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
     const page = await newPage(viewport);
-    await signIn(page, authorize({ prompt: 'consent' }));
+    await signIn(page, requestUrl({ prompt: 'consent' }));
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`${webCallback}**`);
@@ -194,7 +197,7 @@ describe('flows without JavaScript', () => {
     const { port } = application.address() as AddressInfo;
     const page = await newPage(viewport);
     const redirect_uri = `http://127.0.0.1:${port}/callback`;
-    await signIn(page, authorize({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
+    await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`http://localhost:${port}/app`);
     application.closeAllConnections();
@@ -203,7 +206,7 @@ describe('flows without JavaScript', () => {
 
   withBrowser('registration and denied consent lead to the redirect URI', async () => {
     const page = await newPage(viewport);
-    await page.goto(authorize({ prompt: 'consent' }));
+    await page.goto(requestUrl({ prompt: 'consent' }));
     await page.getByRole('link', { name: 'Create an account' }).click();
     await fillIn(
       page,
@@ -218,7 +221,7 @@ describe('flows without JavaScript', () => {
   withBrowser('a social sign-in replaces the account that is signed in', async () => {
     const page = await newPage(viewport);
     await signIn(page);
-    await page.goto(authorize({ acr_values: 'idp:facebook', prompt: 'login consent' }));
+    await page.goto(requestUrl({ acr_values: 'idp:facebook', prompt: 'login consent' }));
     await page.getByRole('button', { name: /Ada Fairway/ }).click();
     expect(await page.locator('.user').textContent()).toContain('Ada Fairway');
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
@@ -237,7 +240,7 @@ describe('flows without JavaScript', () => {
 
   withBrowser('every page for a signed-in user offers sign-out, also the consent page', async () => {
     const page = await newPage(viewport);
-    await signIn(page, authorize({ prompt: 'consent' }));
+    await signIn(page, requestUrl({ prompt: 'consent' }));
     await page.getByRole('button', { name: 'Sign out' }).click();
     expect(page.url()).toBe(`${server.origin}/signed-out`);
     await page.goto(`${server.origin}/account`);
@@ -278,7 +281,7 @@ describe('pages with JavaScript', () => {
   withBrowser('response_mode=form_post reaches the application', async () => {
     const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true });
     const posted = page.waitForRequest((request) => request.url() === webCallback);
-    await signIn(page, authorize({ response_mode: 'form_post', prompt: 'consent' }));
+    await signIn(page, requestUrl({ response_mode: 'form_post', prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     const request = await posted;
     expect(request.method()).toBe('POST');

@@ -264,6 +264,7 @@ describe('the history of a facility', () => {
               jsonb_build_object('email', 'n' || n || '@range.example', 'role', 'staff')
          from generate_series(1, 60) n`,
     );
+    // A page shows 25 events, so the 60 events are on three pages.
     const path = '/portal/facilities/fac-long/history';
     const { browser, page } = await portal.signIn('chronicler', path);
     expect(page.html).toContain('n1@');

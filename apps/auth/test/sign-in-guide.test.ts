@@ -67,6 +67,7 @@ test('the website signs a user in with code and PKCE, refreshes the token, and s
     const consent = await browser.send(await browser.open(`${site}/sign-in`), player);
     expect((await browser.send(consent, {}, allow)).html).toBe('Hello Pat Player');
     expect((await browser.open(site)).html).toBe('Hello Pat Player');
+    // The two views of the page by a signed-in user have refreshed the tokens twice.
     const metrics = await (await fetch(`${server.origin}/metrics`)).text();
     expect(metrics).toMatch(/auth_tokens_total\{[^}]*grant_type="refresh_token"[^}]*outcome="issued"[^}]*\} 2/);
 
@@ -92,6 +93,7 @@ test('the website reports that the user has cancelled', async () => {
 });
 
 test('the commands show the claims of a player’s token, and exchange a native token of a provider', async () => {
+  // The guide has two shell blocks. A line of dashes separates their outputs.
   const script = shellBlocks(guide).join('\necho ------\n').replaceAll('http://localhost:4000', server.origin);
   const { stdout } = await promisify(execFile)('sh', ['-e', '-c', script], { timeout: 30_000 });
   const [claims = '', tokens = ''] = stdout.split('------\n');

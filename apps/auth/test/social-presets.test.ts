@@ -42,8 +42,9 @@ afterAll(async () => {
 const names = ['microsoft', 'apple', 'github'] as const;
 const beginSignIn = async (name: string) => {
   const visitor = openFormBrowser([server.origin]);
-  const login = await visitor.open(`${server.origin}/social/${name}?return=/account`);
-  return { visitor, authorizationUrl: login.url };
+  // The server redirects the visitor to the authorization endpoint of the provider.
+  const { url } = await visitor.open(`${server.origin}/social/${name}?return=/account`);
+  return { visitor, authorizationUrl: url };
 };
 const findAccount = async (name: string) => {
   const [row] = await server
@@ -61,6 +62,8 @@ describe.each(names)('%s', (name) => {
       const page = await visitor.open(providers.signIn(authorizationUrl, adaId));
       expect(page.url.href).toBe(`${server.origin}/account`);
     }
+    // The simulated providers send the claims of the real ones: Microsoft sends no `email_verified`, Apple neither name
+    // nor address, and GitHub no address.
     expect(await findAccount(name)).toEqual(
       {
         microsoft: { name: 'Ada Fairway', email: 'ada@social.example', email_verified: false },
@@ -72,6 +75,7 @@ describe.each(names)('%s', (name) => {
 
   test(`the preset ${name} redirects a user who cancels to the sign-in page`, async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
+    // `undefined` instead of a user id stands for a user who cancels.
     const page = await visitor.open(providers.signIn(authorizationUrl, undefined));
     expect(page.url.pathname).toBe('/sign-in');
     expect(page.html).toContain('You cancelled signing in with');

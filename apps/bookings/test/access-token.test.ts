@@ -35,6 +35,7 @@ describe('an access token', () => {
       { typ: 'application/at+jwt' },
       { typ: 'AT+JWT' },
       { aud: ['https://else.example', baseUrl] },
+      // The clock tolerance is 10 s.
       { exp: now() - 3 },
       { nbf: now() + 3 },
     ];
@@ -72,7 +73,7 @@ describe('an access token', () => {
     ['GET', '/api/bays/any/upcoming-bookings'],
   ] as const;
   test.each(endpoints)(
-    '%s %s returns 401 without a token, with an expired one or with another scheme, and 403 without the scope',
+    '%s %s returns 401 without a token, with an expired one or without the scheme Bearer, and 403 without the scope',
     async (method, target) => {
       const token = await system.token(['fac-north']);
       const withHeaders = (headers: Record<string, string>) => system.call(method, target, { token: null, headers });
@@ -177,6 +178,7 @@ describe('an access token', () => {
 describe('the signing keys', () => {
   let system: TestSystem;
   beforeAll(async () => {
+    // With an interval of 1 ms, every unknown kid may cause a fetch, so a new key is accepted immediately.
     system = await createTestSystem({ issuer: { unknownKidInterval: 1 } });
   });
   afterAll(() => system.close());

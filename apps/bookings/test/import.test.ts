@@ -103,7 +103,7 @@ describe('the import command', () => {
     await empty.drop();
   });
 
-  test('the command runs on two hosts at the same time', async () => {
+  test('two commands that import the same file at the same time both succeed', async () => {
     const results = await Promise.all([
       runCommand('-', JSON.stringify(places)),
       runCommand('-', JSON.stringify(places)),
@@ -145,6 +145,7 @@ describe('an import of ids that exist already', () => {
     await importBay({ id: 'bay-keep', name: 'Renamed' });
     expect(await bays()).toMatchObject([{ name: 'Renamed', description: 'D', kind: 'K' }]);
     const rejected = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-keep' }) });
+    // BOOK00003: the bay is not bookable.
     expect(errorCodes(rejected)).toEqual(['BOOK00003']);
   });
 
@@ -156,6 +157,8 @@ describe('an import of ids that exist already', () => {
           locations: [location({ id: 'loc-a', bays: first }), location({ id: 'loc-b', bays: second })],
         }),
       ]);
+    const token = await system.token(['fac-moved']);
+    /** Returns the numbers of bookings in loc-a and in loc-b. */
     const totalsByLocation = () =>
       Promise.all(
         ['loc-a', 'loc-b'].map(
@@ -163,7 +166,6 @@ describe('an import of ids that exist already', () => {
         ),
       );
     await importBays([bay({ id: 'bay-moved' })], []);
-    const token = await system.token(['fac-moved']);
     await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-moved' }) });
     expect(await totalsByLocation()).toEqual([1, 0]);
     await importBays([], [bay({ id: 'bay-moved' })]);
@@ -257,7 +259,7 @@ describe('invalid import files', () => {
   });
 });
 
-test('npm run migrate can run twice and on two hosts at the same time', async () => {
+test('npm run migrate can run again, also as two processes at the same time', async () => {
   const migrate = () =>
     new Promise<string>((resolve, reject) => {
       const file = `${import.meta.dirname}/../src/commands/migrate.ts`;

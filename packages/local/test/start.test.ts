@@ -24,6 +24,7 @@ import {
   running,
 } from './launcher.ts';
 
+// A test starts the system up to three times. A start creates the databases, and takes long on a busy machine.
 jest.setTimeout(180_000);
 
 let installation: Installation;
@@ -74,6 +75,7 @@ async function statusOfBooking(id: string): Promise<number> {
   return (await fetch(`${installation.bookings}/api/bookings/${id}`, { headers })).status;
 }
 
+/** Waits up to 40 s for the end of each process. */
 async function expectAllToEnd(pids: readonly number[]): Promise<void> {
   for (const pid of pids) expect(await waitForEnd(pid, 40_000)).toBe(true);
 }
@@ -147,7 +149,8 @@ describe('start and stop', () => {
     const launcher = start();
     await launcher.untilReady();
     const pids = processesOf(installation);
-    process.kill(pids[1] as number, 'SIGKILL');
+    const [, servicePid] = pids;
+    process.kill(servicePid as number, 'SIGKILL');
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
     expect(running(pids)).toEqual([]);
@@ -247,6 +250,7 @@ describe('databases', () => {
                 current_setting('datestyle') as datestyle`,
       );
       expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
+      // The demo has 16 bays at one facility, and 5 at another.
       expect((await client.query('select from bay')).rowCount).toBe(21);
       await expect(client.query('create table other (n int)')).rejects.toThrow('permission denied');
       await expect(client.query('drop table bay')).rejects.toThrow('must be owner');

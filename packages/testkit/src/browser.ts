@@ -15,9 +15,11 @@ export const launchChromium = (): Promise<Browser> =>
     // The sandbox of Chromium does not work for root, who often runs tests in containers. The other options prevent
     // background work that tests do not need.
     args: [
+      // The sandbox of Chromium does not start as root or in most containers.
       '--no-sandbox',
       '--disable-gpu',
       '--disable-quic',
+      // The other flags stop requests of Chromium itself.
       '--no-first-run',
       '--disable-background-networking',
       '--disable-component-update',
@@ -26,6 +28,7 @@ export const launchChromium = (): Promise<Browser> =>
   });
 
 export interface Viewport {
+  /** The width of a phone or of a desktop window, in CSS pixels. */
   readonly width: 390 | 1280;
   readonly scheme: 'light' | 'dark';
 }
@@ -77,8 +80,9 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 
 /**
  * Returns the violations of a page in a browser context that has JavaScript enabled. Unlike `findViolations`, this
- * function does not copy the page. This is faster when a test examines one page at several sizes. The browser context
- * must have the option `reducedMotion`, because axe would otherwise measure colours in the middle of a transition.
+ * function does not copy the page. This is faster when a test examines one page at several sizes. If the colour scheme
+ * changes while the page is open, the browser context must have the option `reducedMotion`. Axe would otherwise measure
+ * colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not prevent this, because Playwright evaluates the script.

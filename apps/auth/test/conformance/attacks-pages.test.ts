@@ -8,6 +8,7 @@ import type { AuthServer } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
+// The limits are high, because the tests fail to sign in more often than the default limits of LOCKOUT_* allow.
 const server = useFixture(() =>
   startForRelyingParty({ LOCKOUT_ACCOUNT_FAILURES: '1000', LOCKOUT_ADDRESS_FAILURES: '1000' }),
 );
@@ -17,6 +18,9 @@ const markup = '"><script>alert(1)</script>';
 /** With `prompt=none`, only a browser with a session gets a code. */
 const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
   'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
+/** Returns the CSRF token of the form whose action contains `path`. */
+const csrfOf = (page: Page, path: string): string =>
+  page.forms.find(({ action }) => action.includes(path))?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
 /** Returns the cookies of a browser without their attributes. */
 const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
 const openSignedInBrowser = async () => {
@@ -170,6 +174,7 @@ describe('cookies', () => {
     };
     await browser.open(`${server.origin}/connect/endsession`);
     const cookiesBefore = sessionOf();
+    // The session has two cookies: `_session` and its signature `_session.sig`.
     expect(cookiesBefore).toHaveLength(2);
     await authorize(server, web, { browser });
     const first = sessionOf();
@@ -213,7 +218,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
     const { pathname } = consent.url;
-    const csrf = consent.forms.find(({ action }) => action.endsWith('/consent'))?.fields[0]?.value ?? '';
+    const csrf = csrfOf(consent, '/consent');
     const headers = { Cookie: cookiesAt(browser, pathname) };
     const resume = await sendEightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
     const Cookie = cookiesAt(browser, resume.pathname);
@@ -224,8 +229,9 @@ describe('the same request sent many times at once succeeds or is rejected, with
 
   test('a sign-in form can be sent many times at once', async () => {
     const browser = await openSignedInBrowser();
+    // With `again=1`, the page shows its form although the user is signed in.
     const page = await browser.open(`${server.origin}/sign-in?again=1`);
-    const csrf = page.forms.find(({ action }) => action.includes('/sign-in'))?.fields[0]?.value ?? '';
+    const csrf = csrfOf(page, '/sign-in');
     const headers = { Cookie: cookiesAt(browser, '/sign-in') };
     await sendEightTimes(() => server.post('/sign-in?again=1', { ...player, csrf }, headers));
   });
@@ -252,7 +258,7 @@ describe('another site cannot act for the user (CSRF)', () => {
     const browser = openBrowser(server);
     const page = await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' }));
     const cookie = cookiesOf(browser).join('; ');
-    const csrf = page.forms[0]?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const csrf = csrfOf(page, '/sign-in');
     for (const [form, headers] of [
       [{ ...player }, { Cookie: cookie }],
       [{ ...player, csrf }, {}],

@@ -39,13 +39,18 @@ export interface TestSystem {
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
+  /** Runs a periodic job of webhooks.ts now: `webhook deliveries` or `webhook secrets`. */
   runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface TestSystemOptions {
+  /** The clock of the service. Default: the system clock. */
   readonly now?: () => Date;
-  /** Replaces settings of the service. Without `config`, only `holdsPerClient` (10,000) differs from the defaults. */
+  /**
+   * Replaces settings of the service. Without `config`, only `holdsPerClient` (10,000) differs from the defaults: all
+   * tests of a file create their holds with the same client.
+   */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
   readonly issuer?: {
@@ -70,6 +75,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const { sharing } = options;
   const database = sharing ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
   const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
+  // `slow` responses come after 20 s by default. A request for the keys times out before, by default after 4 s.
   const issuer =
     sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
