@@ -33,6 +33,7 @@ let restored: EmbeddedPostgres | undefined;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bay-booking-backup-'));
+  // The user that runs PostgreSQL must be able to enter the folder and to write to the archive.
   await chmod(folder, 0o755);
   archive = join(folder, 'wal');
   await mkdir(archive);

@@ -30,6 +30,32 @@ import { webhookEnvironment } from './support/webhook-receiver.ts';
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
+/** Applies only the migrations 1 to 4. They create the tables that are distributed before the later migrations. */
+async function applyFirstMigrations(url: string): Promise<void> {
+  const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
+  try {
+    for (const file of globSync(pathOf(migrations, '000[1-4]_*.sql')))
+      await copyFile(file, pathOf(folder, basename(file)));
+    await migrate({ url, directory: folder });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Creates 20 facilities with 1000 bookings each. `f` is the number of a facility, `n` the number of a booking. */
+const createOldBookings = `
+  insert into facility select 'old-' || f, 'Old ' || f, 'UTC' from generate_series(1, 20) f;
+  insert into location select 'old-' || f, 'old-loc-' || f, 'Old' from generate_series(1, 20) f;
+  insert into bay select 'old-' || f, 'old-bay-' || f, 'old-loc-' || f, 'Old', '', 'RangeBay', true
+    from generate_series(1, 20) f;
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, user_alias, start_date, end_date,
+    created_at, last_updated_at)
+  select 'old-' || f, gen_random_uuid(), 'old-loc-' || f, 'old-bay-' || f, 'old-' || f || '-' || n, 'old',
+    timestamptz '2030-01-01Z' + n * interval '1 hour', timestamptz '2030-01-01Z' + (n + 1) * interval '1 hour',
+    now(), now()
+  from generate_series(1, 20) f, generate_series(1, 1000) n;
+  insert into booking_reference select external_booking_id, facility_id, id from booking where user_alias = 'old'`;
+
 if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreSQL of this machine has it\n');
 (programs ? describe : describe.skip)('bookings on a Citus cluster with a coordinator and two workers', () => {
   let database: CitusDatabase;
@@ -37,7 +63,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   let firstInstance: Instance;
   let secondInstance: Instance;
   let token: string;
-  let load: Load | undefined;
+  let currentLoad: Load | undefined;
 
   beforeAll(async () => {
     database = await startCitusDatabase(programs as string);
@@ -45,8 +71,8 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     ({ firstInstance, secondInstance, token } = await system.startServices(webhookEnvironment));
   }, 90_000);
   afterEach(async () => {
-    await load?.stop();
-    load = undefined;
+    await currentLoad?.stop();
+    currentLoad = undefined;
   });
   afterAll(async () => {
     await system?.close();
@@ -55,8 +81,8 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
 
   /** Starts a load. If the test does not stop the load, `afterEach` does. */
   const startBookingLoad = (): Load => {
-    load = startLoad([firstInstance.base, secondInstance.base], token);
-    return load;
+    currentLoad = startLoad([firstInstance.base, secondInstance.base], token);
+    return currentLoad;
   };
   const countRows = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
@@ -265,29 +291,3 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     90_000,
   );
 });
-
-/** Applies only the migrations 1 to 4. They create the tables that are distributed before the later migrations. */
-async function applyFirstMigrations(url: string): Promise<void> {
-  const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
-  try {
-    for (const file of globSync(pathOf(migrations, '000[1-4]_*.sql')))
-      await copyFile(file, pathOf(folder, basename(file)));
-    await migrate({ url, directory: folder });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-/** Creates 20 facilities with 1000 bookings each. `f` is the number of a facility, `n` the number of a booking. */
-const createOldBookings = `
-  insert into facility select 'old-' || f, 'Old ' || f, 'UTC' from generate_series(1, 20) f;
-  insert into location select 'old-' || f, 'old-loc-' || f, 'Old' from generate_series(1, 20) f;
-  insert into bay select 'old-' || f, 'old-bay-' || f, 'old-loc-' || f, 'Old', '', 'RangeBay', true
-    from generate_series(1, 20) f;
-  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, user_alias, start_date, end_date,
-    created_at, last_updated_at)
-  select 'old-' || f, gen_random_uuid(), 'old-loc-' || f, 'old-bay-' || f, 'old-' || f || '-' || n, 'old',
-    timestamptz '2030-01-01Z' + n * interval '1 hour', timestamptz '2030-01-01Z' + (n + 1) * interval '1 hour',
-    now(), now()
-  from generate_series(1, 20) f, generate_series(1, 1000) n;
-  insert into booking_reference select external_booking_id, facility_id, id from booking where user_alias = 'old'`;

@@ -39,6 +39,34 @@ async function tokenOfUnknownKey(): Promise<string> {
     .sign(privateKey);
 }
 
+type Mode = 'correct' | 'silent' | 'html' | 'empty' | 'error';
+
+/** Starts a JWKS endpoint that serves the keys of auth. A test can set `mode` to make its responses wrong. */
+async function startBrokenJwks(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
+  const pending: ServerResponse[] = [];
+  const jwks = { uri: '', mode: 'correct' as Mode, close: () => {} };
+  const server: Server = createServer(async (_request, response) => {
+    const bodyOf: Record<Exclude<Mode, 'silent'>, () => Promise<string> | string> = {
+      correct: async () => (await fetch(`${auth.base}/connect/jwks`)).text(),
+      html: () => '<html>',
+      empty: () => '{"keys":[]}',
+      error: () => '{}',
+    };
+    if (jwks.mode === 'silent') return void pending.push(response);
+    response.writeHead(jwks.mode === 'error' ? 500 : 200, { 'Content-Type': 'application/json' });
+    response.end(await bodyOf[jwks.mode]());
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  return Object.assign(jwks, {
+    uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`,
+    close: () => {
+      for (const response of pending) response.destroy();
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+}
+
 describe('an instance of auth stops', () => {
   test('bookings continues with cached keys while auth is down, and a new instance waits for auth', async () => {
     await auth.stop('SIGKILL');
@@ -139,6 +167,7 @@ describe('the JWKS endpoint', () => {
       }
       const rejected = await unknownKey;
       expect(rejected).toMatchObject({ status: 401, codes: ['ERR00401'] });
+      // Bookings stops waiting for a response of the endpoint after 4 s.
       expect(rejected.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.isReady()).toBe(true);
@@ -158,6 +187,7 @@ describe('the JWKS endpoint', () => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401]));
     const fetches = (await jwksRequests()) - before;
     recordMeasurement('100 unknown keys', { fetches });
+    // Five fetches for unknown keys are allowed immediately, and then one fetch every 5 s.
     expect(fetches).toBeLessThanOrEqual(15);
   }, 60_000);
 });
@@ -186,31 +216,3 @@ test('alerts and dashboards contain only metrics that the running services have'
     expect([...new Set(used)].filter((name) => !known.has(name))).toEqual([]);
   }
 });
-
-type Mode = 'correct' | 'silent' | 'html' | 'empty' | 'error';
-
-/** Starts a JWKS endpoint that serves the keys of auth. A test can set `mode` to make its responses wrong. */
-async function startBrokenJwks(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
-  const pending: ServerResponse[] = [];
-  const jwks = { uri: '', mode: 'correct' as Mode, close: () => {} };
-  const server: Server = createServer(async (_request, response) => {
-    const bodyOf: Record<Exclude<Mode, 'silent'>, () => Promise<string> | string> = {
-      correct: async () => (await fetch(`${auth.base}/connect/jwks`)).text(),
-      html: () => '<html>',
-      empty: () => '{"keys":[]}',
-      error: () => '{}',
-    };
-    if (jwks.mode === 'silent') return void pending.push(response);
-    response.writeHead(jwks.mode === 'error' ? 500 : 200, { 'Content-Type': 'application/json' });
-    response.end(await bodyOf[jwks.mode]());
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  return Object.assign(jwks, {
-    uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`,
-    close: () => {
-      for (const response of pending) response.destroy();
-      server.closeAllConnections();
-      server.close();
-    },
-  });
-}

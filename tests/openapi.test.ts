@@ -51,7 +51,21 @@ test.each(Object.entries(generateClientModules()))(
   },
 );
 
+type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
+
+/** Returns the TypeScript example of each endpoint, with the operation id of the endpoint. */
+function typeScriptSamples(): readonly (readonly [string, string])[] {
+  const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as { paths: Record<string, Operations> };
+  return Object.values(paths)
+    .flatMap((operations) => Object.values(operations))
+    .map(({ operationId, 'x-codeSamples': samples }) => {
+      const sample = samples.find(({ lang }) => lang === 'TypeScript');
+      return [operationId, sample?.source ?? ''];
+    });
+}
+
 test('the TypeScript examples in the OpenAPI document compile with packages/client', async () => {
+  // The folder is inside the repository, so that the compiler finds packages/client.
   const folder = await mkdtemp(join(import.meta.dirname, '.samples-'));
   try {
     for (const [name, source] of typeScriptSamples()) await writeFile(join(folder, `${name}.ts`), source);
@@ -66,19 +80,6 @@ test('the TypeScript examples in the OpenAPI document compile with packages/clie
     await rm(folder, { recursive: true, force: true });
   }
 }, 90_000);
-
-type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
-
-/** Returns the TypeScript example of each endpoint, with the operation id of the endpoint. */
-function typeScriptSamples(): readonly (readonly [string, string])[] {
-  const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as { paths: Record<string, Operations> };
-  return Object.values(paths)
-    .flatMap((operations) => Object.values(operations))
-    .map(({ operationId, 'x-codeSamples': samples }) => {
-      const sample = samples.find(({ lang }) => lang === 'TypeScript');
-      return [operationId, sample?.source ?? ''];
-    });
-}
 
 test('docs/api.md lists every error code of the OpenAPI document with its status', () => {
   const { components } = JSON.parse(read('apps/bookings/openapi.json')) as {

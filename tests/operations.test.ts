@@ -27,6 +27,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
   let environment: Record<string, string | undefined>;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'bay-booking-operations-'));
+    // The user that runs PostgreSQL must be able to enter the folder.
     await chmod(folder, 0o711);
     const [port, authPort, bookingsPort, newInstancePort] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });

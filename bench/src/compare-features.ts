@@ -14,7 +14,14 @@ import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { baysPerFacility, type Dataset, facilityId, facilityIds, newId } from './dataset.ts';
-import { measure, type Operation, type Sample, type ServiceRunOptions, serviceCore } from './measure.ts';
+import {
+  defaultConnections,
+  measure,
+  type Operation,
+  type Sample,
+  type ServiceRunOptions,
+  serviceCore,
+} from './measure.ts';
 import { onDatabase } from './server.ts';
 
 export interface CompareFeaturesOptions extends ServiceRunOptions {
@@ -52,11 +59,12 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
       const comparisons = comparisonsOf(source, tokenForOneFacility);
       const samples: Sample[] = [];
       for (const [name, comparison] of Object.entries(comparisons)) {
+        // `only` contains feature names. The name of a comparison begins with the name of its feature.
         if (only.length > 0 && !only.includes(name.split(' ')[0] ?? '')) continue;
         const targets = Object.keys(comparison).map((target) => ({ ...service, name: target }));
         const operation: Operation = {
           name,
-          connections: Object.values(comparison)[0]?.connections ?? 16,
+          connections: Object.values(comparison)[0]?.connections ?? defaultConnections,
           load: (target, round) => (comparison[target.name] as Operation).load(target, round),
           afterMeasurement: (requests) => {
             for (const { afterMeasurement } of Object.values(comparison)) afterMeasurement?.(requests);

@@ -68,6 +68,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
         name: `${prefix} ${name}`,
         connections: firstOperation.connections ?? defaultConnections,
         load: (target, round) => operationOf(target).load(target, round),
+        // All operations that create bookings share the number of the next slot, so one call is enough.
         afterMeasurement: (requests) => firstOperation.afterMeasurement?.(requests),
       };
       samples.push(...(await measure({ ...options, operation, targets })));

@@ -107,6 +107,7 @@ async function measureDelays({ client, receiver, seconds }: Setup): Promise<Meas
   // Deliveries to the webhooks of `measureRate` may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
   const created = await createBookings(client, seconds * 2);
+  // After this pause, an event that has not arrived takes longer than the two seconds of the measurement.
   await sleep(2_500);
   const { received, late } = await readStats(receiver);
   const expected = created * (receivers - 1);

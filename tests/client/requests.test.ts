@@ -138,6 +138,7 @@ describe('availability, holds, opening hours and closures', () => {
   test('a page of availability contains the time at which the service read it', async () => {
     for await (const { asOf, items } of client.availability.search({ locationIds: ['loc-north-2'], ...day }).pages()) {
       expect(Math.abs(Date.parse(asOf) - Date.now())).toBeLessThan(60_000);
+      // The location has five bays.
       expect(items).toHaveLength(5);
     }
   });

@@ -6,6 +6,9 @@ import { newBooking, northToken, useClientSystem } from '../support/client-syste
 import { type HttpProxy, startHttpProxy } from '../support/http-proxy.ts';
 
 const system = useClientSystem();
+const location = 'loc-north-1';
+const unavailable = { status: 503, headers: { 'Retry-After': '0' } };
+
 let proxy: HttpProxy;
 let client: BookingsClient;
 
@@ -14,6 +17,7 @@ async function createProxiedClient(retry: RetryOptions = {}): Promise<BookingsCl
   const scope = 'https://bay-booking.example/golf/bookings';
   const auth = { ...northToken, issuer: system.auth.base, scope };
   const proxiedClient = system.createClient({ baseUrl: proxy.base, auth, retry, timeoutMs: 3_000 });
+  // `setActions` sets what the proxy does with the next requests. Further requests are forwarded.
   proxy.setActions();
   // With this request, the client gets its access token before the test begins.
   await proxiedClient.locations.get(location);
@@ -27,8 +31,6 @@ beforeAll(async () => {
 afterAll(() => proxy?.close());
 
 const methods = () => proxy.requests.map(({ method }) => method);
-const location = 'loc-north-1';
-const unavailable = { status: 503, headers: { 'Retry-After': '0' } };
 
 describe('GET', () => {
   test('a GET is repeated after 503, 429, 502, 500 and a lost response', async () => {

@@ -52,12 +52,14 @@ describe('client credentials', () => {
     await Promise.all(Array.from({ length: 10 }, () => client.locations.get('loc-north-1')));
     expect(to('/connect/token')).toHaveLength(1);
     // A token is valid for 3600 s, so its last minute begins 3540 s after the client got it.
+    // Jest restores the clock after each test.
     const now = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_500_000);
     await client.locations.get('loc-north-1');
     expect(to('/connect/token')).toHaveLength(1);
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_545_000);
     await client.locations.get('loc-north-1');
+    // The request uses the old token. The client renews the token in the background.
     await eventually(async () => to('/connect/token').length === 2);
   });
 

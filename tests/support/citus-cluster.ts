@@ -38,6 +38,7 @@ export interface CitusCluster {
 
 export async function startCitusCluster(programs: string): Promise<CitusCluster> {
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
+  // The user that runs PostgreSQL must be able to enter the folder.
   await chmod(folder, 0o711);
   const ports = await freePorts(3);
   // The nodes read this file (PGPASSFILE). Its lines have the form host:port:database:role:password.

@@ -20,6 +20,7 @@ export interface RunningSystem {
   readonly close: () => Promise<void>;
 }
 
+/** Starts the system before the tests of a file, and stops it after the tests. */
 export const useSystem = (): RunningSystem => useFixture(startSystem, 90_000);
 
 /**

@@ -28,6 +28,8 @@ const client = {
 };
 const personalAccessToken = { client_id: 'pat-with-ttl', client_secret: 'pat-secret', accountId: 'acc-bot-north' };
 
+/** A user of the simulated social providers. */
+const socialUserId = '100001';
 const fixture = useFixture(() => startSocialServer());
 let server: AuthServer;
 beforeAll(async () => {
@@ -103,7 +105,7 @@ describe('the lifetime of access tokens', () => {
       const form = {
         grant_type: 'social_access_token',
         provider,
-        token: fixture.social.nativeToken(provider, '100001'),
+        token: fixture.social.nativeToken(provider, socialUserId),
       };
       const tokens = await requestToken({ ...form, scope: `offline_access ${scopes.play}` });
       expectLifetime(tokens, 120);
@@ -121,6 +123,7 @@ describe('the lifetime of access tokens', () => {
   });
 });
 
+// The lifetime must be an integer from 60 to 86,400 seconds.
 test.each([59, 86_401, 60.5, '60'])('an import rejects access_token_ttl %p', (value) => {
   const document = JSON.stringify({ clients: [{ ...client, access_token_ttl: value }] });
   expect(() => readImportDocument(document)).toThrow(

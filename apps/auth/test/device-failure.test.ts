@@ -61,7 +61,7 @@ test('if the decision cannot be stored, the page returns 500, and the user can e
     await browser.send(await device.enter(codes.user_code, browser), {}, allow),
     player,
   );
-  // With this constraint, the database rejects the decision.
+  // With this constraint, the database rejects the decision. With `not valid`, existing rows are not checked.
   await server.db.raw(`alter table oidc_artifact add constraint not_decided check (account_id is null or
     model <> 'DeviceCode') not valid`);
   const failed = await browser.send(consent, {}, allow);

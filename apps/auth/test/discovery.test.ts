@@ -96,6 +96,7 @@ describe('discovery', () => {
     );
     const metadata = (await json(response)) as Record<string, unknown>;
     const addresses = Object.entries(metadata).filter(([name]) => /^issuer$|_endpoint$|_uri$/.test(name));
+    // The issuer, the JWKS and eight endpoints.
     expect(addresses).toHaveLength(10);
     for (const [, address] of addresses) expect(String(address).startsWith(server.origin)).toBe(true);
   });

@@ -31,6 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
+/** Returns the ids of the published keys. Expects that no key has a private member (`d` or `p`). */
 const publishedKids = async (origin = server.origin): Promise<string[]> => {
   const response = await fetch(`${origin}/connect/jwks`);
   const { keys } = (await response.json()) as { keys: { kid: string; d?: string; p?: string }[] };
@@ -115,6 +116,7 @@ describe('the rotation of signing keys', () => {
     const oldKid = kidOf(await getToken());
     await schedule.rotate(3600);
     await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
+    // Each of the two algorithms has a current key and a next key.
     expect(await publishedKids()).toHaveLength(4);
     expect(await publishedKids(otherInstance.origin)).toEqual(await publishedKids());
     expect(kidOf(await getToken())).toBe(oldKid);
@@ -130,6 +132,7 @@ describe('the rotation of signing keys', () => {
     await expect(jwtVerify(tokenOfOldKey, jwks, { audience })).resolves.toBeDefined();
 
     const retired = (await keysByState()).retired?.find(({ kid }) => kid === oldKid);
+    // Access tokens are valid for 3600 s by default.
     const publishedMs = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
     expect(publishedMs).toBeGreaterThanOrEqual(3600_000);
     await server
@@ -185,6 +188,7 @@ describe('the rotation of signing keys', () => {
     }
     isRunning = false;
     await Promise.all(workers);
+    // After each of the three rotations, the workers got tokens that were signed with a new key.
     expect(kids.size).toBeGreaterThanOrEqual(3);
   });
 
@@ -215,12 +219,14 @@ describe('the rotation of signing keys', () => {
     };
     for (const { origin } of [server, otherInstance]) {
       expect(await introspect(origin)).toBe(true);
+      // The token is valid, but has no scope `openid`.
       expect(await errorOfUserinfo(origin)).toBe('insufficient_scope');
     }
     await schedule.rotate(0);
     await schedule.advance();
     expect(await store.deleteRetired(kidOf(jwt) ?? '')).toBe(true);
     for (const { origin } of [server, otherInstance]) {
+      // `eventually` waits for at most 20 s.
       await eventually(async () => !(await introspect(origin)));
       expect(await errorOfUserinfo(origin)).toBe('invalid_token');
     }
@@ -230,6 +236,7 @@ describe('the rotation of signing keys', () => {
 describe('COOKIE_KEYS', () => {
   /** The value of COOKIE_KEYS with which the server of the test was started. */
   const oldKey = 'test-cookie-key-of-32-characters-or-more';
+  const newKey = 'n'.repeat(32);
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
   /**
    * Sends an authorization request to an instance. Returns the origin of the client if the session is valid, or else
@@ -239,13 +246,14 @@ describe('COOKIE_KEYS', () => {
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 
   test('a session whose key is listed second stays valid, and gets a cookie of the first key', async () => {
-    const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${oldKey}` });
-    const renewed = await server.startInstance({ COOKIE_KEYS: 'n'.repeat(32) });
+    const overlapping = await server.startInstance({ COOKIE_KEYS: `${newKey},${oldKey}` });
+    const renewed = await server.startInstance({ COOKIE_KEYS: newKey });
     const origins = [server.origin, overlapping.origin, renewed.origin];
     const browser = openFormBrowser(origins);
     await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
     expect(await openAuthorizeUrl(browser, overlapping.origin)).toBe('http://localhost:4010');
     expect(await openAuthorizeUrl(browser, renewed.origin)).toBe('http://localhost:4010');
+    // The instance `overlapping` has not renewed the cookie of this browser, so `renewed` shows its sign-in page.
     const otherBrowser = openFormBrowser(origins);
     await signInAndConsent(otherBrowser, await otherBrowser.open(authorizeUrl(server, request)));
     expect(await openAuthorizeUrl(otherBrowser, renewed.origin)).toBe(renewed.origin);

@@ -12,6 +12,9 @@ afterAll(() => server.close());
 /** Estimating the strength of this password takes much CPU time, because it repeats a word with substitutions. */
 const expensivePassword = 'p4$$w0rd'.repeat(9);
 
+/** Resets the number of registrations from the address of the tests, of which 200 are allowed. */
+const resetCounts = () => server.db.raw('delete from guard_count');
+
 /** Opens the registration form, and returns a function that submits the form without loading another page. */
 async function openRegistration() {
   const browser = openFormBrowser([server.origin]);
@@ -25,10 +28,11 @@ async function openRegistration() {
 }
 
 test('the 201st registration of one address gets a 429, even if all earlier registrations were rejected', async () => {
-  await server.db.raw('delete from guard_count');
+  await resetCounts();
   const register = await openRegistration();
   const statuses: number[] = [];
   for (let n = 0; n < 205; n++) {
+    // The password is easy to guess, so the registration gets 400.
     const response = await register({ name: 'Eve', username: `eve${n}@example.org`, password: 'password1' });
     statuses.push(response.status);
   }
@@ -37,7 +41,7 @@ test('the 201st registration of one address gets a 429, even if all earlier regi
 });
 
 test('a registration with another error does not estimate the password', async () => {
-  await server.db.raw('delete from guard_count');
+  await resetCounts();
   const register = await openRegistration();
   const html = await (await register({ name: '', username: 'nobody', password: 'password1' })).text();
   expect(html).toContain('Enter an e-mail address');
@@ -45,7 +49,7 @@ test('a registration with another error does not estimate the password', async (
 });
 
 test('other requests are served while many expensive passwords are estimated', async () => {
-  await server.db.raw('delete from guard_count');
+  await resetCounts();
   const register = await openRegistration();
   await register({ name: 'Eve', username: 'eve@example.org', password: expensivePassword });
   let done = false;

@@ -31,7 +31,7 @@ beforeAll(async () => {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
-  const origin = originOf();
+  const origin = providerOrigin();
   const oidc = { type: 'oidc', issuer: origin, clientId: 'web', clientSecret: 's', nativeAudiences: [app] };
   server = await startAuthServer(
     socialProvidersFile({
@@ -58,14 +58,18 @@ afterAll(async () => {
   await new Promise((resolve) => provider.close(resolve));
 });
 
-const originOf = (): string => `http://localhost:${(provider.address() as AddressInfo).port}`;
+const providerOrigin = (): string => `http://localhost:${(provider.address() as AddressInfo).port}`;
 
 async function respond(request: IncomingMessage): Promise<[number, unknown]> {
-  const { pathname, searchParams } = new URL(request.url ?? '/', originOf());
+  const { pathname, searchParams } = new URL(request.url ?? '/', providerOrigin());
   if (pathname.startsWith('/.well-known/')) {
     return [
       200,
-      { issuer: originOf(), token_endpoint: `${originOf()}/token`, userinfo_endpoint: `${originOf()}/userinfo` },
+      {
+        issuer: providerOrigin(),
+        token_endpoint: `${providerOrigin()}/token`,
+        userinfo_endpoint: `${providerOrigin()}/userinfo`,
+      },
     ];
   }
   const form = new URLSearchParams(request.method === 'POST' ? await text(request) : '');

@@ -10,9 +10,11 @@ import { authorize, authorizeUrl, openBrowser, signInAndConsent, webCallback } f
 
 const server = useFixture(() => startAuthServer());
 
+/** The credentials of demo-web, a client of kind `standard`, which gets the tokens of these tests. */
 const web = basic('demo-web', 'demo-web-secret');
 /** A client of kind `driving-range` may introspect and revoke only its own tokens. */
 const drivingRange = basic('demo-range', 'demo-range-secret');
+/** Signs the player in, and exchanges the code for the tokens of demo-web. */
 const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(server)) => {
   const { code } = await authorize(
     server,

@@ -49,6 +49,10 @@ async function expectRightCounts(): Promise<void> {
 
 const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n2-01', 'bay-s1-01'];
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
+/**
+ * Returns the body of a booking that starts in the first half of 1 January 2050, or 40 days later, and takes up to 5
+ * hours. All times are multiples of 10 minutes, so many bookings overlap and are rejected.
+ */
 const randomBody = () => {
   const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 72) * 600_000 + pick([0, 40]) * 86_400_000;
   const end = start + pick([0, 1, 2, 30]) * 600_000;

@@ -36,6 +36,7 @@ describe('holds', () => {
     const created = await hold(body);
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject(body);
+    // Without `holdSeconds`, a hold lasts for 300 s.
     expect(seconds(created.body.createdAt, created.body.expiresAt)).toBe(300);
     expect(created.body._links.book).toEqual({ method: 'POST', href: 'https://bookings.example/api/bookings' });
     expect(created.headers.etag).toBeUndefined();
@@ -56,6 +57,7 @@ describe('holds', () => {
     await query(system.db, setCreation, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
+    // The hold would expire 35 minutes after its creation.
     const rejected = await extend(900);
     expect([rejected.status, errorCodes(rejected)]).toEqual([400, ['ERR00002']]);
     expect((await extend(500)).status).toBe(200);
@@ -146,6 +148,7 @@ describe('live holds', () => {
     const { body: created } = await hold(holdBody(body));
     // This test runs two steps of a booking request itself: it finds the hold now, and stores the booking after the
     // hold was deleted.
+    // The client and the subject of the default token.
     const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
     const found = await createHoldStore(system.db).find(created.id, caller);
     await system.call('DELETE', `/api/booking-holds/${created.id}`);
@@ -204,8 +207,8 @@ test('a hundred thousand expired holds are deleted', async () => {
   expires_at, created_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
   now() - interval '1 s', now() from generate_series(1, 100000)`;
   await query(system.db, insert);
-  const pause = 0;
-  expect(await createHoldStore(system.db).deleteExpired(pause)).toBeGreaterThanOrEqual(100_000);
+  const pauseMilliseconds = 0;
+  expect(await createHoldStore(system.db).deleteExpired(pauseMilliseconds)).toBeGreaterThanOrEqual(100_000);
   const [row] = await query<{ remaining: number }>(
     system.db,
     'select count(*)::int as remaining from booking_hold where expires_at <= now()',

@@ -14,6 +14,7 @@ afterEach(closeExtraSystems);
 
 const system = useFixture(() => createTestSystem());
 
+/** The methods of each path. No booking has the id of the second path. */
 const paths = {
   '/api/bookings': ['POST', 'GET', 'HEAD'],
   '/api/bookings/01900000-0000-7000-8000-000000000000': ['GET', 'PUT', 'DELETE', 'HEAD'],
@@ -306,6 +307,7 @@ describe('503 and readiness', () => {
   test('requests get 503 if a column is missing because the schema is older than the release', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
+    // The service reads the version of the schema from this table.
     await query(separate.db, 'delete from schema_migration where version > 1');
     expect((await separate.call('GET', '/api/bookings')).status).toBe(503);
   });

@@ -16,6 +16,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 const repeat = <T>(count: number, create: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => create(index));
 
+// Codes of PostgreSQL (SQLSTATE). The first one is the code of bookings of a bay that overlap.
 const exclusionViolation = '23P01';
 const deadlockDetected = '40P01';
 
@@ -104,6 +105,7 @@ describe('If-Match', () => {
         system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody({ bayId: 'bay-s1-03' }), headers: ifMatch }),
         system.call('DELETE', `/api/bookings/${body.id}`, { headers: ifMatch }),
       ]);
+      // If the deletion succeeds, the update gets 404, or 412 if it had found the booking before the deletion.
       expect([
         [200, 412],
         [404, 204],

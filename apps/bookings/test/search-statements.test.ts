@@ -25,6 +25,7 @@ interface TestBooking {
   readonly end: number;
 }
 
+/** Six groups of bookings in two facilities with two locations each. In a group, a booking starts every three hours. */
 const bookings: TestBooking[] = [];
 for (let group = 0; group < 6; group++) {
   for (let start = group % 3; start < 40; start += 3) {
@@ -60,6 +61,8 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** The ends of an interval that is open at one end, in hours after `origin`. */
+const [beginningOfTime, endOfTime] = [-1e9, 1e9];
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
   start === end ? start >= from && start < to : start < to && end > from;
 
@@ -83,7 +86,7 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   [
     'before an instant, of a location',
     { locationIds: ['l0b'], time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (booking) => booking.location === 'l0b' && isOverlapping(booking, -1e9, 30),
+    (booking) => booking.location === 'l0b' && isOverlapping(booking, beginningOfTime, 30),
   ],
   ['of bays', { bayIds: bays }, ({ id }) => bays.includes(id)],
   ['ended, of bays', { bayIds: bays, isActive: false }, ({ id, end }) => bays.includes(id) && end <= now],
@@ -91,17 +94,17 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   [
     'of bays, before an instant',
     { bayIds: bays, time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (booking) => bays.includes(booking.id) && isOverlapping(booking, -1e9, 17),
+    (booking) => bays.includes(booking.id) && isOverlapping(booking, beginningOfTime, 17),
   ],
   [
     'from an instant on',
     { time: { kind: 'overlapping', start: at(17), end: undefined } },
-    (booking) => isOverlapping(booking, 17, 1e9),
+    (booking) => isOverlapping(booking, 17, endOfTime),
   ],
   [
     'before an instant',
     { time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (booking) => isOverlapping(booking, -1e9, 17),
+    (booking) => isOverlapping(booking, beginningOfTime, 17),
   ],
   [
     'overlapping an interval',
@@ -111,17 +114,17 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   [
     'active, from an instant on',
     { isActive: true, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (booking) => booking.end > now && isOverlapping(booking, 12, 1e9),
+    (booking) => booking.end > now && isOverlapping(booking, 12, endOfTime),
   ],
   [
     'active, before an instant',
     { isActive: true, time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (booking) => booking.end > now && isOverlapping(booking, -1e9, 30),
+    (booking) => booking.end > now && isOverlapping(booking, beginningOfTime, 30),
   ],
   [
     'ended, from an instant on',
     { isActive: false, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (booking) => booking.end <= now && isOverlapping(booking, 12, 1e9),
+    (booking) => booking.end <= now && isOverlapping(booking, 12, endOfTime),
   ],
   ['active, of an alias', { isActive: true, userAlias: 'Ann' }, ({ end }) => end > now],
   [

@@ -4,6 +4,8 @@ import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem } from './support/test-system.ts';
 
+// The default token of the system permits fac-north and fac-south. The bay bay-e1-01 is in fac-east, and bay-n1-99 is
+// not bookable (support/places.ts).
 const system = useFixture(() => createTestSystem());
 
 const create = async (fields: Record<string, unknown> = {}) => {

@@ -6,6 +6,7 @@ import { until } from './support/until.ts';
 import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 const [oldKey, newKey] = [Buffer.alloc(32, 'old'), Buffer.alloc(32, 'new')];
+/** The periodic job that encrypts all secrets again with the first key of WEBHOOK_KEY. */
 const job = 'webhook secrets';
 
 let system: TestSystem;
@@ -69,6 +70,7 @@ test('a secret that no key decrypts stays unchanged, and the other secrets are e
     (typeof webhooks)[0],
     (typeof webhooks)[0],
   ];
+  // The second part identifies the key. No key of the test has the id 00000000.
   const secretOfUnknownKey = 'v1.00000000.AAAA.AAAA';
   await query(system.db, 'update webhook set secret = $2 where id = $1', [unreadable.id, secretOfUnknownKey]);
   const withBothKeys = await startInstance(newKey, oldKey);

@@ -24,6 +24,11 @@ async function run(name: keyof typeof statements, values: unknown[]): Promise<Ro
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
 
+/** Returns the body for one booking, which has links to edit and delete the booking. Items of lists have no such links. */
+const bodyOf = (row: BookingRow): object => bookingResource(row, baseUrl, true);
+/** The body of every error. The load of the benchmark causes no errors, so this target does not describe them. */
+const noErrors = { errors: [] };
+
 function send(response: ServerResponse, status: number, body: object): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
@@ -47,16 +52,16 @@ async function respond(request: IncomingMessage, response: ServerResponse, { fac
   if (request.method === 'POST') {
     const body = await readBody(request);
     const facility = facilityOf.get(body.bayId ?? '');
-    if (!facility || !facilities.includes(facility)) return send(response, 400, { errors: [] });
+    if (!facility || !facilities.includes(facility)) return send(response, 400, noErrors);
     const { values, row } = newBooking(randomUUID(), facility, body);
     const [created] = await run('create', values);
-    return created ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
+    return created ? send(response, 201, bodyOf(row)) : send(response, 400, noErrors);
   }
   if (request.method === 'PUT') {
     const { bayId = '', userAlias, startDate, endDate } = await readBody(request);
     const values = [facilityOf.get(bayId), parts[3], bayId, userAlias, startDate, endDate, now];
     const [row] = await run('update', values);
-    return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
+    return row ? send(response, 200, bodyOf(row)) : send(response, 404, noErrors);
   }
   const page = Number(url.searchParams.get('page') ?? 1);
   if (parts[4] === 'upcoming-bookings') {
@@ -73,7 +78,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, { fac
     return sendList(response, await findPage(run, 'search', filter, { page, size }), page, size, url);
   }
   const [row] = await run('get', [facilities, parts[3]]);
-  return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
+  return row ? send(response, 200, bodyOf(row)) : send(response, 404, noErrors);
 }
 
 function sendList(response: ServerResponse, found: FoundPage, page: number, size: number, url: URL): void {
@@ -84,7 +89,7 @@ function sendList(response: ServerResponse, found: FoundPage, page: number, size
 createServer((request, response) => {
   if (request.url === '/ready') return void response.end();
   const claims = verifyToken(request.headers.authorization);
-  if (!claims) return send(response, 401, { errors: [] });
-  respond(request, response, claims).catch(() => send(response, 500, { errors: [] }));
+  if (!claims) return send(response, 401, noErrors);
+  respond(request, response, claims).catch(() => send(response, 500, noErrors));
 }).listen(options.port);
 endWithParent();

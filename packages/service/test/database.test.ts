@@ -10,6 +10,7 @@ let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
+  // The query timeout is 200 ms. The tests run statements that take 20 s.
   db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, queryTimeout: 200 });
 });
 afterAll(async () => {
@@ -42,6 +43,7 @@ describe('a server that accepts connections and never responds', () => {
     await once(silentServer.listen(0, '127.0.0.1'), 'listening');
     const { port } = silentServer.address() as AddressInfo;
     const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
+    // An attempt to connect fails after 2 s.
     const silentDb = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
     const errors = await Promise.all([
       errorOf(query(silentDb, 'select 1')),

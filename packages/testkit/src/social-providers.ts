@@ -37,7 +37,7 @@ export type Outage = 'none' | 'no-response' | 'unavailable';
 
 export interface SocialProviders {
   readonly origin: string;
-  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two simulated providers. */
+  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
   /**
    * Issues an access token of a user to the native app `clientId`. By default, the app is one that `settings` accepts.
@@ -49,7 +49,7 @@ export interface SocialProviders {
     options?: { clientId?: string; lifetime?: number },
   ) => string;
   /**
-   * Tests set these values. `no-response`: the provider does not respond to requests. `unavailable`: the provider
+   * Tests set these values. `no-response`: the stand-in does not respond to requests. `unavailable`: the stand-in
    * responds to every request with 503.
    */
   readonly outages: Record<SocialName, Outage>;
@@ -61,6 +61,7 @@ const clientSecret = 'stand-in-secret';
 const nativeClientId = 'bay-booking-native';
 
 export async function startSocialProviders({ port = 0 }: { port?: number } = {}): Promise<SocialProviders> {
+  // The request handler is added below, because the routes contain the port of the server.
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, '127.0.0.1', resolve);

@@ -56,6 +56,17 @@ export interface Tokens {
   readonly idToken: JWTPayload | undefined;
 }
 
+export interface TokenRequest {
+  /** The client that signs the DPoP proof. Default: the client `own`. */
+  readonly key?: KeyClient;
+  /** The client that authenticates. Default: the client `own`. */
+  readonly from?: KeyClient;
+  /** Claims that replace the claims of the client assertion. */
+  readonly assertion?: Body;
+  /** The DPoP proof. If it is null, no proof is sent. Default: a proof that `key` signs. */
+  readonly proof?: string | null;
+}
+
 export type Fapi2Client = ReturnType<typeof createFapi2Client>;
 
 export const random = (bytes = 16): string => randomBytes(bytes).toString('base64url');
@@ -190,15 +201,4 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     obtainTokens,
     userinfo,
   };
-}
-
-export interface TokenRequest {
-  /** The client that signs the DPoP proof. Default: the client `own`. */
-  readonly key?: KeyClient;
-  /** The client that authenticates. Default: the client `own`. */
-  readonly from?: KeyClient;
-  /** Claims that replace the claims of the client assertion. */
-  readonly assertion?: Body;
-  /** The DPoP proof. If it is null, no proof is sent. Default: a proof that `key` signs. */
-  readonly proof?: string | null;
 }

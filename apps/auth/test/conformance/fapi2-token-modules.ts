@@ -15,6 +15,10 @@ const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
+/** Returns a client that acts as `second`, in the same system and variant. */
+const asSecond = (client: Fapi2Client): Fapi2Client =>
+  createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
+
 /** Checks that a client assertion is rejected, and that a valid assertion can then redeem the same code. */
 const rejectsAssertion =
   (assertion: () => Record<string, unknown>): Module =>
@@ -48,7 +52,7 @@ const acceptsProofs =
 
 export const tokenModules = {
   'happy-flow': async (client) => {
-    const otherClient = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
+    const otherClient = asSecond(client);
     const [first, second] = [await client.obtainTokens(), await otherClient.obtainTokens()];
     if (!client.isOpenid) return;
     expect(await client.userinfo(first.accessToken)).toBe(200);
@@ -110,7 +114,7 @@ export const tokenModules = {
   'ensure-dpopproof-with-iat-10seconds-after-succeeds': acceptsProofs(() => ({ iat: now() + 10 })),
 
   'refresh-token': async (client) => {
-    const otherClient = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
+    const otherClient = asSecond(client);
     const { refreshToken } = await client.obtainTokens();
     const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: client.own.clientId };
     const proof = await client.own.proof(client.tokenUrl);

@@ -3,6 +3,7 @@
 // plan runs which module, and the results.
 import { expect } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
+import { pkce } from '../flows.ts';
 import {
   type AuthorizationResponse,
   type RelyingParty,
@@ -47,22 +48,23 @@ async function passTime(server: AuthServer, seconds: number): Promise<void> {
 }
 
 /**
- * Sends two requests in one browser. The end user signs in for the first request, and `between` seconds pass before the
+ * Sends two requests in one browser. The end user signs in for the first request, and `secondsBetween` pass before the
  * second request.
  */
 async function requestTwice(
   rp: RelyingParty,
   first: Record<string, string>,
   second: Record<string, string> | ((tokens: Tokens) => Record<string, string>),
-  between = 2,
+  secondsBetween = 2,
 ): Promise<{ before: Tokens; response: AuthorizationResponse }> {
   const browser = rp.newBrowser();
   const before = await rp.accept(await rp.authorize(first, { browser }));
-  if (between > 0) await passTime(rp.server, between);
+  if (secondsBetween > 0) await passTime(rp.server, secondsBetween);
   const params = typeof second === 'function' ? second(before) : second;
   return { before, response: await rp.authorize(params, { browser }) };
 }
 
+/** Expects that the second request showed no page to the end user, and returned tokens of the same end user. */
 async function expectSameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
   expect(response.seen).toEqual([]);
   const after = await rp.accept(response);
@@ -228,11 +230,7 @@ export const modules = {
     });
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': async (rp) => {
-    const response = await rp.authorize({
-      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-      code_challenge_method: 'S256',
-    });
-    await rp.accept(response, { code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' });
+    await rp.accept(await rp.authorize(pkce.challenge), { code_verifier: pkce.verifier });
   },
 } satisfies Record<string, Module>;
 

@@ -45,6 +45,7 @@ describe('parseDateTime', () => {
   });
 
   test('parseDateTime never throws, and returns only valid dates of the years 1 to 9999', () => {
+    // Date-times of which some parts are invalid, for example month 13 or 14.
     const almostValid = fc
       .tuple(
         fc.constantFrom('2030', '0000', '9999', '10000'),
