@@ -30,6 +30,7 @@ function completeResponses(provider: Provider, audience: string): void {
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
+    // Without a code or a refresh token, the handler of the grant type has already added `scope`.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);
@@ -95,7 +96,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
   provider.on('end_session.success', (ctx) => record('session.ended', ctx));
 }
 
-/** Adds the error code to the access log line of the request and to its metrics. */
+/** Adds the error code, which is the `message` of a library error, to the access log line and the metrics. */
 function setErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
   const locals = (ctx.res as Response).locals as RequestLocals;
   locals.codes = [errorLabel(error.message)];

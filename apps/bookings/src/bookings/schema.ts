@@ -71,6 +71,7 @@ export const searchQuerySchema = listQuerySchema(
     endDate: { ...dateTime, description: 'See startDate. Can be sent in the body instead.' },
   },
   defaultPageSizes.bookings,
+  // Continues the description of the default page size.
   `, ${defaultPageSizes.bookingsOfLocations} with locationIds`,
 );
 

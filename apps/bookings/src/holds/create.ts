@@ -40,6 +40,9 @@ export interface CreateHoldRequest {
   readonly caller: Caller;
 }
 
+/** The errors of holds have an empty `contextData`. */
+const noContext = {};
+
 export function createHoldCreator(services: CreateHoldServices) {
   const { store, bookings, idempotency, catalogue, rules, config, link, now: clock } = services;
   const maxHolds = config.holdsPerClient;
@@ -57,10 +60,11 @@ export function createHoldCreator(services: CreateHoldServices) {
         const hasTooMany = (await store.count(caller)) >= maxHolds;
         return hasTooMany ? [...conflicts, { code: 'BOOK00004', moreInfo: '' }] : conflicts;
       };
-      if (!bay || !valid) throw bookingError(requested, {}, await findAllConflicts());
+      if (!bay || !valid) throw bookingError(requested, noContext, await findAllConflicts());
 
       return repeatUntilSettled(async () => {
         const rulesVersion = await findRulesVersion(requested, rules);
+        // The clock of the database decides when the hold expires.
         const createdAt = await store.now();
         const seconds = body.holdSeconds ?? holdSeconds.default;
         const hold: Hold = {
@@ -78,7 +82,7 @@ export function createHoldCreator(services: CreateHoldServices) {
         if (outcome === 'created') return response;
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;
         const conflicts = await findAllConflicts();
-        if (conflicts.length > 0) throw bookingError(requested, {}, conflicts);
+        if (conflicts.length > 0) throw bookingError(requested, noContext, conflicts);
         // The conflict has disappeared in the meantime, so the creation is tried again.
         return undefined;
       });

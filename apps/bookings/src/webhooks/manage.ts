@@ -24,7 +24,7 @@ export interface ManagementServices extends SharedServices {
   readonly store: WebhookStore;
   readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
-  readonly client: Pick<OutboundClient, 'urlError'>;
+  readonly outbound: Pick<OutboundClient, 'urlError'>;
   /**
    * Returns the number of the latest change of each facility. If a facility is added to a webhook, the webhook gets
    * only the later changes of this facility.
@@ -41,7 +41,7 @@ export interface UpdateRequest {
 }
 
 export function createWebhookManagement(services: ManagementServices) {
-  const { store, deliveries, secretBox, client, findLatestNumbers, wakeWorker, link, now } = services;
+  const { store, deliveries, secretBox, outbound, findLatestNumbers, wakeWorker, link, now } = services;
 
   /**
    * @throws {ApiError} 404 if the webhook does not exist, belongs to another client, or has a facility that the token
@@ -81,7 +81,10 @@ export function createWebhookManagement(services: ManagementServices) {
       caller: Caller,
     ): Promise<EndpointResponse> => {
       const webhook = await find(id, caller);
-      const errors = [...validationErrors, ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, client)];
+      const errors = [
+        ...validationErrors,
+        ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, outbound),
+      ];
       if (errors.length > 0) throw badRequest(problemsOf(errors));
       const change = {
         url: body.url ?? webhook.url,
@@ -91,6 +94,7 @@ export function createWebhookManagement(services: ManagementServices) {
         state: body.state ?? webhook.state,
       };
       const latest = await findLatestNumbers(change.facilityIds);
+      // Undefined if the webhook was deleted since `find`.
       const updated = await store.update(id, change, { latest, at: now(), check: ifMatchCheck(ifMatch) });
       if (!updated) throw apiError('ERR00404');
       wakeWorker();

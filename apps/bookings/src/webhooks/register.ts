@@ -19,7 +19,7 @@ export interface RegistrationServices extends SharedServices {
   readonly store: Pick<WebhookStore, 'create'>;
   readonly idempotency: Pick<IdempotencyStore, 'find'>;
   readonly secretBox: SecretBox;
-  readonly client: Pick<OutboundClient, 'urlError'>;
+  readonly outbound: Pick<OutboundClient, 'urlError'>;
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
 }
 
@@ -31,13 +31,13 @@ export interface RegistrationRequest {
 }
 
 export function createRegistration(services: RegistrationServices) {
-  const { store, idempotency, secretBox, client, findLatestNumbers, link, now: clock } = services;
+  const { store, idempotency, secretBox, outbound, findLatestNumbers, link, now: clock } = services;
 
   return async (request: RegistrationRequest): Promise<EndpointResponse> => {
     const { body, caller, idempotencyKey } = request;
     const hasFacilityError = request.validationErrors.some(({ field }) => field === 'facilityIds');
     const facilityIds = hasFacilityError ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
-    const webhookErrors = findWebhookErrors(body.url, facilityIds, caller.facilities, client);
+    const webhookErrors = findWebhookErrors(body.url, facilityIds, caller.facilities, outbound);
     const now = clock();
     const creation = {
       idempotencyKey,

@@ -18,10 +18,10 @@ export function findWebhookErrors(
   url: string | undefined,
   facilityIds: readonly string[] | undefined,
   facilitiesOfToken: readonly string[],
-  client: Pick<OutboundClient, 'urlError'>,
+  outbound: Pick<OutboundClient, 'urlError'>,
 ): readonly ValidationError[] {
   const errors: ValidationError[] = [];
-  const urlError = url === undefined ? undefined : client.urlError(url);
+  const urlError = url === undefined ? undefined : outbound.urlError(url);
   if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
   // The schema does not allow an empty list in the request. An empty list therefore comes from the token.
   if (facilityIds?.length === 0)

@@ -54,7 +54,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
-  const client = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
+  const outbound = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
   const secretBox = createSecretBox(keys);
   const store = createWebhookStore(db);
   const deliveries = createDeliveryStore(db);
@@ -81,7 +81,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       feed,
       idempotency: createIdempotencyStore(db),
       secretBox,
-      client,
+      outbound,
       findLatestNumbers,
       wakeWorker,
     }),
@@ -99,11 +99,11 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       },
     ],
     start: () => {
-      worker = startWorker({ ...shared, store: deliveries, secretBox, client, countOutcome, logger });
+      worker = startWorker({ ...shared, store: deliveries, secretBox, outbound, countOutcome, logger });
       const stopFeeder = startFeeder({ ...shared, cursors, feed, wakeWorker, logger });
       return async () => {
         await Promise.all([stopFeeder(), worker?.stop()]);
-        client.close();
+        outbound.close();
       };
     },
   };

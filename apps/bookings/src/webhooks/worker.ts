@@ -30,7 +30,7 @@ export type Outcome = 'delivered' | 'retried' | 'failed';
 export interface WorkerOptions extends SharedServices {
   readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
   readonly secretBox: SecretBox;
-  readonly client: Pick<OutboundClient, 'request'>;
+  readonly outbound: Pick<OutboundClient, 'request'>;
   readonly countOutcome: (outcome: Outcome) => void;
   readonly logger: Logger;
 }
@@ -115,7 +115,7 @@ export function startWorker(options: WorkerOptions) {
 
 /** Sends the delivery to its receiver. Any status from 200 to 299 is a success. */
 async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promise<AttemptResult> {
-  const { client, secretBox, logger, now } = options;
+  const { outbound, secretBox, logger, now } = options;
   const { id, webhookId, body, url, secret, previousSecret } = delivery;
   const attemptedAt = now();
   const secrets = [secret, previousSecret].filter((text) => text !== null);
@@ -127,7 +127,7 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
   let status: number | null = null;
   let retryAfter: string | undefined;
   try {
-    const response = await client.request(url, {
+    const response = await outbound.request(url, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'User-Agent': 'BayBooking-Webhooks', ...headers },
       body,
