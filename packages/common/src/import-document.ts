@@ -40,7 +40,7 @@ export function createImportReader<Document>(
   rule: Rule,
   formats: Formats = {},
 ): (text: string) => Document {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false });
+  const ajv = new Ajv2020({ allErrors: true, strict: true });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   const validate = ajv.compile<Document>(schema);
   return (text) => {

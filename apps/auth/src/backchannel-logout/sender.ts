@@ -76,6 +76,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
       kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
       clientId,
       accountId,
+      // The copy has the type of an object with any fields, which the audit trail requires.
       detail: { ...result },
     });
   };

@@ -25,7 +25,7 @@ export interface PersonalAccessToken {
   /** The lifetime of its access tokens in seconds. */
   readonly accessTokenTtl: number;
   /** The number of valid secrets. After a rotation there are two, until the old secret expires. */
-  readonly secrets: number;
+  readonly secretCount: number;
 }
 
 export interface NewSecret {
@@ -68,7 +68,7 @@ export const activeClientQuery = `
 const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
   c.expires_at as "expiresAt", c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt",
   c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
-  (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
+  (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount"`;
 
 /** The minimum time between two updates of the last use of a token, in milliseconds. */
 const minUpdateInterval = 60_000;
@@ -150,13 +150,13 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
 
     /**
-     * Creates a new secret for a token. The old secrets work for another `overlap` seconds, in which their users can
+     * Creates a new secret for a token. The old secrets work for another `overlapSeconds`, in which their users can
      * replace them. Returns undefined if the account has no such token, or if the token is revoked.
      */
     async rotatePersonalAccessToken(
       accountId: string,
       clientId: string,
-      overlap: number,
+      overlapSeconds: number,
       actor: Actor,
     ): Promise<NewSecret | undefined> {
       const clientSecret = randomToken();
@@ -171,14 +171,14 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
           tx,
           `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => $1))
             where client_id = $2`,
-          [overlap, clientId],
+          [overlapSeconds, clientId],
         );
         await query(tx, 'delete from client_secret where client_id = $1 and expires_at <= now()', [clientId]);
         await insertSecret(tx, clientId, clientSecret);
         return true;
       });
       if (!rotated) return undefined;
-      audit.record({ kind: 'personal-access-token.rotated', ...actor, clientId, detail: { overlap } });
+      audit.record({ kind: 'personal-access-token.rotated', ...actor, clientId, detail: { overlap: overlapSeconds } });
       return { clientId, clientSecret };
     },
 

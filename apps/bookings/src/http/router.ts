@@ -178,6 +178,7 @@ function acceptsJson(request: Request): boolean {
   // The common cases are decided without parsing the header.
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
   return (
+    // A client may name the charset of JSON, which `accepts` compares like any other parameter.
     request.accepts(['application/json', 'application/json; charset=utf-8']) !== false ||
     // A client that accepts another JSON type, such as application/hal+json, can read JSON.
     accept.split(',').some((range) => anyJsonType.test(range) && !zeroQuality.test(range))

@@ -117,12 +117,12 @@ export function createWebhookStore(db: Database) {
         if (!before) return undefined;
         check(before);
         const { url, events, facilityIds, description, state } = change;
-        const isEnabled = before.state === 'disabled' && state !== 'disabled';
+        const becomesEnabled = before.state === 'disabled' && state !== 'disabled';
         const [[updated]] = await run<[Webhook[]]>(
           [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()], isoTimestamps],
           [statements.removeCursors, [id, facilityIds]],
           [statements.failDeliveries, [id, facilityIds]],
-          ...(isEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
+          ...(becomesEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
           [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
         );
         return updated;

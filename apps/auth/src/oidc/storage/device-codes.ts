@@ -114,8 +114,8 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
    * Records a poll and returns the payload of the code for the library.
    * @throws {errors.SlowDown} if the poll came before the interval had passed
    */
-  const poll = async (id: string): Promise<AdapterPayload | undefined> => {
-    const hash = hashSecret(id);
+  const poll = async (deviceCode: string): Promise<AdapterPayload | undefined> => {
+    const hash = hashSecret(deviceCode);
     const [row] = await run<PolledRow>(pollStatement, [hash, currentContext()?.oidc.client?.clientId ?? null]);
     if (!row) return undefined;
     const { isValid, isOwn, usedAt, isEarly } = row;
@@ -124,7 +124,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
     // `withExpiry` gives a used code an `exp` in the future. Otherwise, the library could report the code as expired
     // before it checks `consumed`.
-    const payload = withExpiry({ ...row.payload, jti: id }, isValid || usedAt !== null);
+    const payload = withExpiry({ ...row.payload, jti: deviceCode }, isValid || usedAt !== null);
     return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
   };
 

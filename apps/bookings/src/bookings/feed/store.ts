@@ -87,7 +87,10 @@ export function createFeedStore(db: Database) {
   /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
   const assignNumbers = async (facilityId: string): Promise<FeedHead> => {
     let state = await readState(facilityId);
-    while (!state.isFilled || state.hasUnnumberedChanges) {
+    if (state.isFilled && !state.hasUnnumberedChanges) return state;
+    // The first compaction numbers every change that was acknowledged before this call. Later changes need no number,
+    // so the loop ends when the feed is filled.
+    do {
       const { isFilled } = state;
       await inTransaction(db, (run) =>
         run(
@@ -97,10 +100,7 @@ export function createFeedStore(db: Database) {
         ),
       );
       state = await readState(facilityId);
-      // The first compaction has numbered every change that was acknowledged before this call. Later changes need no
-      // number, so the loop ends when the feed is filled.
-      if (state.isFilled) break;
-    }
+    } while (!state.isFilled);
     return state;
   };
 

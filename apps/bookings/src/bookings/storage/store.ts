@@ -119,14 +119,11 @@ export function createBookingStore(db: Database) {
           if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
           return rows.slice(reference.length);
         };
-        let inserted: readonly object[] | undefined;
         if (looksUpHolds) {
           const [, holds] = await runWithReference(...lockBaysAndReadHolds([booking.bayId], booking));
           if (hasOtherHold(holds as HoldRow[], hold?.id)) throw new Rollback<CreateOutcome>('conflict');
-          [inserted] = await run(...insertion);
-        } else {
-          [inserted] = await runWithReference(...insertion);
         }
+        const [inserted] = looksUpHolds ? await run(...insertion) : await runWithReference(...insertion);
         if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
         return 'created';
       });
