@@ -49,7 +49,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   let firstInstance: Instance;
   let secondInstance: Instance;
   let token: string;
-  let load: Load | undefined;
+  let currentLoad: Load | undefined;
 
   beforeAll(async () => {
     system = await start();
@@ -57,15 +57,15 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     ({ auth, firstInstance, secondInstance, token } = await system.startServices());
   }, 120_000);
   afterEach(async () => {
-    await load?.stop();
-    load = undefined;
+    await currentLoad?.stop();
+    currentLoad = undefined;
   });
   afterAll(() => system?.close(), 60_000);
 
   /** Starts a load that ends with the test at the latest. */
   const startBookingLoad = (...parameters: Parameters<typeof startLoad>): Load => {
-    load = startLoad(...parameters);
-    return load;
+    currentLoad = startLoad(...parameters);
+    return currentLoad;
   };
   /** Sends a booking that is not created before `unlock` is called, because another transaction locks its bay. */
   const startSlowRequest = async (base: string) => {
@@ -114,6 +114,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test('while the database has no free connections, no booking is lost, and a metric counts 53300', async () => {
+      // 53300 is the SQLSTATE too_many_connections. PostgreSQL returns this error to a role that is above its limit.
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
@@ -122,7 +123,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
         "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'bookings_service'",
       );
       await eventually(async () => (await firstInstance.metric(/^database_errors_total.*53300/)) > 0);
-      await database.query('postgres', 'alter role bookings_service connection limit -1');
+      await database.query('postgres', 'alter role bookings_service connection limit -1'); // no limit
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(database, load);
@@ -183,6 +184,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test('an instance continues to serve requests when the disk of its log is full', async () => {
+      // Every write to /dev/full fails with ENOSPC.
       const full = openSync('/dev/full', 'w');
       const instance = await system.startBookings({}, { logTo: full });
       closeSync(full);

@@ -62,6 +62,7 @@ describeInChromium('the portal', () => {
   beforeAll(async () => {
     smtp = await startSmtpSink();
   });
+  // A function, because the mail server starts only before the tests.
   const system = useBrowserSystem(() => ({ SMTP_URL: smtp.url }));
   afterAll(() => smtp?.close());
 
@@ -247,6 +248,7 @@ describeInChromium('the portal', () => {
     await southOwner.getByLabel('Role').selectOption('staff');
     await southOwner.getByRole('button', { name: 'Send the invitation' }).click();
     await southOwner.getByRole('link', { name: /^Withdraw/ }).click();
+    // The owner does not confirm on this page, so the invitation stays valid.
     await checkPage(southOwner, 'withdraw');
     const link = await invitationLink('owner@north.example');
     await southOwner.goto(link);

@@ -126,6 +126,7 @@ describeInChromium('the API reference', () => {
   test('a link to an operation shows the details of the operation', async () => {
     const { page } = await visit(system);
     await page.goto(`${system.bookings}/docs#/Bookings/getBooking`);
+    // Only the fragment of the address has changed, so the browser loads the page only with `reload`.
     await page.reload();
     await page.locator('#operations-Bookings-getBooking.is-open').getByText('Request examples').waitFor();
   }, 60_000);

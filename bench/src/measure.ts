@@ -9,6 +9,8 @@ export const serviceCore = 0;
 /** The CPU core of PostgreSQL and of the load generator. */
 export const otherCore = 1;
 export const defaultConnections = 16;
+/** The number of the round that warms the targets up. The measured rounds have the numbers from 0. */
+const warmUpRound = -1;
 
 /** The options that all measurements of a run share. */
 export interface RunOptions {
@@ -82,14 +84,15 @@ export interface Operation {
 export interface MeasureOptions extends Omit<RunOptions, 'folder'> {
   readonly operation: Operation;
   readonly targets: readonly Target[];
+  /** The number of concurrent requests of an operation that does not set its own number. */
   readonly connections?: number;
 }
 
 export async function measure(options: MeasureOptions): Promise<Sample[]> {
   const { operation, targets, rounds, seconds, log } = options;
   const samples: Sample[] = [];
-  // The first second of load warms the target up. Its sample is not used.
-  for (const target of targets) await loadOnce(options, target, -1, 1);
+  // One second of load warms each target up. The sample is not used.
+  for (const target of targets) await loadOnce(options, target, warmUpRound, 1);
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? targets : targets.toReversed();
     for (const target of order) samples.push(await loadOnce(options, target, round, seconds));

@@ -18,7 +18,10 @@ interface State {
 }
 
 const state: State = loadState();
+// The first request gets a token, because this one has expired.
 let accessToken = { value: '', expiresAt: 0 };
+/** An access token is replaced a minute before it expires, so that it does not expire during a request. */
+const renewBeforeExpiryMs = 60_000;
 
 const config = await oidc.discovery(
   new URL(environment.AUTH_URL ?? 'http://localhost:4000'),
@@ -32,7 +35,7 @@ const client = createBookingsClient({
   baseUrl: environment.BOOKINGS_URL ?? 'http://localhost:4001',
   // `renew` is true after the Bookings API has rejected the access token.
   auth: async ({ renew }) => {
-    if (renew || Date.now() > accessToken.expiresAt - 60_000) await refresh();
+    if (renew || Date.now() > accessToken.expiresAt - renewBeforeExpiryMs) await refresh();
     return accessToken.value;
   },
 });
@@ -57,7 +60,10 @@ async function signIn(): Promise<void> {
   }
 }
 
-/** Gets a new access token. A refresh token works once, so its successor is saved before the access token is used. */
+/**
+ * Gets a new access token. A refresh token works once, so its successor is saved before the access token is used. If
+ * the refresh token is no longer valid, a member of staff must sign in again.
+ */
 async function refresh(): Promise<void> {
   try {
     useTokens(await oidc.refreshTokenGrant(config, state.refreshToken ?? ''));

@@ -1,6 +1,6 @@
 // Starts both services for the tests of packages/client, and creates clients of the Bookings API.
 import { type BookingsClient, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { Instance } from './instance.ts';
 import { startTestSystem, type TestSystem } from './test-system.ts';
@@ -29,7 +29,7 @@ export const northToken = { clientId: 'demo-pat-north', clientSecret: 'demo-pat-
 
 async function startClientSystem(): Promise<ClientSystem> {
   const system = await startTestSystem();
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const baseUrl = `http://localhost:${port}`;
   const startAuth = () => system.startAuth({ BOOKINGS_AUDIENCE: baseUrl });
   const auth = await startAuth();

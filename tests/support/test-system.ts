@@ -1,7 +1,7 @@
 // Starts the system for the failure tests: a database server, and any number of instances of auth and bookings. The
 // instances of bookings connect to the database through a proxy, with which a test can delay and stop the traffic.
 import { join } from 'node:path';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { book, type Load, nextBooking } from './booking-load.ts';
 import { type DatabaseServer, startDatabaseServer, type TestDatabase } from './database-server.ts';
@@ -42,7 +42,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   database: Database,
 ): Promise<TestSystem<Database>> {
   const proxy = await startTcpProxy(database.port);
-  const [authPort] = (await freePorts(1)) as [number];
+  const authPort = await freePort();
   const issuer = `http://localhost:${authPort}`;
   const startAuthAt = (port: number, environment: Record<string, string> = {}): Promise<Instance> =>
     startInstance(
@@ -61,7 +61,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
     database,
     proxy,
     startAuth: (environment) => startAuthAt(authPort, environment),
-    startSecondAuth: async (environment) => startAuthAt(((await freePorts(1)) as [number])[0], environment),
+    startSecondAuth: async (environment) => startAuthAt(await freePort(), environment),
     startBookings: (environment = {}, options = {}) =>
       startInstance(
         'bookings',

@@ -85,9 +85,9 @@ describe('the redirect', () => {
     ['an unknown prompt', { prompt: 'dance' }, 'invalid_request'],
     ['the PKCE method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }, 'invalid_request'],
   ])('the redirect contains the error of a request with %s', async (_title, more, error) => {
-    const { url } = await openBrowser(server).open(authorizeUrl(server, request(more)));
-    expect(url.href.startsWith(webCallback)).toBe(true);
-    expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
+    const page = await openBrowser(server).open(authorizeUrl(server, request(more)));
+    expect(page.url.href.startsWith(webCallback)).toBe(true);
+    expect(redirectParameters(page)).toMatchObject({ error, state: 'af0ifjsldkj' });
   });
 
   test.each<[string, Record<string, string>]>([
@@ -104,9 +104,10 @@ describe('the redirect', () => {
 
   test('a request path in another case or with a trailing slash reaches the authorization endpoint', async () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
+      // The endpoint rejects an unknown provider before a page is shown, so the test needs no sign-in.
       const parameters = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
-      const { url } = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
-      expect(redirectParameters({ url } as never)).toMatchObject({
+      const page = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
+      expect(redirectParameters(page)).toMatchObject({
         error: 'invalid_request',
         error_description: expect.stringContaining('identity provider'),
       });
@@ -256,6 +257,7 @@ describe('the exchange', () => {
 
   test('a code that is older than 60 s gives invalid_grant', async () => {
     const oldCode = await obtainCode();
+    // The last condition selects only codes with a lifetime of at most 60 s, so a longer lifetime fails the test.
     const { rows } = await server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '60 s',
               payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::int - 60)

@@ -69,7 +69,7 @@ describe('the delivery of a logout token', () => {
     await signOut(user);
     await server.auth.waitUntilIdle();
     // One token for the client `recorded`, without a session id.
-    expect(receiver.sessionsOf(user.sub)).toEqual(['recorded -']);
+    expect(receiver.logoutsOf(user.sub)).toEqual(['recorded -']);
     const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
     expect(await eventsOf('recorded')).toEqual([{ ...sent, account_id: user.sub }]);
     const lines = server.log.map((line) => JSON.parse(line)).filter(({ audit }) => audit?.clientId === 'recorded');
@@ -87,9 +87,9 @@ describe('the delivery of a logout token', () => {
     const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
     // When an account is disabled, its sessions end.
     await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
-    await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
+    await eventually(async () => receiver.logoutsOf(user.sub).length > 0);
     for (const { auth } of [server, ...otherInstances]) await auth.waitUntilIdle();
-    expect(receiver.sessionsOf(user.sub)).toEqual(['several -']);
+    expect(receiver.logoutsOf(user.sub)).toEqual(['several -']);
     expect(await server.db('backchannel_logout').select()).toEqual([]);
     for (const otherInstance of otherInstances) await otherInstance.close();
   });
@@ -121,12 +121,12 @@ describe('the delivery of a logout token', () => {
     const start = performance.now();
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
     expect(performance.now() - start).toBeLessThan(1_500);
-    await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
+    await eventually(async () => receiver.logoutsOf(user.sub).length > 0);
     expect(performance.now() - start).toBeLessThan(2_000);
     await server.auth.waitUntilIdle();
     expect(performance.now() - start).toBeGreaterThan(2_400);
     expect(performance.now() - start).toBeLessThan(4_000);
-    expect(silent.sessionsOf(user.sub)).toEqual(['silent -']);
+    expect(silent.logoutsOf(user.sub)).toEqual(['silent -']);
     expect(await eventsOf('silent')).toMatchObject([{ kind: 'logout-token.failed', detail: { outcome: 'timeout' } }]);
     await silent.close();
   });
@@ -189,7 +189,7 @@ describe('the delivery of a logout token', () => {
     await server.db('client').where({ id: 'disabled' }).update({ disabled_at: new Date() });
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
     await server.auth.waitUntilIdle();
-    expect(receiver.sessionsOf(user.sub)).toEqual(['remaining -']);
+    expect(receiver.logoutsOf(user.sub)).toEqual(['remaining -']);
     expect(await eventsOf('disabled')).toMatchObject([{ detail: { outcome: 'not_registered' } }]);
   });
 
@@ -206,7 +206,7 @@ describe('the delivery of a logout token', () => {
       return found.length > 0 && found;
     });
     expect(events).toMatchObject([{ kind: 'logout-token.failed', detail: { outcome: 'expired' } }]);
-    expect(receiver.sessionsOf(user.sub)).toEqual([]);
+    expect(receiver.logoutsOf(user.sub)).toEqual([]);
   });
 
   test('300 tokens for a client that does not respond do not delay the token for another client', async () => {
@@ -218,7 +218,7 @@ describe('the delivery of a logout token', () => {
     const rows = Array.from({ length: 300 }, (_, index) => ({ client_id: 'stuck', account_id: `nobody-${index}` }));
     await server.db('backchannel_logout').insert([...rows, { client_id: 'other', account_id: 'waiting-user' }]);
     const start = performance.now();
-    await eventually(async () => receiver.sessionsOf('waiting-user').length > 0);
+    await eventually(async () => receiver.logoutsOf('waiting-user').length > 0);
     expect(performance.now() - start).toBeLessThan(2_500);
     // At most 10 deliveries to one client run at the same time, and each takes 2.5 s. At most 20 have therefore begun.
     expect(silent.received.length).toBeLessThanOrEqual(20);

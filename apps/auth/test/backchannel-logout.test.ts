@@ -18,6 +18,7 @@ import { password, registerUser, signInUser } from './test-users.ts';
 
 const fixture = useFixture(async () => {
   const receiver = await startLogoutReceiver();
+  // The receiver has a loopback address. Without this variable, the server sends logout tokens only to public addresses.
   const server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   await server.load({
     clients: [
@@ -68,7 +69,7 @@ async function registerUserOfClient() {
  */
 async function receivedLogouts(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
-  return fixture.receiver.sessionsOf(sub);
+  return fixture.receiver.logoutsOf(sub);
 }
 
 /**
@@ -249,6 +250,7 @@ describe('the end of a session or access', () => {
     const { username, sub, sid } = await registerUserOfClient();
     const visitor = openBrowser(fixture.server);
     await visitor.send(await visitor.open(`${fixture.server.origin}/reset-password`), { username });
+    // This server has no mail server, so it logs its mails.
     const link = await eventually(async () =>
       fixture.server.log
         .map((line) => JSON.parse(line).mail as { to: string; text: string } | undefined)

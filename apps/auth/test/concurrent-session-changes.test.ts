@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player } from './flows.ts';
 
+// Sign-ins are not slowed down after failures.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const scope = `openid ${scopes.play}`;
@@ -36,8 +37,10 @@ const sessionCookie = (response: Response): string =>
     .join('; ');
 const get = (url: string | URL, Cookie: string): Promise<Response> =>
   fetch(url, { redirect: 'manual', headers: { Cookie } });
+/** Renews the tokens of a client without a page. If nobody is signed in, the redirect contains `login_required`. */
 const renewSilently = (client: typeof web, Cookie: string) =>
   get(authorizeUrl(server, { ...client, prompt: 'none' }), Cookie);
+/** Returns the error in a redirect to the client, or null if there is none. */
 const errorOf = (response: Response) => new URL(response.headers.get('location') ?? '').searchParams.get('error');
 
 /**
@@ -55,6 +58,7 @@ async function allow(consent: Page): Promise<() => Promise<Response>> {
   return () => get(resume, cookiesAt(resume.pathname));
 }
 
+/** Locks the sessions in a transaction, so that no request can write a session before this transaction ends. */
 const lockSessions = async () => {
   const lock = await server.db.transaction();
   await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");

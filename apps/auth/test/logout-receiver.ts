@@ -43,7 +43,7 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
     /** The number of connections to the receiver so far. */
     connections: () => connections,
     /** Returns the logout tokens for a user, sorted, each as the text `CLIENT SID`. Without sid, SID is `-`. */
-    sessionsOf: (sub: string): readonly string[] =>
+    logoutsOf: (sub: string): readonly string[] =>
       received
         .filter(({ claims }) => claims.sub === sub)
         .map(({ claims }) => `${claims.aud} ${claims.sid ?? '-'}`)

@@ -6,9 +6,11 @@ import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
 
+// Sign-ins are not slowed down after failures.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
-const authorize = (params: Record<string, string> = {}): string =>
+/** Returns the address of an authorization request. */
+const authorizeAddress = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}`, ...params });
 /** Opens a browser that asks for HTML. Without this `Accept` header, some protocol endpoints would return JSON. */
 const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
@@ -21,8 +23,8 @@ const signedInBrowser = async () => {
 describe('CSRF protection', () => {
   test('a form without a CSRF token of the same browser gets 403', async () => {
     const browser = openBrowser(server);
-    const signIn = await browser.open(authorize());
-    const otherPage = await openBrowser(server).open(authorize());
+    const signIn = await browser.open(authorizeAddress());
+    const otherPage = await openBrowser(server).open(authorizeAddress());
     const csrf = otherPage.forms[0]?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
     expect((await browser.send(signIn, { ...player, csrf })).status).toBe(403);
     expect((await browser.send(signIn, { ...player, csrf: '' })).status).toBe(403);
@@ -38,7 +40,7 @@ describe('CSRF protection', () => {
 });
 
 test('the headers of a page allow nothing from other origins, no script and no frame', async () => {
-  const page = await openBrowser(server).open(authorize());
+  const page = await openBrowser(server).open(authorizeAddress());
   const policy = page.headers.get('content-security-policy');
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("script-src 'none'");
@@ -53,7 +55,7 @@ test('the headers of a page allow nothing from other origins, no script and no f
 });
 
 test('every expired sign-in shows the same text', async () => {
-  const signIn = await openBrowser(server).open(authorize());
+  const signIn = await openBrowser(server).open(authorizeAddress());
   const pages = [
     // The interaction belongs to another browser, or does not exist.
     await openBrowser(server).open(signIn.url),
@@ -77,7 +79,7 @@ describe('error pages', () => {
     textOf(new RegExp(`<dt>${name}</dt>\\s*<dd>(.*?)</dd>`).exec(page.html)?.[1] ?? '');
 
   test('an error that cannot be sent to the client is a page that names the client and the redirect URI', async () => {
-    const page = await openBrowser(server).open(authorize({ redirect_uri: 'https://evil.example/<b>' }));
+    const page = await openBrowser(server).open(authorizeAddress({ redirect_uri: 'https://evil.example/<b>' }));
     expect(page.status).toBe(400);
     expect(page.title).toMatch(/^This sign-in cannot continue/);
     expect(detail(page, 'Error')).toContain('redirect_uri');
@@ -88,7 +90,7 @@ describe('error pages', () => {
   });
 
   test('the error page names the client_id of a client that is not registered', async () => {
-    const page = await openBrowser(server).open(authorize({ client_id: 'no-such-client' }));
+    const page = await openBrowser(server).open(authorizeAddress({ client_id: 'no-such-client' }));
     expect(page.status).toBe(400);
     expect(detail(page, 'Application')).toBe('no-such-client');
   });

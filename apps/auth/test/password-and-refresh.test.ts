@@ -51,6 +51,7 @@ describe('the password grant', () => {
   });
 
   test('a token of the password grant with {scope_base}/golf/bookings has the facilities of its subject', async () => {
+    // User names are not case-sensitive.
     const owner = { ...player, username: 'OWNER@north.example', password: 'demo-owner-pass', scope: scopes.bookings };
     const body = await requestToken(owner);
     expect(decodeJwt(String(body.access_token)).facilities).toEqual(['fac-north']);
@@ -84,8 +85,7 @@ describe('the password grant', () => {
   });
 
   test('the password grant of a client that may not use it returns unauthorized_client', async () => {
-    const { client_id: _, ...rest } = player;
-    const body = await requestToken({ ...rest, client_id: 'demo-spa', scope: scopes.play });
+    const body = await requestToken({ ...player, client_id: 'demo-spa', scope: scopes.play });
     expect(body).toMatchObject({ status: 400, error: 'unauthorized_client' });
   });
 
@@ -199,6 +199,7 @@ describe('refresh', () => {
 test('every issued token, rejected request and revocation is in the audit trail, without secrets', async () => {
   const first = await signIn();
   await refresh(first.refresh_token);
+  // The second use of the refresh token is a replay, which revokes the grant.
   await refresh(first.refresh_token);
   await requestToken({ ...player, password: 'wrong-and-secret', scope: scopes.play });
   await server.auth.waitUntilIdle();

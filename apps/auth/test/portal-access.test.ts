@@ -8,6 +8,7 @@ const portal = useFixture(() => startPortal());
 // A session that was not used for 120 minutes is idle.
 const idleMinutes = 121;
 
+// No invitation inv-x exists. The portal rejects these requests before it looks up the invitation.
 const pagesOfNorth = [
   '',
   '/history',
@@ -185,6 +186,7 @@ describe('the CSRF protection of the portal', () => {
 
   test('a form from another site gets 403, even with the right CSRF token', async () => {
     const { browser, page } = await portal.signIn('owner', north);
+    // The browser of the test takes the header `Origin` from the URL of the page.
     const elsewhere = { ...page, url: new URL('https://evil.example/') };
     expect((await browser.send(filled(elsewhere, '/invitations', { email: 'x@range.example' }), {})).status).toBe(403);
   });

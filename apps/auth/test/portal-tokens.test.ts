@@ -92,6 +92,7 @@ describe('a service account creates a personal access token', () => {
     const again = await browser.send(form, {});
     expect(again.status).toBe(409);
     expect(again.html).toContain('The secret was already shown');
+    // `credentialsOn` returns an empty text if the page has no secret.
     expect(credentialsOn(again).secret).toBe('');
     expect(await activeTokens()).toHaveLength(1);
   });
@@ -217,6 +218,7 @@ describe('a service account revokes a token', () => {
 });
 
 describe('a service account rotates a token', () => {
+  /** Creates a token and rotates it. The old secret still works for `overlap` seconds. */
   const rotate = async (overlap: string) => {
     const { browser, id, secret: oldSecret } = await createToken();
     const page = await browser.open(portal.at(`/portal/tokens/${id}/rotate`));
@@ -276,6 +278,7 @@ describe('the token of another account', () => {
     const other = await portal.signIn('bot');
     const path = `/portal/tokens/${id}/${page}`;
     expect((await other.browser.open(portal.at(path))).status).toBe(404);
+    // The other account has a valid CSRF token, and sends a form that none of its pages has.
     const csrf = csrfTokenOf(other.page, '/portal/tokens');
     const response = await other.browser.send(forged(other.page, path, { csrf, overlap: '0' }), {});
     expect(response.status).toBe(404);

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { encryptionKey, eventually, scopeBase, scopes } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 
-const folder = new URL('..', import.meta.url).pathname;
+const appFolder = new URL('..', import.meta.url).pathname;
 let database: TestDatabase;
 let port: number;
 let environment: Record<string, string>;
@@ -32,6 +32,7 @@ beforeAll(async () => {
     COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
     KEY_ENCRYPTION_KEY: encryptionKey,
     SCOPE_BASE: scopeBase,
+    // A rotated key signs after 1 s, instead of 30 s.
     KEY_PUBLISH_DELAY: '1',
   };
 });
@@ -41,7 +42,7 @@ afterAll(async () => {
 });
 
 function start(file: string, args: readonly string[] = [], env: Record<string, string> = environment) {
-  const child = spawn(process.execPath, [`src/${file}`, ...args], { cwd: folder, env });
+  const child = spawn(process.execPath, [`src/${file}`, ...args], { cwd: appFolder, env });
   children.add(child);
   const output = { out: '', err: '' };
   child.stdout.on('data', (chunk) => {
@@ -57,6 +58,23 @@ function start(file: string, args: readonly string[] = [], env: Record<string, s
   return { child, output, ended };
 }
 const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
+
+const health = async (kind: string): Promise<number> => (await fetch(`http://localhost:${port}/health/${kind}`)).status;
+
+/** Requests an access token. Returns the id of the key that signed the token. */
+async function kidOfNewToken(): Promise<string> {
+  const response = await fetch(`http://localhost:${port}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'demo-pat-north',
+      client_secret: 'demo-pat-north-secret',
+      scope: scopes.bookings,
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid;
+}
 
 describe('from an empty database', () => {
   test('the service becomes ready after the migration, signs with rotated keys, and stops at SIGTERM', async () => {
@@ -88,6 +106,7 @@ describe('from an empty database', () => {
     expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
     await eventually(async () => (await kidOfNewToken()) !== before);
     const listed = await run('commands/keys.ts', ['list']);
+    // Access tokens are signed with ES256.
     expect(listed.out).toMatch(new RegExp(`ES256 +retired +${before} `));
 
     child.kill('SIGTERM');
@@ -145,19 +164,3 @@ describe('errors of a command or of the start', () => {
     expect(err).toMatch(/^KEY_ENCRYPTION_KEY does not open/);
   });
 });
-
-const health = async (kind: string): Promise<number> => (await fetch(`http://localhost:${port}/health/${kind}`)).status;
-
-async function kidOfNewToken(): Promise<string> {
-  const response = await fetch(`http://localhost:${port}/connect/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: 'demo-pat-north',
-      client_secret: 'demo-pat-north-secret',
-      scope: scopes.bookings,
-    }),
-  });
-  const { access_token: token } = (await response.json()) as { access_token: string };
-  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid;
-}

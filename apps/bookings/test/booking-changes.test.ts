@@ -18,6 +18,7 @@ interface Item {
   readonly state: string;
   readonly kind: string;
   readonly id: string;
+  /** The number of the change. */
   readonly modified: number;
   readonly data?: Readonly<Record<string, unknown>>;
 }
@@ -162,6 +163,7 @@ test('410 is returned only if a change was removed whose number is above both re
   const atEnd = await readAll('fac-north');
   await remove(id);
   const afterDeletion = await readAll('fac-north');
+  // Removes every deletion, because all of them are older than a time in the future.
   await feed.removeExpired(new Date(Date.now() + 60_000));
   const late = await system.call('GET', pathOf(atEnd.next));
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
@@ -177,6 +179,7 @@ test('410 is returned only if a change was removed whose number is above both re
 
 test('Prefer: wait delays an empty page until a booking of this facility changes', async () => {
   const { next } = await readAll('fac-south');
+  // The test does not wait for this response yet, because the response arrives only after a booking has changed.
   const waiting = system.call('GET', pathOf(next), { headers: { Prefer: 'wait=20' } });
   await create('bay-n1-05');
   const { id } = await create('bay-s1-03');
@@ -195,6 +198,7 @@ test('Prefer: wait delays an empty page until the time is over', async () => {
 });
 
 test('Preference-Applied contains at most 25 seconds, and a malformed wait preference is ignored', async () => {
+  // The feed is not empty, so the responses are not delayed.
   await create('bay-s1-04');
   const strict = await readPage('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
   expect(strict.headers['preference-applied']).toBe('handling=strict, wait=2');
@@ -228,6 +232,7 @@ test('after an upgrade from a release without the feed, the feed contains every 
 test('a recount adds changes to the feed that an older release has made without a number', async () => {
   const [updated, deleted] = [await create('bay-n1-06'), await create('bay-n1-06')];
   const { next } = await readAll('fac-north');
+  // Like an older release, these statements add no rows to the log of changes (booking_change).
   await query(system.db, 'update booking set version = version + 1 where id = $1::uuid', [updated.id]);
   await query(system.db, 'delete from booking where id = $1::uuid', [deleted.id]);
   await createCountCompaction(system.db).recount();
@@ -250,8 +255,9 @@ test('the feed store returns the last state of a deleted booking, which webhooks
 
 test('the example in docs/api.md that follows the feed reads every change', async () => {
   const [, code = ''] = /```js\n(async function followChanges[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
-  const toSystem = (address: string, init: object) => fetch(address.replace(baseUrl, system.url), init);
-  const followChanges = new Function('fetch', `${code}return followChanges;`)(toSystem);
+  // The example calls `fetch` with addresses below `baseUrl`. This function sends the requests to the test system.
+  const fetchFromSystem = (address: string, init: object) => fetch(address.replace(baseUrl, system.url), init);
+  const followChanges = new Function('fetch', `${code}return followChanges;`)(fetchFromSystem);
   const removed = await create('bay-s1-05');
   const last = await create('bay-s1-05');
   const bookings = new Map<string, Item>();
@@ -293,12 +299,14 @@ test('while clients write and compaction runs, the feed returns every change in 
   };
   const follow = async (facilityId: string) => {
     const seen = new Map<string, string>();
-    let [next, last, isLastRound] = [`${baseUrl}/api/booking-changes?facilityId=${facilityId}&limit=7`, 0, false];
+    let next = `${baseUrl}/api/booking-changes?facilityId=${facilityId}&limit=7`;
+    let lastModified = 0;
+    let isLastRound = false;
     for (;;) {
       const { body } = await system.call('GET', pathOf(next));
       for (const { id, state, modified } of body.items as Item[]) {
-        expect(modified).toBeGreaterThan(last);
-        last = modified;
+        expect(modified).toBeGreaterThan(lastModified);
+        lastModified = modified;
         if (state === 'updated') seen.set(id, state);
         else seen.delete(id);
       }
@@ -309,12 +317,12 @@ test('while clients write and compaction runs, the feed returns every change in 
       if (body.items.length === 0) isLastRound = !isWriting;
     }
   };
-  const compact = async (): Promise<void> => {
+  const compactWhileWriting = async (): Promise<void> => {
     const { compact } = createCountCompaction(system.db);
     while (isWriting) await compact();
   };
   const readers = ['fac-north', 'fac-south'].map(follow);
-  const compacting = compact();
+  const compacting = compactWhileWriting();
   await Promise.all(Array.from({ length: 32 }, write));
   isWriting = false;
   await compacting;

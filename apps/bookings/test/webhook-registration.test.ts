@@ -11,6 +11,7 @@ beforeAll(async () => {
 afterAll(() => system.close());
 
 const url = 'https://partner.example/hooks';
+const addressOfLength = (length: number): string => 'https://partner.example/'.padEnd(length, 'x');
 let clients = 0;
 /** Creates a token, by default for a client that has no webhook yet. */
 const createToken = (facilities: readonly string[] = ['fac-north', 'fac-south'], client = `client-${++clients}`) =>
@@ -73,7 +74,7 @@ test.each([
   ['a private address', { url: 'https://10.0.0.1/' }, 'ERR00002'],
   ['a link-local address', { url: 'https://169.254.169.254/' }, 'ERR00002'],
   ['another protocol', { url: 'ftp://partner.example' }, 'ERR00002'],
-  ['an address of 2049 characters', { url: `https://partner.example/${'x'.repeat(2025)}` }, 'ERR00002'],
+  ['an address of 2049 characters', { url: addressOfLength(2049) }, 'ERR00002'],
   ['no event', { url, events: [] }, 'ERR00002'],
   ['an unknown event', { url, events: ['webhook.ping'] }, 'ERR00002'],
   ['no facility', { url, facilityIds: [] }, 'ERR00002'],
@@ -85,9 +86,7 @@ test.each([
 });
 
 test('an address of 2048 characters is accepted', async () => {
-  expect((await register(await createToken(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(
-    201,
-  );
+  expect((await register(await createToken(), { url: addressOfLength(2048) })).status).toBe(201);
 });
 
 test('of 24 concurrent registrations of one client, 20 succeed and 4 return HOOK00001', async () => {

@@ -109,7 +109,8 @@ describe('release', () => {
     const { pool, acquire } = createPool({ max: 1 });
     const broken = await acquire();
     const waiting = acquire();
-    pool.release(broken, true);
+    const isBroken = true;
+    pool.release(broken, isBroken);
     const unusable = await waiting;
     expect([unusable.id, broken.isClosed]).toEqual([1, true]);
     pool.release(unusable);

@@ -15,15 +15,16 @@
   const ui = SwaggerUIBundle({
     domNode: page,
     url: documentPath,
-    deepLinking: true,
-    defaultModelsExpandDepth: 0,
-    defaultModelExpandDepth: 3,
-    showCommonExtensions: true,
+    deepLinking: true, // Each operation has its own address.
+    defaultModelsExpandDepth: 0, // The list of schemas is collapsed.
+    defaultModelExpandDepth: 3, // In a schema, three levels are expanded.
+    showCommonExtensions: true, // Parameters show their limits, such as `maximum`.
     syntaxHighlight: { theme: 'nord' },
-    validatorUrl: null,
+    validatorUrl: null, // The page sends nothing to the validator of swagger.io.
     requestInterceptor: removeBodyOfGet,
     plugins: [showExamplesAndErrors, improveAccessibility, hideWhatDoesNotApply],
   });
+  // Selects this scope in the dialog "Authorize".
   ui.initOAuth({ scopes: [scope] });
 
   // Swagger UI itself closes its dialog only with a button.
@@ -46,6 +47,7 @@
 
     const CodeSample = ({ sample }) => {
       const isShell = sample.get('lang') === 'Shell';
+      // The second argument of `getComponent` connects the component to the state of Swagger UI.
       const code = { language: isShell ? 'bash' : 'javascript', canCopy: true };
       return create(
         'details',
