@@ -31,9 +31,12 @@ export interface ShapeOptions {
   readonly client: pg.Client;
   readonly url: string;
   readonly token: string;
+  /** Names the tenant in the results, see `ShapeResult`. */
   readonly tenant: string;
   readonly sources: Sources;
+  /** The number of measured requests per shape. */
   readonly requests: number;
+  /** Measures only the shapes whose name contains this text. Undefined measures all shapes. */
   readonly only: string | undefined;
   readonly log: (line: string) => void;
 }
@@ -67,6 +70,8 @@ const unknownValues = {
 };
 
 const warmUpRequests = 15;
+/** The timeout of a request. */
+const timeoutMs = 30_000;
 /**
  * The number of simultaneous requests that `publishCounters` sends. The service uses several database sessions for
  * them, and each session must publish its counters.
@@ -82,6 +87,7 @@ async function measureShape(
   const first = await send(shape.path(sources));
   // Some shapes request a page near the end of the list. The number of this page depends on the number of pages.
   const page = shape.page?.(first.pageCount ?? 1);
+  // Most paths contain values that are chosen at random from `sources`, so each request gets a new path.
   const createPath = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
   for (let n = 0; n < warmUpRequests; n++) await send(createPath());
   await publishCounters(() => send(createPath()));
@@ -106,6 +112,7 @@ async function measureShape(
     database: statements.total / requests,
     slowest: statements.slowest,
     statements: statements.calls / requests,
+    // The counters also include the requests of the second call of publishCounters.
     rowsRead: (after.rows - before.rows) / (requests + publishingRequests),
     sequentialScans: after.scans - before.scans,
     total: first.total ?? Number.NaN,
@@ -145,7 +152,7 @@ interface ShapeResponse {
 
 function request(agent: Agent, url: string, token: string): Promise<ShapeResponse> {
   return new Promise((resolve, reject) => {
-    const sent = get(url, { agent, headers: { Authorization: `Bearer ${token}` }, timeout: 30_000 }, (response) => {
+    const sent = get(url, { agent, headers: { Authorization: `Bearer ${token}` }, timeout: timeoutMs }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
@@ -156,7 +163,7 @@ function request(agent: Agent, url: string, token: string): Promise<ShapeRespons
         else reject(new Error(`${response.statusCode} from ${url.slice(0, 200)}: ${text.slice(0, 300)}`));
       });
     });
-    sent.on('timeout', () => sent.destroy(new Error(`no response within 30 s from ${url.slice(0, 200)}`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no response within ${timeoutMs} ms from ${url.slice(0, 200)}`)));
     sent.on('error', reject);
   });
 }

@@ -70,6 +70,7 @@ describe('the change feed', () => {
   test('follow continues after a restart of the service and misses no change', async () => {
     const { next } = await readAll();
     const errors: BookingsError[] = [];
+    // A client with retries would hide the interruption, and onError would get no error.
     const clientWithoutRetries = system.createClient({ retry: { maxAttempts: 1 } });
     const options = { from: next, signal: stop.signal, onError: (error: BookingsError) => void errors.push(error) };
     const pages = clientWithoutRetries.changes.follow(options)[Symbol.asyncIterator]();

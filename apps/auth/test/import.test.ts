@@ -23,6 +23,7 @@ const errorsOf = async (document: unknown): Promise<readonly string[]> => {
   }
   return [];
 };
+/** Returns the rows of every table that an import changes, as one text, so that a test can compare two results. */
 const readAllTables = async () => {
   const tables = ['facility', 'account', 'membership', 'client', 'client_secret'];
   const rows = await Promise.all(tables.map((table) => server.db(table).orderByRaw('1')));
@@ -42,6 +43,7 @@ const importUsernames = async (firstName: string, secondName: string) => {
   const rows = await server.db('account').whereIn('id', ['acc-first', 'acc-second']).orderBy('id');
   return rows.map(({ username }) => username);
 };
+/** Requests a token with the scope for bookings by client credentials. */
 const requestToken = (id: string, secret: string) =>
   server.post('/connect/token', {
     grant_type: 'client_credentials',
@@ -51,7 +53,7 @@ const requestToken = (id: string, secret: string) =>
   });
 
 describe('an invalid file', () => {
-  test.each<[string, unknown, string[]]>([
+  test.each<[title: string, document: unknown, errors: unknown]>([
     ['the document is not an object', [], ['/: must be object']],
     ['the file has an unknown section', { users: [] }, ['/users: is not known']],
     ['a mandatory field is missing', { facilities: [{ id: 'f' }] }, ['/facilities/0/name: is missing']],
@@ -215,8 +217,8 @@ describe('an invalid file', () => {
           {
             client_id: 'c',
             client_secret: 's',
-            profile: 'fapi2' as const,
-            pkce: 'optional' as const,
+            profile: 'fapi2',
+            pkce: 'optional',
             token_endpoint_auth_method: 'client_secret_basic',
             require_pushed_authorization_requests: false,
             dpop_bound_access_tokens: false,
@@ -236,7 +238,7 @@ describe('an invalid file', () => {
         '/clients/0/response_types: the profile fapi2 needs code',
         '/clients/0/grant_types: the profile fapi2 needs authorization_code, refresh_token, client_credentials',
         '/clients/0/redirect_uris: the profile fapi2 needs https addresses',
-      ]) as never,
+      ]),
     ],
     [
       'a client with bound tokens is registered for tokens of the authorization endpoint, which cannot be bound',
@@ -265,8 +267,8 @@ describe('an invalid file', () => {
       },
       [
         '/clients/0/redirect_uris: must not contain fragments',
-        expect.stringMatching(/^\/clients\/1\/grant_types: can only contain /) as unknown as string,
-        expect.stringMatching(/^\/clients\/2\/redirect_uris: .*https/) as unknown as string,
+        expect.stringMatching(/^\/clients\/1\/grant_types: can only contain /),
+        expect.stringMatching(/^\/clients\/2\/redirect_uris: .*https/),
       ],
     ],
   ])('the import names the path of each error and changes nothing: %s', async (_title, document, errors) => {
@@ -388,13 +390,13 @@ describe('an import inserts or updates by id', () => {
   });
 
   test('the memberships of the file replace the stored ones', async () => {
-    const withRoles = (memberships: unknown) =>
+    const importMemberships = (memberships: unknown) =>
       load({ accounts: [{ id: 'acc-roles', username: 'roles', memberships }] });
-    await withRoles([
+    await importMemberships([
       { facilityId: 'fac-north', role: 'staff' },
       { facilityId: 'fac-south', role: 'owner' },
     ]);
-    await withRoles([{ facilityId: 'fac-north', role: 'bookings-manager' }]);
+    await importMemberships([{ facilityId: 'fac-north', role: 'bookings-manager' }]);
     const rows = await server.db('membership').where({ account_id: 'acc-roles' }).select('facility_id', 'role');
     expect(rows).toEqual([{ facility_id: 'fac-north', role: 'bookings-manager' }]);
     await load({ accounts: [{ id: 'acc-roles', username: 'roles' }] });
@@ -460,6 +462,7 @@ describe('an import inserts or updates by id', () => {
     expect(granted).toMatchObject({ status: 200 });
     expect(decodeJwt(String(granted.access_token))).toMatchObject({ sub: 'plain', client_id: 'plain' });
     expect(decodeJwt(String(granted.access_token))).not.toHaveProperty('facilities');
+    // Only the forged `allowed_scope` contains the scope that requestToken requests.
     expect(await statusAndBody(await requestToken('plain', 's'))).toMatchObject({
       status: 400,
       error: 'invalid_scope',

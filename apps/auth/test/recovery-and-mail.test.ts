@@ -12,6 +12,7 @@ beforeAll(async () => {
   server = await startAuthServer({
     SMTP_URL: smtp.url,
     MAIL_FROM: 'Bay Booking <mail@range.example>',
+    // Failed sign-ins are not delayed, so that a test can lock out a user quickly.
     LOCKOUT_SLOW_DOWN_MS: '0',
   });
 });
@@ -41,19 +42,22 @@ async function requestReset(username: string): Promise<string> {
   return linkIn(mail.text);
 }
 
-const requestTokens = async (username: string, secret: string) =>
+/** Requests tokens with the password grant (RFC 6749 section 4.3). */
+const requestTokens = async (username: string, enteredPassword: string) =>
   statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'password',
       client_id: 'demo-native',
       scope: `offline_access ${scopes.play}`,
       username,
-      password: secret,
+      password: enteredPassword,
     }),
   );
 
-/** Enters more wrong passwords than the lockout allows. */
-const lockOut = (username: string) => Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+/** A user is locked out after fewer failed attempts than this number. */
+const lockoutAttempts = 14;
+const lockOut = (username: string) =>
+  Promise.all(Array.from({ length: lockoutAttempts }, () => requestTokens(username, 'wrong')));
 
 describe('registrations', () => {
   test('a registration sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
@@ -338,11 +342,11 @@ describe('the outbox', () => {
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
   test('the outbox keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
-    smtp.refuseWith(451);
+    smtp.rejectWith(451);
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
     expect(await countQueued()).toBeGreaterThan(0);
-    smtp.refuseWith(undefined);
+    smtp.acceptAgain();
     await server.db.raw('update mail set next_try_at = now()');
     // Every new e-mail starts a check of the outbox.
     await register('next');
@@ -351,10 +355,10 @@ describe('the outbox', () => {
   });
 
   test('the outbox deletes an e-mail that the mail server rejects permanently', async () => {
-    smtp.refuseWith(550);
+    smtp.rejectWith(550);
     await register('never');
     await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
-    smtp.refuseWith(undefined);
+    smtp.acceptAgain();
     await eventually(async () => (await countQueued()) === 0);
   });
 
@@ -367,6 +371,8 @@ describe('the outbox', () => {
 
 test('expired links, social sign-ins, counters and sessions are deleted', async () => {
   await register('old');
+  // Values that only fill a column have one letter. `guard_count.expire` is a Unix time in milliseconds, so 1 is in the
+  // past. A row of `browser_session` has expired when its session in `oidc_artifact` no longer exists.
   await server.db.raw(`
     update one_time_link set expires_at = now() - interval '2 hours';
     insert into social_attempt values ('s', 'b', 'google', 'n', 'v', null, null, null, now() - interval '2 hours');

@@ -35,6 +35,7 @@ describe('opening hours', () => {
     const exceptions = [{ date: '2040-12-24', hours: [] }];
     const first = await put('loc-south-1', { ...daytime, exceptions });
     expect([first.status, first.body.exceptions, first.body.alwaysOpen]).toEqual([200, exceptions, false]);
+    // A field that the API does not define is ignored.
     const second = await put('loc-south-1', { ...daytime, alwaysOpen: false, unknown: 1 });
     expect([second.body.weekly, second.body.exceptions]).toEqual([daytime.weekly, []]);
     expect((await system.call('GET', hoursOf('loc-south-1'))).body).toEqual(second.body);
@@ -134,8 +135,8 @@ describe('closures', () => {
     ['both bayIds and locationId', { bayIds: ['bay-n1-01'], locationId: 'loc-north-1' }, ['ERR00002']],
     ['neither bayIds nor locationId', {}, ['ERR00002']],
     ['bays of two facilities', { bayIds: ['bay-n1-01', 'bay-s1-01'] }, ['ERR00002']],
-    ['an unknown bay', { bayIds: ['bay-n1-01', 'bay-e1-01'] }, ['ERR00012']],
-    ['an unknown location', { locationId: 'loc-east-1' }, ['ERR00002']],
+    ['a bay of a facility that the token does not contain', { bayIds: ['bay-n1-01', 'bay-e1-01'] }, ['ERR00012']],
+    ['a location of a facility that the token does not contain', { locationId: 'loc-east-1' }, ['ERR00002']],
     ['an end before the start', { bayIds: ['bay-n1-01'], endDate: '2041-04-01T08:00:00Z' }, ['ERR00010']],
     ['equal dates', { bayIds: ['bay-n1-01'], endDate: times.startDate }, ['ERR00002']],
     ['no dates', { bayIds: ['bay-n1-01'], startDate: null, endDate: null }, ['ERR00001', 'ERR00001']],
@@ -187,6 +188,7 @@ describe('closures', () => {
     expect(await at('10:30', '12:30')).toEqual(['BOOK00003 blocked: Cable']);
     expect(await at('09:00', '12:30')).toEqual(['BOOK00002 ', 'BOOK00003 blocked: Cable']);
     expect(await at('13:00', '14:00')).toBe('booked');
+    // The bay bay-n1-99 is not bookable. The error for such a bay has no moreInfo.
     expect(await at('09:00', '10:00', 'bay-n1-99')).toEqual(['BOOK00003 ']);
     for (const { body } of [first, earlier]) await system.call('DELETE', `/api/booking-closures/${body.id}`);
     expect(await at('12:00', '13:00')).toBe('booked');

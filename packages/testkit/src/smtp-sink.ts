@@ -23,14 +23,16 @@ export interface SmtpSink {
    * @throws {Error} when no such mail arrives within ten seconds
    */
   readonly mailTo: (address: string, matches?: (mail: ReceivedMail) => boolean) => Promise<ReceivedMail>;
-  /** Refuses every further mail with this SMTP code. After `refuseWith(undefined)`, mail is accepted again. */
-  readonly refuseWith: (code: number | undefined) => void;
+  /** Rejects every further mail with this SMTP code. */
+  readonly rejectWith: (code: number) => void;
+  /** Ends the effect of `rejectWith`. */
+  readonly acceptAgain: () => void;
   readonly close: () => Promise<void>;
 }
 
 export async function startSmtpSink(): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
-  let refusalCode: number | undefined;
+  let rejectionCode: number | undefined;
   const server = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     disableReverseLookup: true,
@@ -39,7 +41,8 @@ export async function startSmtpSink(): Promise<SmtpSink> {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
-        if (refusalCode !== undefined) return done(Object.assign(new Error('refused'), { responseCode: refusalCode }));
+        if (rejectionCode !== undefined)
+          return done(Object.assign(new Error('refused'), { responseCode: rejectionCode }));
         PostalMime.parse(Buffer.concat(chunks)).then((mail) => {
           mails.push({
             to: session.envelope.rcptTo.map(({ address }) => address),
@@ -71,8 +74,11 @@ export async function startSmtpSink(): Promise<SmtpSink> {
         await sleep(20);
       }
     },
-    refuseWith: (code) => {
-      refusalCode = code;
+    rejectWith: (code) => {
+      rejectionCode = code;
+    },
+    acceptAgain: () => {
+      rejectionCode = undefined;
     },
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };

@@ -11,6 +11,7 @@ import { startForRelyingParty } from './relying-party.ts';
 
 const server = useFixture(() => startForRelyingParty());
 
+/** Authorization requests of three demo clients: a confidential client, and two public clients. */
 const web = {
   client_id: 'demo-web',
   redirect_uri: webCallback,
@@ -105,6 +106,7 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     for (const name of ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge', 'prompt']) {
       const query = new URLSearchParams(web);
       query.append(name, name === 'redirect_uri' ? 'https://evil.example/' : 'other');
+      // The request of `web` does not contain this parameter, so a second value is needed to repeat the parameter.
       if (!(name in web)) query.append(name, 'another');
       const response = await fetch(`${server.origin}/connect/authorize?${query}`, { redirect: 'manual' });
       const location = response.headers.get('location');
@@ -181,7 +183,7 @@ describe('responses and credentials cannot be mixed up', () => {
     }
   });
 
-  const form = { grant_type: 'client_credentials', scope: scopes.bookings };
+  const tokenRequest = { grant_type: 'client_credentials', scope: scopes.bookings };
   const [id, secret] = ['demo-pat-north', 'demo-pat-north-secret'];
   test.each<[string, Record<string, string | readonly string[]>, Record<string, string>]>([
     ['Basic and body together', { client_id: id, client_secret: secret }, basic(id, secret)],
@@ -203,7 +205,7 @@ describe('responses and credentials cannot be mixed up', () => {
       {},
     ],
   ])('client authentication with %s fails', async (_title, credentials, headers) => {
-    const response = await requestToken({ ...form, ...credentials }, headers);
+    const response = await requestToken({ ...tokenRequest, ...credentials }, headers);
     expect([400, 401]).toContain(response.status);
     expect(String(response.error)).toMatch(/^invalid_(request|client)$/);
   });

@@ -22,6 +22,7 @@ export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-
 const implicitClient = { id: 'rp-implicit' };
 
 export async function startForRelyingParty(environment: Record<string, string> = {}): Promise<AuthServer> {
+  // Failed sign-ins are not delayed.
   const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ...environment });
   const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
   await server.load({
@@ -80,7 +81,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   /** Returns the default parameters of a request, overridden by `params`. Undefined parameters are left out. */
   const requestOf = (params: Record<string, string | undefined> = {}): Record<string, string> => {
     const all: Record<string, string | undefined> = {
-      // `params` are the first parameters of the request, in the given order. The second `...params` sets their values.
+      // The first `...params` fixes the order of the parameters, because one module sends all of them in reverse order.
+      // The second `...params` overrides the default values.
       ...params,
       client_id: client.id,
       redirect_uri: redirectUri,
@@ -192,7 +194,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   };
 
   /** Checks where the response arrived, its state and its issuer. */
-  const checkOrigin = ({ params, sent, via }: AuthorizationResponse): void => {
+  const checkDelivery = ({ params, sent, via }: AuthorizationResponse): void => {
     expect(via).toBe(responseMode ?? (isCode ? 'query' : 'fragment'));
     expect(params.get('state')).toBe(sent.state ?? null);
     if (params.has('iss')) expect(params.get('iss')).toBe(server.origin);
@@ -200,7 +202,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
 
   /** Checks a successful response, redeems the code and checks the tokens. */
   const accept = async (response: AuthorizationResponse, more: Record<string, string> = {}): Promise<Tokens> => {
-    checkOrigin(response);
+    checkDelivery(response);
     expect(Object.fromEntries(response.params)).not.toHaveProperty('error');
     const { params, sent } = response;
     const tokenResponse: Record<string, unknown> = isCode
@@ -227,7 +229,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
    * `error_description` may contain.
    */
   const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
-    checkOrigin(response);
+    checkDelivery(response);
     expect(response.params.get('error')).toMatch(code);
     expect(response.params.get('error_description') ?? '').toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/);
     for (const name of ['code', 'access_token', 'id_token']) expect(response.params.has(name)).toBe(false);
