@@ -89,6 +89,7 @@ afterAll(() => previous?.remove());
       owner.DATABASE_URL,
       'alter default privileges grant select, insert, update, delete on tables to bookings_service',
     );
+    // The arguments are the service, its environment, the command, the standard input, the arguments, and the folder.
     await runCommand('bookings', owner, 'migrate.ts', '', [], release);
     await runCommand('bookings', owner, 'import.ts', await readFile(join(release, demoPath), 'utf8'), ['-'], release);
     const oldInstances = await Promise.all([1, 2].map(() => system.startBookings(environment, { release })));

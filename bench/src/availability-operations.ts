@@ -31,6 +31,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
     name,
     ...(connections && { connections }),
     load: async () => {
+      // The first operation that is measured creates the bookings for all of them.
       prepared ??= bookWeek(client, facilityCount);
       await prepared;
       const path = join(folder, name);

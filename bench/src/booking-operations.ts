@@ -12,6 +12,7 @@ export interface RequestSource {
   readonly token: string;
   /** The number of facilities in the access token. */
   readonly facilities: number;
+  /** The folder for the files that wrk reads. */
   readonly folder: string;
 }
 
@@ -61,8 +62,8 @@ export async function bookingOperations({
     get('get', ids),
     get('search', search),
     get('upcoming', upcoming),
-    create('create', { client, token, bays, prefix: '-' }),
-    create('create-external', { client, token, bays, prefix: `ext-${Date.now()}` }),
+    create('create', { token, bays, prefix: '-' }),
+    create('create-external', { token, bays, prefix: `ext-${Date.now()}` }),
     { name: 'update', load: () => ({ script: 'update.lua', args: [token, file('update', updates)] }) },
   ];
 }
@@ -81,9 +82,8 @@ let nextSlot = 0;
  */
 export function create(
   name: string,
-  options: { client: pg.Client; token: string; bays: number; prefix: string },
+  { token, bays, prefix }: { token: string; bays: number; prefix: string },
 ): Operation {
-  const { token, bays, prefix } = options;
   return {
     name,
     load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstStart), prefix] }),

@@ -88,7 +88,7 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
   const [availability, list, availabilityWeek] = availabilityOperations(source) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
-  const plainCreate = create('create', { client, token, bays, prefix: '-' });
+  const plainCreate = create('create', { token, bays, prefix: '-' });
   const withAndWithoutExpiredHolds = (operation: Operation): Comparison => {
     const afterCreatingHolds = (count: number): Operation => ({
       ...operation,

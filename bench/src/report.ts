@@ -101,16 +101,19 @@ export function plotOf(results: Results, operation: string): string {
     .map((target) => ({ target, ...spreadOf(results.of(operation, target).map(({ rate }) => rate)) }))
     // This target always sends the same response, and is so much faster that its bar would make the others very short.
     .filter(({ target }) => target !== 'constant');
+  // All lengths are in pixels. The names of the targets end left of the bars.
   const maxBarWidth = 420;
+  const barDistance = 28;
+  const barLeft = 120;
   const scale = maxBarWidth / Math.max(1, ...bars.map(({ max }) => max));
-  const height = 40 + bars.length * 28;
+  const height = 40 + bars.length * barDistance;
   const drawn = bars.map(({ target, median: middle, min, max }, index) => {
-    const y = 34 + index * 28;
+    const y = 34 + index * barDistance;
     const colour = target === 'service' ? '#1f6feb' : '#9aa4b0';
-    const [from, to] = [120 + min * scale, 120 + max * scale];
+    const [from, to] = [barLeft + min * scale, barLeft + max * scale];
     return [
-      `<text x="112" y="${y + 14}" text-anchor="end">${target}</text>`,
-      `<rect x="120" y="${y}" width="${(middle * scale).toFixed(1)}" height="18" fill="${colour}"/>`,
+      `<text x="${barLeft - 8}" y="${y + 14}" text-anchor="end">${target}</text>`,
+      `<rect x="${barLeft}" y="${y}" width="${(middle * scale).toFixed(1)}" height="18" fill="${colour}"/>`,
       `<path d="M${from.toFixed(1)} ${y + 9}H${to.toFixed(1)}" stroke="#24292f" stroke-width="2"/>`,
       `<text x="${(to + 8).toFixed(1)}" y="${y + 14}">${formatNumber(middle)}</text>`,
     ].join('');
@@ -125,4 +128,5 @@ export function plotOf(results: Results, operation: string): string {
   ].join('\n');
 }
 
+/** `share` is NaN if it was not measured. */
 const percent = (share: number): string => (Number.isNaN(share) ? '–' : `${Math.round(share * 100)} %`);

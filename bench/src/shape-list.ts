@@ -36,6 +36,7 @@ const randomLocation = ({ locations }: Sources): string => locationId(1 + random
 const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
 const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
 const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
+/** The beginning of every search: it ends within the query, so that filters can follow. */
 const search = '/api/bookings?pageSize=50';
 
 export const shapes: readonly Shape[] = [

@@ -10,13 +10,14 @@ const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
 const device = createDevice(server);
 const browserFrom = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
 
+// The table guard_count contains the number of wrong codes.
 beforeEach(async () => {
   await server.db.raw('delete from guard_count');
 });
 
 const wrongCode = 'BCDF-GHJK';
 /** Enters a wrong code several times, each time in the browser that `browserOf` returns for the number of the guess. */
-const guess = async (times: number, browserOf: (n: number) => FormBrowser): Promise<void> => {
+const enterWrongCodes = async (times: number, browserOf: (n: number) => FormBrowser): Promise<void> => {
   for (let n = 1; n <= times; n++) expect((await device.enter(wrongCode, browserOf(n))).status).toBe(400);
 };
 /** Opens the page `/device` in a new browser. Returns the header Cookie and the CSRF token of its form. */
@@ -37,7 +38,7 @@ const expectLocked = ({ status, headers, html }: Page): void => {
 describe('after ten wrong codes within 15 minutes, the page returns 429 with Retry-After', () => {
   test('an IP address is locked in every browser, even for correct codes', async () => {
     const { user_code } = await device.start();
-    await guess(10, () => browserFrom('192.0.2.1'));
+    await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
     expectLocked(await device.enter(user_code, browserFrom('192.0.2.1')));
     expectLocked(await browserFrom('192.0.2.1').open(`${server.origin}/device`));
     expect((await device.enter(user_code, browserFrom('192.0.2.2'))).status).toBe(200);
@@ -45,7 +46,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
 
   test('all addresses of one IPv6 /64 network are locked together', async () => {
     const { user_code } = await device.start();
-    await guess(10, (n) => browserFrom(`2001:db8:1:2::${n}`));
+    await enterWrongCodes(10, (n) => browserFrom(`2001:db8:1:2::${n}`));
     expectLocked(await device.enter(user_code, browserFrom('2001:db8:1:2:ffff::1')));
     expect((await device.enter(user_code, browserFrom('2001:db8:1:3::1'))).status).toBe(200);
   });
@@ -126,13 +127,13 @@ test('correct codes and empty fields do not count as wrong codes', async () => {
     expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
     expect((await device.enter('', browserFrom('192.0.2.1'))).status).toBe(400);
   }
-  await guess(9, () => browserFrom('192.0.2.1'));
+  await enterWrongCodes(9, () => browserFrom('192.0.2.1'));
   expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
 });
 
 test('codes are accepted again after 15 minutes', async () => {
   const { user_code } = await device.start();
-  await guess(10, () => browserFrom('192.0.2.1'));
+  await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
   await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
   expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
 });
@@ -140,7 +141,7 @@ test('codes are accepted again after 15 minutes', async () => {
 test('devices can still poll while the page returns 429', async () => {
   const codes = await device.start();
   await device.connect(codes);
-  await guess(10, () => browserFrom('192.0.2.1'));
+  await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
   const headers = { 'X-Forwarded-For': '192.0.2.1' };
   expect(await device.poll(await device.start(), { headers })).toMatchObject({ error: 'authorization_pending' });
   expect(await device.poll(codes, { headers })).toMatchObject({ status: 200 });

@@ -112,12 +112,12 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
     },
   };
 
-  const passOn = globalThis.fetch;
+  const realFetch = globalThis.fetch;
   return {
     fetch: async (input, init) => {
       const request = new Request(input, init);
       const handler = routes[`${request.method} ${request.url}`];
-      if (!handler) return passOn(input, init);
+      if (!handler) return realFetch(input, init);
       return handler(request, new URLSearchParams(request.method === 'POST' ? await request.text() : ''));
     },
 

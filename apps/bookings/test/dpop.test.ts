@@ -10,20 +10,23 @@ const invalidProof = `DPoP error="invalid_dpop_proof", ${algorithms}`;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
 /**
  * Creates a key pair. `jkt` is the thumbprint of the public key (RFC 7638). `proof` creates a proof for a token, and
- * `claims` and `header` replace parts of the proof.
+ * `claims` and `header` replace parts of the proof. A member with the value undefined is left out of the proof.
  */
 function createKey() {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
+  // RFC 7638 hashes the members in alphabetical order.
   const jwk = { crv, kty, x, y };
   return {
     jwk,
     privateJwk: privateKey.export({ format: 'jwk' }),
     jkt: sha256(JSON.stringify(jwk)),
     proof: (accessToken: string, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) => {
-      const iat = Math.floor(Date.now() / 1000);
+      const iat = nowSeconds();
       const payload = { jti: randomUUID(), htm: 'GET', htu: baseUrl + path, iat, ath: sha256(accessToken), ...claims };
       const signed = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk, ...header })}.${encode(payload)}`;
       const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
@@ -41,6 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => system.close());
 
+/** Returns the status and the header WWW-Authenticate of the response. */
 const send = async (instance: TestSystem, token: string, proof?: string, scheme = 'DPoP') => {
   const headers = { Authorization: `${scheme} ${token}`, ...(proof !== undefined && { DPoP: proof }) };
   const response = await instance.call('GET', path, { token: null, headers });
@@ -104,7 +108,6 @@ test('a valid proof by another key returns 401 invalid_token', async () => {
   expect(await send(system, boundToken, createKey().proof(boundToken))).toEqual([401, invalidToken]);
 });
 
-const now = () => Math.floor(Date.now() / 1000);
 test.each<[string, () => string | undefined]>([
   ['is missing', () => undefined],
   ['is not a JWT', () => 'x'],
@@ -123,8 +126,8 @@ test.each<[string, () => string | undefined]>([
   ['is for another token', () => key.proof('other')],
   ['has no ath', () => key.proof(boundToken, { ath: undefined })],
   ['has no jti', () => key.proof(boundToken, { jti: undefined })],
-  ['is older than 60 s', () => key.proof(boundToken, { iat: now() - 65 })],
-  ['is more than 60 s in the future', () => key.proof(boundToken, { iat: now() + 65 })],
+  ['is older than 60 s', () => key.proof(boundToken, { iat: nowSeconds() - 65 })],
+  ['is more than 60 s in the future', () => key.proof(boundToken, { iat: nowSeconds() + 65 })],
   ['has another type', () => key.proof(boundToken, {}, { typ: 'JWT' })],
   ['is not signed', () => key.proof(boundToken, {}, { alg: 'none' })],
   ['contains another key than that of the signature', () => key.proof(boundToken, {}, { jwk: createKey().jwk })],
@@ -149,7 +152,8 @@ test('each of many proofs is accepted once, when two instances get all of them i
   const sendAll = (instance: TestSystem, all: readonly string[]) =>
     Promise.all(all.map((proof) => send(instance, boundToken, proof)));
   const [first, second] = await Promise.all([sendAll(system, proofs), sendAll(other, proofs.toReversed())]);
-  const accepted = first.map(([status], index) => [status, second.at(-1 - index)?.[0]].toSorted());
-  expect(accepted).toEqual(proofs.map(() => [200, 401]));
+  // The second instance got the proofs in reverse order.
+  const statusesOfProofs = first.map(([status], index) => [status, second.at(-1 - index)?.[0]].toSorted());
+  expect(statusesOfProofs).toEqual(proofs.map(() => [200, 401]));
   await other.close();
 });

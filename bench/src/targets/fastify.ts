@@ -14,6 +14,7 @@ import type { Claims } from './verify.ts';
 const options = peerOptions();
 const { baseUrl } = options;
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
+// Without a handler, the loss of an idle connection would end the process.
 pool.on('error', () => {});
 const key = await fetchKey(options.jwksUri);
 const verify = createVerifier({
@@ -31,7 +32,9 @@ declare module 'fastify' {
     facilities: string[];
   }
 }
+/** A single booking has links to edit and delete it. The bookings of a list do not. */
 const singleBooking = (row: BookingRow): object => bookingResource(row, baseUrl, true);
+/** A row of a booking. Queries that count bookings return one row with only `total`. */
 type Row = BookingRow & { total?: number };
 type Found = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
@@ -44,7 +47,7 @@ app.decorateRequest('facilities');
 app.register(async (api) => {
   api.addHook('onRequest', async (request, reply) => {
     try {
-      const claims = verify(request.headers.authorization?.slice(7) ?? '') as Claims;
+      const claims = verify(request.headers.authorization?.slice('Bearer '.length) ?? '') as Claims;
       if (!claims.scope.split(' ').includes(options.scope)) return reply.code(403).send({ errors: [] });
       request.facilities = claims.facilities;
     } catch {
@@ -84,6 +87,7 @@ app.register(async (api) => {
     const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
     const paging = { page: Number(page), size: Number(pageSize) };
     const facility = facilityOf.get(locationIds ?? '') ?? '';
+    // No location belongs to the facility '', so the list is empty if the token does not contain the facility.
     const filter = [request.facilities.includes(facility) ? facility : '', locationIds, startDate, endDate];
     return toList(await findPage(run, 'search', filter, paging), paging, new URL(request.url, baseUrl));
   });

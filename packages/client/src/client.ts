@@ -38,7 +38,9 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
+  // Some kinds of `auth` get their tokens without an issuer.
   if ('issuer' in auth && auth.issuer) expectSecure(new URL(auth.issuer), allowInsecureHttp);
+  // The default reads `globalThis.fetch` at each request, so a program can replace this function later.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
   const authorizedFetch = createAuthorizedFetch({ auth, baseUrl, fetch, timeoutMs, allowInsecureHttp });
   const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });

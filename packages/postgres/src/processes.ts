@@ -37,12 +37,14 @@ const isLinux = process.platform === 'linux';
 
 export function processState(pid: number): ProcessState {
   try {
+    // Signal 0 only checks whether the process exists. For a process of another user, the error is EPERM.
     process.kill(pid, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone';
   }
   const state = isLinux ? readStat(pid)?.state : ps(pid, 'stat');
   if (isLinux && state === undefined) return 'gone';
+  // `X` is a process that has ended and is being removed.
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
 }
 
@@ -73,7 +75,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Returns false if the process still runs after the given time. */
+/** Waits until the process is gone or a zombie. Returns false if it still runs after the given time. */
 export async function waitForEnd(pid: number, milliseconds: number): Promise<boolean> {
   const deadline = Date.now() + milliseconds;
   while (processState(pid) === 'running') {

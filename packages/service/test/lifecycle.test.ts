@@ -8,7 +8,10 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 const lifecycle = new URL('../src/lifecycle.ts', import.meta.url).pathname;
 const logging = new URL('../src/logging.ts', import.meta.url).pathname;
 
-/** The source of a service that responds to requests only when the test writes to its standard input. */
+/**
+ * The source of a service that responds to requests only when the test writes to its standard input. `process.argv[1]`
+ * is its first argument, because `node -e` runs no file.
+ */
 const program = `
   import { runService, serve } from ${JSON.stringify(lifecycle)};
   import { createLogger } from ${JSON.stringify(logging)};
@@ -22,7 +25,7 @@ const program = `
   }));
 `;
 
-/** The source of a service that never finishes its start. */
+/** The source of a service that never finishes its start. The timer keeps the process running. */
 const startingProgram = `
   import { runService } from ${JSON.stringify(lifecycle)};
   runService(() => new Promise(() => { setInterval(() => {}, 1000); console.log('starting'); }));

@@ -8,6 +8,7 @@ let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
+  // With one connection, a query after a failed transaction shows whether the transaction has released the connection.
   db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, queryTimeout: 200 });
   await db.raw('create table word (text text primary key, length integer)');
 });
@@ -19,6 +20,9 @@ beforeEach(async () => {
   await db('word').delete();
 });
 
+/** SQLSTATE codes of PostgreSQL. */
+const uniqueViolation = '23505';
+const divisionByZero = '22012';
 const insert = 'insert into word values ($1, $2) returning text';
 
 async function readWords(): Promise<readonly string[]> {
@@ -46,7 +50,7 @@ describe('a transaction', () => {
 
   test('is rolled back when a statement fails, and later statements are not executed', async () => {
     const work = inTransaction(db, (run) => run([insert, ['a', 1]], [insert, ['a', 1]], [insert, ['b', 1]]));
-    await expect(work).rejects.toMatchObject({ code: '23505' });
+    await expect(work).rejects.toMatchObject({ code: uniqueViolation });
     expect(await readWords()).toEqual([]);
   });
 
@@ -96,7 +100,7 @@ describe('a transaction', () => {
 describe('a prepared statement', () => {
   test('can be used after its first use has failed', async () => {
     const divide = 'select 6 / $1::integer as result';
-    await expect(query(db, divide, [0])).rejects.toMatchObject({ code: '22012' });
+    await expect(query(db, divide, [0])).rejects.toMatchObject({ code: divisionByZero });
     expect(await query(db, divide, [2])).toEqual([{ result: 3 }]);
     expect(await query(db, divide, [3])).toEqual([{ result: 2 }]);
   });

@@ -48,6 +48,7 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
       destination: await nameDestination(returnTo, signedIn),
       providers: providerLinks('', query),
       csrfContext,
+      // After the sign-in, the form redirects only to `returnTo`, which is a path of this site.
       allowExternalFormTargets: false,
       reauthenticate: again ? signedIn?.account : undefined,
       complete: async (response) => response.redirect(303, returnTo),

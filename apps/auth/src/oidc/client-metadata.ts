@@ -58,6 +58,7 @@ export function providerMetadata(
   };
   return {
     ...metadata,
+    // The stored values have the type string. The library checks them.
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,

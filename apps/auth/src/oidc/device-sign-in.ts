@@ -63,6 +63,7 @@ export function createDeviceSignIn({
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
     const interaction = new Interaction(uid, { returnTo: `${config.issuer}${path}`, params, deviceCode });
     await interaction.save(lifetime);
+    // The library accepts the interaction only from the browser that has this cookie.
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
     const { cookies } = currentProvider.createContext(request, response);
     cookies.set(currentProvider.cookieName('resume'), uid, cookie);

@@ -25,6 +25,7 @@ export const createFacilitiesClaim =
   (ctx, accountId) => {
     const state = requestState(ctx);
     const select = async () => {
+      // An earlier step may have read the account, with its facilities, from the database.
       const ids =
         state.account?.id === accountId
           ? state.account.facilityIds
@@ -71,6 +72,7 @@ export function selectFacilitiesBeforeConsume(
     const code = prototype as InstanceType<(typeof models)[number]>;
     const { consume } = code;
     code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
+      // `Provider.ctx` is the context of the current request. It is undefined outside a request.
       const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
       if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
         await facilitiesClaim(ctx, this.accountId);

@@ -26,13 +26,13 @@ import { type SigningAlgorithm, signingAlgorithms } from './signing-key.ts';
 import type { KeyStore } from './store.ts';
 
 /** The seconds for which a retired key stays published after its last token has expired. */
-const margin = 60;
+const marginSeconds = 60;
 /**
  * The minimum number of seconds for which a retired key stays published. RS256 keys sign id_tokens. When a user signs
  * out, a client may send an expired id_token as `id_token_hint`. It may do so as long as an idle session can last,
  * which is 14 days.
  */
-const minimumPublication: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
+const minimumPublicationSeconds: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
 
 export type KeySchedule = ReturnType<typeof createKeySchedule>;
 
@@ -68,7 +68,10 @@ export function createKeySchedule(store: KeyStore) {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {
         for (const alg of signingAlgorithms) {
-          await changes.retireReplaced(alg, { minimum: minimumPublication[alg], margin });
+          await changes.retireReplaced(alg, {
+            minimum: minimumPublicationSeconds[alg],
+            margin: marginSeconds,
+          });
         }
         await changes.activateDue();
         await changes.deleteExpired();

@@ -26,6 +26,7 @@ const weeklySchema = {
   type: 'object',
   // Requests may contain unknown fields elsewhere. A misspelled weekday would make this day closed, so it is an error.
   additionalProperties: false,
+  // The cast restores the names of the weekdays, which `Object.fromEntries` drops from the type.
   properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,
   description: 'The hours that begin on each weekday. A weekday that is left out is closed.',
 } as const;

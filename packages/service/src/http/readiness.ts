@@ -12,8 +12,7 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** The timeout of each check, in ms. */
-const checkTimeout = 2_000;
+const checkTimeoutMs = 2_000;
 /** The SQLSTATE of a query for a table that does not exist. */
 const undefinedTable = '42P01';
 
@@ -38,7 +37,7 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
 async function resultOf(check: Check): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('no answer in time'), checkTimeout);
+    timer = setTimeout(() => resolve('no answer in time'), checkTimeoutMs);
   });
   try {
     return await Promise.race([
