@@ -54,6 +54,7 @@ export function createSignInPages(options: SignInPagesOptions) {
         notice: cancelNotice(request, context),
         username: username ?? reauthenticate?.username ?? loginHint,
         isReauthentication: reauthenticate !== undefined,
+        // Without a password, the user can prove their identity only at a social provider.
         onlyProviders: reauthenticate !== undefined && !reauthenticate.passwordHash,
       },
       { title: reauthenticate ? 'Confirm that it is you' : 'Sign in', csrfContext, allowExternalFormTargets, ...state },
@@ -84,6 +85,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     respond: (result: SignInResult) => Promise<void>,
   ): Promise<void> => {
     const { signedInAt } = await sessions.start(request, response, { account, acr, amr });
+    // `acr` names the social provider. It is undefined after a sign-in with a password, whose `amr` is `pwd`.
     const detail = { method: acr ?? amr.join(' ') };
     audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
     await respond({ accountId: account.id, signedInAt, acr, amr });
