@@ -161,7 +161,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     scopes,
     sendLogoutTokens: logoutSender.sendQueued,
   });
-  const pages = createProviderPages(userPages.site.findLayoutUser);
+  const providerPages = createProviderPages(userPages.site.findLayoutUser);
 
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   const recordFirstUse = createReplayDetection(artifacts);
@@ -192,7 +192,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
           beginSocialAttempt: accountServices.beginSocialAttempt,
           findOrCreateSocialAccount: accountServices.findOrCreateSocialAccount,
           isSocialProvider: userPages.isSocialProvider,
-          pages,
+          pages: providerPages,
         },
         keys,
       ),
@@ -208,7 +208,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     artifacts,
     accountServices,
     userPages,
-    pages,
+    providerPages,
     logoutSender,
     outbound,
     recordFirstUse,
@@ -221,7 +221,7 @@ type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** Mounts the handlers in the order in which they see a request. */
 function createExpressApp({ config, logger, metrics }: AppDependencies, services: Services): Express {
-  const { db, shared, scopes, limit, facilities, clients, accountServices, userPages, pages } = services;
+  const { db, shared, scopes, limit, facilities, clients, accountServices, userPages, providerPages } = services;
   const { recordFirstUse, clientCredentials, providerManager } = services;
   const { accounts } = accountServices;
   const app = createHttpApp({
@@ -232,6 +232,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
     serveMetrics: config.metricsPort === undefined,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
+      // A check that throws an error has failed.
       signingKeys: async () => {
         if (!providerManager.isReady()) throw new Error('not loaded yet');
       },
@@ -262,7 +263,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );
-  app.use(redirectPostedAuthorization(pages, [routes.authorization, routes.end_session]));
+  app.use(redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]));
   app.use(
     createUserinfo({
       ...shared,

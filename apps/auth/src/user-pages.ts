@@ -71,7 +71,11 @@ export function createUserPages(options: UserPagesOptions) {
   } = options.accountServices;
   // Each limit counts the requests of one IP address in one hour. It is high because many users can share an address.
   const windowSeconds = 3600;
-  const registrations = createUsageLimit(createCounter, { name: 'register', limit: 200, windowSeconds }, addressKey);
+  const registrationLimit = createUsageLimit(
+    createCounter,
+    { name: 'register', limit: 200, windowSeconds },
+    addressKey,
+  );
   const resetLinkLimit = createUsageLimit(createCounter, { name: 'reset', limit: 100, windowSeconds }, addressKey);
 
   const sessionStore = createSessionStore({ db, sendLogoutTokens });
@@ -91,13 +95,13 @@ export function createUserPages(options: UserPagesOptions) {
   /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
-  const pages = createSignInPages({
+  const signInPages = createSignInPages({
     ...shared,
     site,
     sessions,
     accounts,
     signIn,
-    registrations,
+    registrationLimit,
     sendVerification: emails.sendVerification,
   });
 
@@ -110,7 +114,7 @@ export function createUserPages(options: UserPagesOptions) {
     authorizationFlow,
     site,
     sessions,
-    pages,
+    pages: signInPages,
     socialIdentities,
     findOrCreateSocialAccount,
     sendSocialLinked: emails.sendSocialLinked,
@@ -119,8 +123,9 @@ export function createUserPages(options: UserPagesOptions) {
 
   const router = Router();
   router.use(assetRoutes(assets));
+  // Mounted before `interactionRoutes`, whose error handler also handles the errors of its paths below `/interaction`.
   router.use(social.router);
-  router.use(interactionRoutes({ ...shared, interactions, site, pages, decide, scopes, providerLinks }));
+  router.use(interactionRoutes({ ...shared, interactions, site, pages: signInPages, decide, scopes, providerLinks }));
   router.use(
     devicePages({
       ...shared,
@@ -136,7 +141,7 @@ export function createUserPages(options: UserPagesOptions) {
       ...shared,
       site,
       sessions,
-      pages,
+      pages: signInPages,
       providerLinks,
       nameDestination: createSignInDestination({ db }),
     }),

@@ -21,7 +21,7 @@ export interface SignInPagesOptions {
   readonly accounts: AccountStore;
   readonly signIn: SignIn['signIn'];
   /** Limits how many accounts are created from one IP address. */
-  readonly registrations: UsageLimit;
+  readonly registrationLimit: UsageLimit;
   readonly sendVerification: (account: Account) => Promise<void>;
   readonly audit: Audit;
 }
@@ -126,7 +126,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     const validationErrors = validateRegistration({ ...values, password });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     // The request is counted before the strength of the password is estimated, because the estimate is expensive.
-    const waitSeconds = await options.registrations.use(request.ip ?? '');
+    const waitSeconds = await options.registrationLimit.use(request.ip ?? '');
     if (waitSeconds > 0) {
       const text = setRetryAfter(response, waitSeconds, 'Too many accounts were created from your network.');
       return showErrors(429, { text });
