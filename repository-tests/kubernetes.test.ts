@@ -63,6 +63,7 @@ describe('Kubernetes', () => {
     const [{ target, patch }] = patches;
     const auth = structuredClone(documentsOfKind('Deployment').find(({ metadata }) => metadata.name === target.name));
     const [container] = auth.spec.template.spec.containers;
+    // The patch adds the whole list `env`, and would replace an existing list.
     expect(container.env).toBeUndefined();
     // Two operations of the JSON Patch append an element to a list: their paths end with the name of the list and `/-`.
     // The third operation adds the list `env`, which the container does not have yet.
@@ -98,6 +99,7 @@ describe('Kubernetes', () => {
     }
   });
 
+  // There is one of each kind for each of the two services.
   test.each([
     ['Deployment', 2],
     ['Job', 2],

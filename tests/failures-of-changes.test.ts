@@ -195,6 +195,7 @@ test('feed and webhooks report every change, although all instances and the data
     expect(receiver.latest.size).toBe(0);
     receiver.setBehaviour(healthy);
   }
+  // A disabled webhook gets no events. The test activates it again, and a replay sends the events that it has missed.
   await call('PUT', gone.path, { url: gone.receiver.url, state: 'active' });
   for (const facilityId of facilities) await call('POST', `${gone.path}/replay`, { facilityId, afterChangeNumber: 0 });
   const repaired = await timeUntil(async () => {

@@ -82,6 +82,7 @@ async function connect(userCode: string): Promise<void> {
 withAgent(
   'oidc-agent signs in with a device code and refreshes its token, with which the test books a bay',
   async () => {
+    // With these options, oidc-gen does not register a client, ask for values or open a browser.
     const options = [
       '--manual',
       '--flow=device',

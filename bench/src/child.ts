@@ -42,6 +42,7 @@ process.on('exit', () => {
 
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, script, args = [], env = {}, cwd, core, port, readyPath, nodeFlags = [] } = options;
+  // Node would otherwise write a warning for each experimental feature that a target uses.
   const flags = ['--disable-warning=ExperimentalWarning', ...nodeFlags];
   const program =
     basename(script) === 'package.json'

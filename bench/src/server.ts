@@ -35,6 +35,7 @@ export async function startServer({
   const buffersMb = Math.min(2048, Math.floor(totalmem() / 2 ** 20 / 8));
   const server = await startEmbeddedPostgres({
     dataDir: dataDir ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
+    // Stops the server if the benchmark is killed.
     watchdog: true,
     onProgress: log,
     settings: { shared_buffers: `${buffersMb}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
@@ -61,8 +62,10 @@ export async function startServer({
   };
 }
 
+/** Runs `work` with a connection to the database, which is closed afterwards. */
 export async function onDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, application_name: 'bench' });
+  // Without a listener, a lost connection would end the process.
   client.on('error', () => {});
   await client.connect();
   try {

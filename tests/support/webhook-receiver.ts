@@ -63,6 +63,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     const { type, data } = JSON.parse(body) as Event;
     const { facilityId, modified, booking } = data;
     const key = `${facilityId} ${booking.id}`;
+    // Events can arrive late or twice, so only an event that is not older than the stored one is stored.
     if ((latest.get(key)?.modified ?? 0) <= modified)
       latest.set(key, { modified, isDeleted: type === 'booking.deleted', booking });
   };

@@ -20,6 +20,7 @@ beforeAll(async () => {
         kind: 'service',
         memberships: Array.from({ length: 201 }, (_, index) => ({
           facilityId: `fac-chain-${index}`,
+          // Both roles give access to the bookings of a facility.
           role: index % 2 ? ('bookings-manager' as const) : ('staff' as const),
         })),
       },
@@ -216,6 +217,7 @@ describe('the lifecycle of a personal access token', () => {
     clients = createClientStore({ db: server.db, audit, accessTokenTtl: 3600 });
   });
   afterAll(() => audit.flush());
+  /** Creates a personal access token of acc-bot-north. By default, the token does not expire. */
   const create = (expiresAt: Date | null = null) =>
     clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt, maxActive: 50 }, actor);
   const useToken = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>

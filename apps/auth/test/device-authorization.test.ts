@@ -42,6 +42,7 @@ const request = (form: Record<string, string>, headers: Record<string, string> =
 const expectedCodes = {
   status: 200,
   device_code: expect.stringMatching(/^[\w-]{43}$/),
+  // A user code has only consonants, so that it contains no words (RFC 8628 section 6.1).
   user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
 };
 

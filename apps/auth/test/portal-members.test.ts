@@ -5,6 +5,8 @@ import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, facilitiesOf, filled, forged, linkTo, north, startPortal } from './portal-fixture.ts';
 
+// In fac-north, `owner`, `partner` and `chain` are owners, `staff` is staff, and the service account `bot` is Bookings
+// Manager. `chain` is also an owner of fac-south, where `south-bot` is Bookings Manager.
 const portal = useFixture(() => startPortal());
 
 const south = '/portal/facilities/fac-south';
@@ -107,6 +109,7 @@ describe('roles change', () => {
 
   test.each(['owner', 'bookings-manager', 'emperor', ''])('staff cannot make anybody %j', async (role) => {
     const { browser, page } = await portal.signIn('staff', north);
+    // The page has no form for this request, so the test forges one with the CSRF token of another form.
     const csrf = csrfTokenOf(page, '/invitations');
     const response = await browser.send(forged(page, memberPath('staff', 'role'), { csrf, role }), {});
     expect(response.status).toBe(403);

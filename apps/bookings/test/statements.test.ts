@@ -104,6 +104,7 @@ const allStatements = [
 ];
 
 test.each(facilityWrites)('%s writes rows of exactly one facility', (name, sql) => {
+  // The table of the facilities has no column facility_id. Its key is the id of the facility.
   if (name === 'importWrites.facility') {
     expect(sql).toMatch(/^insert into facility \(id, name, time_zone\) values \(\$1, /);
     return;
@@ -111,8 +112,8 @@ test.each(facilityWrites)('%s writes rows of exactly one facility', (name, sql) 
   // Every comparison with facility_id must use the same parameter. An insert can instead have $1 as the facility of
   // all its rows.
   const facilities = new Set([...sql.matchAll(/facility_id = (\$\d+)/g)].map(([, parameter]) => parameter));
-  const insertsFacility1 = /^insert into \w+ \(facility_id,[\s\S]*?(?:select|values \() ?\$1,/.test(sql);
-  expect(insertsFacility1 ? 1 : facilities.size).toBe(1);
+  const insertsFirstParameter = /^insert into \w+ \(facility_id,[\s\S]*?(?:select|values \() ?\$1,/.test(sql);
+  expect(insertsFirstParameter ? 1 : facilities.size).toBe(1);
   expect(sql).not.toMatch(/facility_id = any|booking_reference|idempotency_key/);
 });
 

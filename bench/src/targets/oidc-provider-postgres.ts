@@ -7,6 +7,7 @@ import { tokenPeerOptions } from './token-peer.ts';
 
 const options = tokenPeerOptions();
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
+// Without a listener, a lost connection would end the process.
 pool.on('error', () => {});
 
 await pool.query(`

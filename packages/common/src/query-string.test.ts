@@ -19,6 +19,7 @@ describe('readQueryString', () => {
     ['comma-separated with encoded commas', 'ids=a%2Cb', ['a', 'b', 'a,b']],
     ['comma-separated with spaces', 'ids=a, b', ['a', 'b', 'a, b']],
     ['indexed', 'ids[0]=a&ids%5B1%5D=b', ['a', 'b']],
+    // A value of `ids[]` is not split. The whole value `a,b` comes last.
     ['written in several forms', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
     ['given as an empty value', 'ids=', ['']],
   ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));

@@ -24,6 +24,7 @@ let launchers: ChildProcess[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
+  // The user that runs PostgreSQL must be able to enter the folder.
   chmodSync(folder, 0o755);
   dataDir = join(folder, 'postgres');
   launchers = [];
@@ -64,6 +65,7 @@ async function end(child: ChildProcess, signalName: NodeJS.Signals): Promise<voi
 
 async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
+  // Without a listener, a lost connection would end the process.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -73,12 +75,14 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   }
 }
 
+/** Waits up to 10 s until the file or folder does not exist, and returns whether it was removed. */
 async function waitUntilRemoved(path: string): Promise<boolean> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
-    if (!existsSync(path)) return true;
+  const deadline = Date.now() + 10_000;
+  while (existsSync(path)) {
+    if (Date.now() > deadline) return false;
     await new Promise((resume) => setTimeout(resume, 20));
   }
-  return false;
+  return true;
 }
 
 const serverPid = () => readPostmaster(dataDir)?.pid as number;

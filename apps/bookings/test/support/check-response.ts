@@ -22,6 +22,7 @@ const componentPrefix = '#/components/responses/';
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 // Requests may use other forms of date-times. Responses always have milliseconds and Z.
 ajv.addFormat('date-time', (text) => isDateTime(text) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text));
+// The service creates UUIDs of version 7.
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 ajv.addFormat('uri', URL.canParse);
 ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/);
@@ -38,6 +39,7 @@ const templates = Object.keys(document.paths).map((template) => ({
 export function checkResponse(method: string, url: string, response: Response): void {
   const path = url.split('?')[0] as string;
   const template = templates.find(({ pattern }) => pattern.test(path))?.template;
+  // Tests also request paths and methods that do not exist. Their error responses are not in the document.
   if (!template) return;
   const documentedMethod = method === 'HEAD' ? 'get' : method.toLowerCase();
   if (!document.paths[template]?.[documentedMethod]) return;
