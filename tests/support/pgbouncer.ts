@@ -23,6 +23,7 @@ export interface Pooler {
 export async function startPooler(databasePort: number): Promise<Pooler> {
   const [port] = (await freePorts(1)) as [number];
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
+  // PgBouncer runs as another user (see below), who must be able to read the folder.
   await chmod(folder, 0o755);
   const entry = (app: string) =>
     `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=${rolePassword}`;
@@ -34,6 +35,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
   await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
   // PgBouncer refuses to run as root. 65534 is the user `nobody`.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  // The callers skip their tests if PgBouncer is not installed.
   const child = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
     stdio: 'ignore',
     ...account,

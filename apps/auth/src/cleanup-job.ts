@@ -3,8 +3,7 @@
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 
-/** The milliseconds between two runs. */
-const interval = 60_000;
+const intervalMs = 60_000;
 /** The maximum number of rows that a statement deletes. */
 const batchSize = 1_000;
 
@@ -30,7 +29,7 @@ export function startCleanUp({ cleanUps, logger }: CleanUpOptions): () => void {
       }
     }
   };
-  const timer = setInterval(() => void run(), interval);
+  const timer = setInterval(() => void run(), intervalMs);
   timer.unref();
   return () => {
     stopped = true;

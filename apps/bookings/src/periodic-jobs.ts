@@ -21,6 +21,7 @@ function startJob({ name, intervalMilliseconds, run }: PeriodicJob, logger: Logg
   let isStopped = false;
   const schedule = (): void => {
     if (isStopped) return;
+    // The pause varies by 50 % in both directions, so that the instances do not all run a job at the same time.
     timer = setTimeout(runOnce, withJitter(intervalMilliseconds, 0.5));
     timer.unref();
   };

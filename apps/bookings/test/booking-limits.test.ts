@@ -26,6 +26,7 @@ test.each([
 ])('a booking or hold %s gets ERR00002 with the limit in moreInfo', async (_title, start, end, problems) => {
   const body = bookingFrom(start, end);
   for (const path of ['/api/bookings', '/api/booking-holds']) {
+    // A hold has no user alias.
     const { userAlias: _, ...holdBody } = body;
     const response = await system.call('POST', path, { body: path === '/api/bookings' ? body : holdBody });
     expect(response.status).toBe(400);

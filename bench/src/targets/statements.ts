@@ -3,6 +3,7 @@
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
+// A booking whose start equals its end occupies this instant, so its range includes the end.
 const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
 const located = `facility_id = $1::text and location_id = $2::text and start_date >= $3::timestamptz

@@ -3,7 +3,10 @@ import type { ErrorCode } from './generated/error-codes.ts';
 
 /** One entry of the error envelope. */
 export interface Problem {
-  /** One of the known codes, or a code that a later version of the service has added. */
+  /**
+   * One of the known codes, or a code that a later version of the service has added. With `string & {}` instead of
+   * `string`, editors still suggest the known codes.
+   */
   readonly code: ErrorCode | (string & {});
   /** A readable text in English that names the field, for example `'bayId' is mandatory.` */
   readonly description: string;

@@ -10,12 +10,12 @@ export interface SocialProviders {
   stop(): Promise<void>;
 }
 
-const FILE = 'social-providers.json';
+const fileName = 'social-providers.json';
 
 export async function socialProviders(settings: Settings): Promise<SocialProviders> {
   const { socialProvidersFile, hasDemo, dataDir } = settings;
   if (socialProvidersFile || !hasDemo) return { file: socialProvidersFile, stop: async () => {} };
   const standIns = await startSocialProviders();
-  writePrivately(dataDir, FILE, JSON.stringify(standIns.settings));
-  return { file: join(dataDir, FILE), stop: standIns.stop };
+  writePrivately(dataDir, fileName, JSON.stringify(standIns.settings));
+  return { file: join(dataDir, fileName), stop: standIns.stop };
 }

@@ -33,6 +33,7 @@ runCommand(async () => {
       const schedule = createKeySchedule(keys);
       await schedule.ensureCurrentKeys();
       await schedule.rotate(delay);
+      // A new key without a delay is due now, so this command makes it current itself.
       if (delay === 0) await schedule.advance();
       audit.record({ kind: 'keys.rotated', detail: { delay } });
     } else if (command === 'remove') {
@@ -45,6 +46,7 @@ runCommand(async () => {
       audit.record({ kind: 'keys.resealed' });
     }
     await audit.flush();
+    // Every command ends with the list of the keys. The command `list` does nothing else.
     for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {
       const until = deleteAfter ? `  published until ${deleteAfter.toISOString()}` : '';
       process.stdout.write(`${alg}  ${state.padEnd(7)}  ${kid}  signs from ${signsFrom.toISOString()}${until}\n`);

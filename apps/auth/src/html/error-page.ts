@@ -5,6 +5,9 @@ import { errorMessages } from './error-messages.ts';
 import { type FindLayoutUser, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
+/** The value of Retry-After while the database is unavailable. */
+const retryAfterSeconds = 5;
+
 interface PageError extends Error {
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
@@ -18,7 +21,7 @@ export const createErrorHandler =
     if (response.headersSent) return next(error);
     const status = isUnavailable(error) ? 503 : (error.status ?? error.statusCode ?? 500);
     if (status >= 500 && status !== 503) response.locals.logger?.error({ err: error }, 'page failed');
-    if (status === 503) response.setHeader('Retry-After', '5');
+    if (status === 503) response.setHeader('Retry-After', String(retryAfterSeconds));
     const { title, text } = messageFor(error, status);
     // After a server error, the page does not read the session, because reading the session may have caused the error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;

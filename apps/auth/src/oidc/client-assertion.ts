@@ -6,9 +6,9 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
  * The maximum number of seconds until an assertion expires. To detect replays, the database stores the identifier of
  * each assertion until the assertion expires.
  */
-const maxLifetime = 24 * 3600;
+const maxLifetimeSeconds = 24 * 3600;
 /** The maximum number of seconds by which `iat` may be in the future (FAPI 2.0 Security Profile section 5.3.2.1). */
-const maxClockSkew = 60;
+const maxClockSkewSeconds = 60;
 
 /**
  * The setting `assertJwtClientAuthClaimsAndHeader` of oidc-provider.
@@ -25,8 +25,9 @@ export async function checkClientAssertion(
 ): Promise<void> {
   const now = Date.now() / 1000;
   if (aud !== ctx.oidc.issuer) throw new errors.InvalidClientAuth('audience (aud) must equal the issuer');
-  if (Number(iat) > now + maxClockSkew) throw new errors.InvalidClientAuth('iat is in the future');
-  if (Number(exp) > now + maxLifetime) {
+  // Without `iat`, the number is NaN and the comparison is false: `iat` is optional.
+  if (Number(iat) > now + maxClockSkewSeconds) throw new errors.InvalidClientAuth('iat is in the future');
+  if (Number(exp) > now + maxLifetimeSeconds) {
     throw new errors.InvalidClientAuth('the client_assertion JWT must expire within a day');
   }
 }

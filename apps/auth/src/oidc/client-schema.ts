@@ -36,7 +36,7 @@ export const clientSettings = {
   claims: claimsByScope,
   // The library does not support the response type `token`. A client with this type is registered for `code token`
   // instead (implicit-flow.ts).
-  responseTypes: ['code', 'code token' as never, 'id_token token' as never, 'id_token'],
+  responseTypes: ['code', 'code token', 'id_token token', 'id_token'],
   clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
   enabledJWA: {
     idTokenSigningAlgValues: [...signingAlgorithms],

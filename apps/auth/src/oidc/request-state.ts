@@ -14,7 +14,9 @@ export interface RequestState {
   arrivedAt?: number;
   /** A function that is called when the response is complete, just before it is written. */
   afterResponse?: () => void;
+  /** Whether the rate limit has already counted this request. */
   rateLimitCounted?: boolean;
+  /** The account that an earlier step has read from the database. */
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;

@@ -6,6 +6,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { JWK } from 'jose';
 
+const nonceBytes = 12;
+const tagBytes = 16;
+
 /** An encrypted key cannot be decrypted with KEY_ENCRYPTION_KEY. */
 export class WrongEncryptionKey extends Error {
   override readonly name = 'WrongEncryptionKey';
@@ -15,7 +18,7 @@ export class WrongEncryptionKey extends Error {
 }
 
 export function encryptJwk(jwk: JWK, kid: string, encryptionKey: Buffer): string {
-  const nonce = randomBytes(12);
+  const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', encryptionKey, nonce).setAAD(Buffer.from(kid));
   const encrypted = Buffer.concat([cipher.update(JSON.stringify(jwk)), cipher.final(), cipher.getAuthTag()]);
   return `v1.${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
@@ -29,8 +32,8 @@ export function decryptJwk(text: string, kid: string, encryptionKey: Buffer): JW
     const encrypted = Buffer.from(encoded, 'base64url');
     const decipher = createDecipheriv('aes-256-gcm', encryptionKey, Buffer.from(nonce, 'base64url'))
       .setAAD(Buffer.from(kid))
-      .setAuthTag(encrypted.subarray(-16));
-    const json = Buffer.concat([decipher.update(encrypted.subarray(0, -16)), decipher.final()]);
+      .setAuthTag(encrypted.subarray(-tagBytes));
+    const json = Buffer.concat([decipher.update(encrypted.subarray(0, -tagBytes)), decipher.final()]);
     return JSON.parse(json.toString('utf8'));
   } catch {
     throw new WrongEncryptionKey();

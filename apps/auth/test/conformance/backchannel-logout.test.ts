@@ -24,6 +24,7 @@ const fixture = useFixture(async () => {
     backchannel_logout_uri: `${receiver.url}/backchannel_logout`,
     backchannel_logout_session_required: true,
   };
+  // Replaces the settings of this client, which startForRelyingParty has registered.
   await server.load({ clients: [client] });
   const close = async (): Promise<void> => {
     await server.close();

@@ -29,6 +29,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
 
   async function readPage(criteria: Criteria, pageSize: number, offset: number, segment: Segment | undefined) {
     const { firstPage, laterPage, values } = searchStatements(criteria, segment);
+    // The offset of a segment counts from the beginning of the segment.
     const skipped = segment?.offset ?? offset;
     const sql = skipped === 0 ? firstPage : laterPage;
     return query<PublicBooking>(db, sql, [...values, pageSize, skipped], isoTimestamps);
@@ -57,6 +58,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
       const bookings = await findPage(criteria, request.pageSize, offset);
       const isLastPage = bookings.length < request.pageSize && (bookings.length > 0 || offset === 0);
       if (isLastPage) return { bookings, total: offset + bookings.length };
+      // `counts.count` returns undefined if the maintained counts cannot count the bookings of this search.
       const counted = (await counts.count(criteria)) ?? (await countRows(criteria));
       return { bookings, total: reconcileTotal(bookings.length, offset, counted) };
     },

@@ -57,15 +57,15 @@ export const distributedWriter: BookingWriter = {
 };
 
 /**
- * Appends a row to the log. `n` is 1 to add the booking to the count of its location and hour, and -1 to subtract it.
- * If the count does not change, `n` is 0, and the row is needed only for the change feed.
+ * Appends a row to the log. `countChange` is 1 to add the booking to the count of its location and hour, and -1 to
+ * subtract it. If the count does not change, it is 0, and the row is needed only for the change feed.
  */
 function appendChange(
   { facilityId, id }: Booking,
   version: number,
-  n: 1 | 0 | -1,
+  countChange: 1 | 0 | -1,
   { locationId, hour }: LocationAndHour,
   lastState: string | null = null,
 ): Statement {
-  return [separateWrites.appendChange, [facilityId, id, version, n, locationId, hour, lastState]];
+  return [separateWrites.appendChange, [facilityId, id, version, countChange, locationId, hour, lastState]];
 }
