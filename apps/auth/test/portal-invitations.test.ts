@@ -314,7 +314,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     ['a guessed token', '?token=guessed'],
     ['two tokens', '?token=a&token=b'],
     ['a long token', `?token=${'x'.repeat(5000)}`],
-  ])('a link that never existed says that it is incomplete: %s', async (_what, query) => {
+  ])('a link that never existed says that it is incomplete: %s', async (_title, query) => {
     const page = await portal.openBrowser().open(portal.at(`/portal/invitation${query}`));
     expect(page.status).toBe(410);
     expect(page.html).toContain('The link is incomplete');

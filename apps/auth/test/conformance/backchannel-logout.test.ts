@@ -47,7 +47,7 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
     const { server, receiver } = fixture;
     const rp = createRelyingParty(server, { responseType: 'code' });
     const browser = rp.newBrowser();
-    const { claims, idToken } = await rp.accept(await rp.authorize({}, { browser }));
+    const { claims, idToken } = await rp.expectTokens(await rp.authorize({}, { browser }));
     expect(claims.sid).toEqual(expect.any(String));
     const params = { id_token_hint: idToken, post_logout_redirect_uri: postLogoutRedirectUri, state: 'the-state' };
     const confirmation = await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
@@ -58,6 +58,6 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
     const validation = { issuer: server.origin, clientId: codeClient.id };
     const token = await validateLogoutToken(receiver.received[0] as never, validation);
     expect(token).toMatchObject({ sub: claims.sub, sid: claims.sid });
-    rp.reject(await rp.authorize({ prompt: 'none' }, { browser }), 'login_required');
+    rp.expectError(await rp.authorize({ prompt: 'none' }, { browser }), 'login_required');
   });
 });

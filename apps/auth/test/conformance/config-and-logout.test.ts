@@ -63,14 +63,14 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   const signIn = async () => {
     const rp = createRelyingParty(server, { responseType: 'code' });
     const browser = rp.newBrowser();
-    const tokens = await rp.accept(await rp.authorize({}, { browser }));
+    const tokens = await rp.expectTokens(await rp.authorize({}, { browser }));
     return { rp, browser, hint: tokens.idToken };
   };
   const requestSignOut = (browser: FormBrowser, params: Record<string, string>): Promise<Page> =>
     browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
   const confirm = (browser: FormBrowser, page: Page): Promise<Page> => browser.send(page, {}, 'Sign out');
   const expectSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
-    rp.reject(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
+    rp.expectError(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
 
   test('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
     expect(await metadataOf(server)).toMatchObject({ end_session_endpoint: `${server.origin}/connect/endsession` });
@@ -129,7 +129,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     const params = { id_token_hint: await hintOf(hint), post_logout_redirect_uri: uri, state: 'st' };
     const page = await requestSignOut(browser, params);
     expect(page.status).toBe(400);
-    await rp.accept(await rp.authorize({ prompt: 'none' }, { browser }));
+    await rp.expectTokens(await rp.authorize({ prompt: 'none' }, { browser }));
   });
 
   test('oidcc-rp-initiated-logout-no-id-token-hint: the user must confirm, and stays on this server', async () => {

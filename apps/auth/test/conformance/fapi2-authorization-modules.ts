@@ -16,7 +16,7 @@ const succeeds =
   async (client) => {
     const response = await client.authorize(params);
     expect(response).toMatchObject({ state: expect.any(String), ...('state' in params && { state: params.state }) });
-    const { idToken } = await client.accept(await client.redeem(response.code));
+    const { idToken } = await client.expectTokens(await client.redeem(response.code));
     if (client.isOpenid && 'nonce' in params) expect(idToken?.nonce).toBe(params.nonce);
   };
 
@@ -39,7 +39,7 @@ const ignoresOutside =
     const params = { [name]: random() };
     const response = await client.authorize(params, { outside: { [name]: random() } });
     if (name === 'state') expect(response.state).toBe(params.state);
-    await client.accept(await client.redeem(response.code), params);
+    await client.expectTokens(await client.redeem(response.code), params);
   };
 
 export const authorizationModules = {
@@ -74,12 +74,12 @@ export const authorizationModules = {
   'ensure-authorization-request-without-state-success': async (client) => {
     const response = await client.authorize({ state: undefined });
     expect(response).not.toHaveProperty('state');
-    const { idToken } = await client.accept(await client.redeem(response.code));
+    const { idToken } = await client.expectTokens(await client.redeem(response.code));
     expect(idToken ?? {}).not.toHaveProperty('s_hash');
   },
   'ensure-authorization-request-without-nonce-success': async (client) => {
     const response = await client.authorize({ nonce: undefined });
-    const { idToken } = await client.accept(await client.redeem(response.code));
+    const { idToken } = await client.expectTokens(await client.redeem(response.code));
     expect(idToken ?? {}).not.toHaveProperty('nonce');
   },
   'ensure-authorization-request-with-64-char-nonce-success': succeeds({ nonce: random(48) }),
@@ -115,7 +115,7 @@ export const authorizationModules = {
   'test-claims-parameter-identity-claims': async (client) => {
     const claims = JSON.stringify({ id_token: { email: { essential: true } } });
     const response = await client.authorize({ claims });
-    const { idToken } = await client.accept(await client.redeem(response.code));
+    const { idToken } = await client.expectTokens(await client.redeem(response.code));
     expect(idToken).not.toHaveProperty('email');
   },
 
@@ -124,7 +124,7 @@ export const authorizationModules = {
     expect(await client.openPushed(pushed)).toMatchObject({ status: 200 });
     const browser = client.newBrowser();
     const response = await client.finish(browser, await client.openPushed(pushed, browser));
-    await client.accept(await client.redeem(response.code));
+    await client.expectTokens(await client.redeem(response.code));
   },
   'par-attempt-reuse-request_uri': async (client) => {
     const browser = client.newBrowser();
@@ -191,11 +191,11 @@ export const authorizationModules = {
   },
   'ensure-dpopproof-at-par-endpoint-binding-success': async (client) => {
     const proof = await client.own.proof(`${client.server.origin}/connect/par`);
-    await client.accept(await client.redeem((await client.authorize({}, { proof })).code));
+    await client.expectTokens(await client.redeem((await client.authorize({}, { proof })).code));
   },
   'ensure-dpop-auth-code-binding-success': async (client) => {
     const proof = await client.own.proof(`${client.server.origin}/connect/par`);
     const { code } = await client.authorize({ dpop_jkt: client.own.thumbprint }, { proof });
-    await client.accept(await client.redeem(code));
+    await client.expectTokens(await client.redeem(code));
   },
 } satisfies Record<string, Module>;

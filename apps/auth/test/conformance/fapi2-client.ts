@@ -152,7 +152,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     token({ grant_type: 'refresh_token', refresh_token: refreshToken }, request);
 
   /** Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2), and returns its tokens. */
-  const accept = async (response: Body, { key = own, nonce }: { key?: KeyClient; nonce?: string } = {}) => {
+  const expectTokens = async (response: Body, { key = own, nonce }: { key?: KeyClient; nonce?: string } = {}) => {
     expect(response).toMatchObject({ status: 200, token_type: 'DPoP', expires_in: expect.any(Number) });
     const accessToken = String(response.access_token);
     expect(decodeJwt(accessToken).cnf).toEqual({ jkt: key.thumbprint });
@@ -164,7 +164,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   };
 
   const obtainTokens = async (params: Params = {}): Promise<Tokens> =>
-    accept(await redeem((await authorize(params)).code));
+    expectTokens(await redeem((await authorize(params)).code));
 
   /**
    * Requests userinfo, the protected resource of this server, and returns the status. If `proof` is null, no proof is
@@ -197,7 +197,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     codeForm,
     redeem,
     refresh,
-    accept,
+    expectTokens,
     obtainTokens,
     userinfo,
   };

@@ -25,7 +25,7 @@ const rejectsAssertion =
   async (client) => {
     const { code } = await client.authorize();
     expect(await client.redeem(code, { assertion: assertion() })).toMatchObject(invalidClient);
-    await client.accept(await client.redeem(code));
+    await client.expectTokens(await client.redeem(code));
   };
 
 /** Checks that a code is rejected if the token request has these parameters. */
@@ -44,7 +44,7 @@ const acceptsProofs =
     const proof = await own.proof(`${server.origin}/connect/par`, { claims: claims() });
     const { code } = await client.authorize({}, { proof });
     const response = await client.redeem(code, { proof: await own.proof(tokenUrl, { claims: claims() }) });
-    const { accessToken } = await client.accept(response);
+    const { accessToken } = await client.expectTokens(response);
     if (!client.isOpenid) return;
     const options = { method: 'GET', accessToken, claims: claims() };
     expect(await client.userinfo(accessToken, { proof: await own.proof(userinfoUrl, options) })).toBe(200);
@@ -76,7 +76,7 @@ export const tokenModules = {
   },
   'attempt-reuse-authorization-code-after-one-second': async (client) => {
     const { code } = await client.authorize();
-    const { accessToken } = await client.accept(await client.redeem(code));
+    const { accessToken } = await client.expectTokens(await client.redeem(code));
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '1 s'`);
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
     // For a token without the scope openid, userinfo returns 403, even if the token is revoked.
@@ -121,7 +121,7 @@ export const tokenModules = {
     expect(await client.post('/connect/token', form, proof)).toMatchObject(invalidClient);
     expect(await client.refresh(refreshToken, { proof: null })).toMatchObject(invalidGrant);
     expect(await client.refresh(refreshToken, { from: client.second })).toMatchObject(invalidGrant);
-    const { refreshToken: next } = await client.accept(await client.refresh(refreshToken));
+    const { refreshToken: next } = await client.expectTokens(await client.refresh(refreshToken));
     expect(await client.refresh((await otherClient.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
     // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and
     // rejects the token (docs/conformance.md).

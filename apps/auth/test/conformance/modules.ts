@@ -17,7 +17,7 @@ type Module = (rp: RelyingParty) => Promise<void>;
 const succeeds =
   (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
   async (rp) => {
-    await rp.accept(await rp.authorize(params, options));
+    await rp.expectTokens(await rp.authorize(params, options));
   };
 
 /**
@@ -27,7 +27,7 @@ const succeeds =
 const returnsClaims =
   (params: Record<string, string>, claims: Record<string, unknown>): Module =>
   async (rp) => {
-    const tokens = await rp.accept(await rp.authorize(params));
+    const tokens = await rp.expectTokens(await rp.authorize(params));
     expect(tokens.claims).toMatchObject(claims);
     if (tokens.accessToken === undefined) return;
     expect(await rp.userinfo(tokens.accessToken)).toEqual({ status: 200, sub: tokens.claims.sub, ...claims });
@@ -58,7 +58,7 @@ async function requestTwice(
   secondsBetween = 2,
 ): Promise<{ before: Tokens; response: AuthorizationResponse }> {
   const browser = rp.newBrowser();
-  const before = await rp.accept(await rp.authorize(first, { browser }));
+  const before = await rp.expectTokens(await rp.authorize(first, { browser }));
   if (secondsBetween > 0) await passTime(rp.server, secondsBetween);
   const params = typeof second === 'function' ? second(before) : second;
   return { before, response: await rp.authorize(params, { browser }) };
@@ -67,7 +67,7 @@ async function requestTwice(
 /** Expects that the second request showed no page to the end user, and returned tokens of the same end user. */
 async function expectSameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
   expect(response.seen).toEqual([]);
-  const after = await rp.accept(response);
+  const after = await rp.expectTokens(response);
   expect(after.claims.sub).toBe(before.claims.sub);
   return after;
 }
@@ -83,7 +83,7 @@ const requestObject = (claims: object): string =>
 const userinfoReturnsClaims =
   (init: (accessToken: string) => RequestInit): Module =>
   async (rp) => {
-    const { accessToken = '', claims } = await rp.accept(await rp.authorize({ scope: 'openid profile' }));
+    const { accessToken = '', claims } = await rp.expectTokens(await rp.authorize({ scope: 'openid profile' }));
     expect(await rp.userinfo(accessToken, init(accessToken))).toEqual({ status: 200, sub: claims.sub, ...profile });
   };
 
@@ -92,7 +92,7 @@ const codeReuse =
   (seconds: number): Module =>
   async (rp) => {
     const response = await rp.authorize();
-    const { accessToken } = await rp.accept(response);
+    const { accessToken } = await rp.expectTokens(response);
     if (seconds > 0) await passTime(rp.server, seconds);
     const again = await rp.redeem(response.params.get('code') ?? '');
     expect(again).toMatchObject({ status: 400, error: 'invalid_grant' });
@@ -103,7 +103,7 @@ export const modules = {
   'oidcc-server': async (rp) => {
     const response = await rp.authorize();
     expect(response.seen[0]).toBe('sign-in');
-    const { accessToken, claims } = await rp.accept(response);
+    const { accessToken, claims } = await rp.expectTokens(response);
     if (accessToken) expect(await rp.userinfo(accessToken)).toEqual({ status: 200, sub: claims.sub });
   },
   'oidcc-server-client-secret-post': succeeds({}),
@@ -125,17 +125,17 @@ export const modules = {
     body: new URLSearchParams({ access_token: token }),
   })),
   'oidcc-ensure-request-without-nonce-succeeds-for-code-flow': async (rp) => {
-    await rp.accept(await rp.authorize({ nonce: undefined }));
+    await rp.expectTokens(await rp.authorize({ nonce: undefined }));
   },
   'oidcc-ensure-request-without-nonce-fails': async (rp) =>
-    rp.reject(await rp.authorize({ nonce: undefined }), 'invalid_request'),
+    rp.expectError(await rp.authorize({ nonce: undefined }), 'invalid_request'),
   'oidcc-scope-profile': returnsClaims({ scope: 'openid profile' }, profile),
   'oidcc-scope-email': returnsClaims({ scope: 'openid email' }, email),
-  'oidcc-scope-address': async (rp) => rp.reject(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
-  'oidcc-scope-phone': async (rp) => rp.reject(await rp.authorize({ scope: 'openid phone' }), 'invalid_scope'),
+  'oidcc-scope-address': async (rp) => rp.expectError(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
+  'oidcc-scope-phone': async (rp) => rp.expectError(await rp.authorize({ scope: 'openid phone' }), 'invalid_scope'),
   'oidcc-scope-all': async (rp) => {
     await returnsClaims({ scope: 'openid profile email roles' }, { ...profile, ...email, roles: ['player'] })(rp);
-    rp.reject(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
+    rp.expectError(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
   },
   'oidcc-alternate-happy-flow': async (rp) => {
     // The parameters are sent in reverse order.
@@ -143,7 +143,7 @@ export const modules = {
     const response = await rp.authorize(reversed);
     const names = Object.keys(response.sent);
     expect(names.indexOf('scope')).toBeLessThan(names.indexOf('client_id'));
-    const tokens = await rp.accept(response);
+    const tokens = await rp.expectTokens(response);
     expect(tokens.claims).toMatchObject(email);
   },
   'oidcc-display-page': succeeds({ display: 'page' }),
@@ -151,7 +151,7 @@ export const modules = {
   'oidcc-prompt-login': async (rp) => {
     const { before, response } = await requestTwice(rp, { max_age: '15000' }, { prompt: 'login', max_age: '15000' });
     expect(response.seen).toEqual(['sign-in']);
-    const { claims } = await rp.accept(response);
+    const { claims } = await rp.expectTokens(response);
     expect(claims.sub).toBe(before.claims.sub);
     // `requestTwice` has moved the sign-in of the session two seconds into the past. A later auth_time proves a new
     // sign-in.
@@ -159,7 +159,7 @@ export const modules = {
   },
   'oidcc-prompt-none-not-logged-in': async (rp) => {
     const response = await rp.authorize({ prompt: 'none', state: 's'.repeat(128) });
-    rp.reject(response, /^(login|interaction|consent|account_selection)_required$/);
+    rp.expectError(response, /^(login|interaction|consent|account_selection)_required$/);
   },
   'oidcc-prompt-none-logged-in': async (rp) => {
     const { before, response } = await requestTwice(rp, {}, { prompt: 'none' });
@@ -168,7 +168,7 @@ export const modules = {
   'oidcc-max-age-1': async (rp) => {
     const { before, response } = await requestTwice(rp, {}, { max_age: '1' });
     expect(response.seen).toEqual(['sign-in']);
-    const { claims } = await rp.accept(response);
+    const { claims } = await rp.expectTokens(response);
     expect(claims.sub).toBe(before.claims.sub);
     expect(Number(claims.auth_time)).toBeGreaterThan(Date.now() / 1000 - 60);
   },
@@ -200,9 +200,9 @@ export const modules = {
   },
   'oidcc-ensure-post-request-succeeds': succeeds({}, { post: true }),
   'oidcc-request-uri-unsigned-supported-correctly-or-rejected-as-unsupported': async (rp) =>
-    rp.reject(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
+    rp.expectError(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
   'oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported': async (rp) =>
-    rp.reject(await rp.authorize({ request: requestObject(rp.requestOf()) }), 'request_not_supported'),
+    rp.expectError(await rp.authorize({ request: requestObject(rp.requestOf()) }), 'request_not_supported'),
   'oidcc-ensure-request-object-with-redirect-uri': async (rp) => {
     const request = requestObject(rp.requestOf());
     const { page, via } = await rp.authorize({ request, redirect_uri: `${redirectUri}/other` });
@@ -216,7 +216,7 @@ export const modules = {
   },
   'oidcc-refresh-token': async (rp) => {
     const scope = 'openid offline_access';
-    const first = await rp.accept(await rp.authorize({ scope, prompt: 'consent' }));
+    const first = await rp.expectTokens(await rp.authorize({ scope, prompt: 'consent' }));
     expect(first.refreshToken).toMatch(/^[\x20-\x7e]+$/);
     const second = await rp.refresh(String(first.refreshToken));
     expect(second).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
@@ -230,7 +230,7 @@ export const modules = {
     });
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': async (rp) => {
-    await rp.accept(await rp.authorize(pkce.challenge), { code_verifier: pkce.verifier });
+    await rp.expectTokens(await rp.authorize(pkce.challenge), { code_verifier: pkce.verifier });
   },
 } satisfies Record<string, Module>;
 

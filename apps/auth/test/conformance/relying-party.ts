@@ -200,8 +200,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     if (params.has('iss')) expect(params.get('iss')).toBe(server.origin);
   };
 
-  /** Checks a successful response, redeems the code and checks the tokens. */
-  const accept = async (response: AuthorizationResponse, more: Record<string, string> = {}): Promise<Tokens> => {
+  /** Checks a successful response, redeems its code if it has one, and checks and returns the tokens. */
+  const expectTokens = async (response: AuthorizationResponse, more: Record<string, string> = {}): Promise<Tokens> => {
     checkDelivery(response);
     expect(Object.fromEntries(response.params)).not.toHaveProperty('error');
     const { params, sent } = response;
@@ -228,7 +228,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
    * Checks an error response at the redirect URI. RFC 6749 section 4.1.2.1 lists the characters that
    * `error_description` may contain.
    */
-  const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
+  const expectError = (response: AuthorizationResponse, code: string | RegExp): void => {
     checkDelivery(response);
     expect(response.params.get('error')).toMatch(code);
     expect(response.params.get('error_description') ?? '').toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/);
@@ -250,8 +250,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     newBrowser,
     requestOf,
     authorize,
-    accept,
-    reject,
+    expectTokens,
+    expectError,
     redeem,
     refresh,
     userinfo,
