@@ -4,14 +4,13 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { contains } from '../availability/interval.ts';
-import { apiError, unavailable } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { FindHold } from '../holds/store.ts';
 import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
 import { newTaggedId } from './booking-id.ts';
 import { parseDates } from './date-times.ts';
-import { findKeyErrors, findStoredResponse, keyedRequest, newResponse, readWithAccess } from './idempotency.ts';
+import { createOnce, newResponse } from './idempotency.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
 import type { IdempotencyStore } from './storage/idempotency-store.ts';
@@ -50,66 +49,37 @@ export function createBookingCreator({
   link,
   now: clock,
 }: CreateServices) {
-  return async (request: CreateRequest): Promise<EndpointResponse> => {
-    const { body, caller, idempotencyKey } = request;
+  return (request: CreateRequest): Promise<EndpointResponse> => {
+    const { body, caller } = request;
     const now = clock();
     const context = { externalBookingId: body.externalBookingId ?? '' };
-    const keyErrors = findKeyErrors(idempotencyKey);
-    const validationErrors = [...request.validationErrors, ...keyErrors];
-    // No response is stored for an invalid body. `keyedRequest` gives it a hash that no stored response has.
-    const validBody = validationErrors.length === 0 ? body : undefined;
-    const keyed =
-      idempotencyKey === undefined || keyErrors.length > 0
-        ? undefined
-        : keyedRequest(idempotencyKey, caller, validBody);
-    const readStored = readWithAccess(caller, context);
-    const findStored = async () => keyed && findStoredResponse(keyed, idempotency, { now, context, readStored });
+    return createOnce({ ...request, now, context }, idempotency, async (keyed, errors) => {
+      const hold = body.holdId === undefined ? undefined : await findHold(body.holdId, caller);
+      const holdErrors = hold ? findHoldErrors(hold, body) : [];
+      const options = { catalogue, facilities: caller.facilities, config, now };
+      const requested = await validateBooking(createFields, body, [...errors, ...holdErrors], options);
+      const { bay, fields } = requested;
+      if (!bay || !fields)
+        throw bookingError(requested, context, await findAllConflicts(requested, context, { holdId: hold?.id }));
 
-    // A stored response is looked up before the validation, because the dates of a repeated request can be in the past
-    // by now.
-    const stored = await findStored();
-    if (stored) return stored;
-
-    const hold = body.holdId === undefined ? undefined : await findHold(body.holdId, caller);
-    const holdErrors = hold ? findHoldErrors(hold, body) : [];
-    const requested = await validateBooking(createFields, body, [...validationErrors, ...holdErrors], {
-      catalogue,
-      facilities: caller.facilities,
-      config,
-      now,
-    });
-    const { bay, fields } = requested;
-    if (!bay || !fields)
-      throw bookingError(requested, context, await findAllConflicts(requested, context, { holdId: hold?.id }));
-
-    const booking = newBooking(fields, bay.facilityId, now);
-    const response = createdResponse(booking);
-    const newlyStored = keyed && newResponse(keyed, response);
-    return repeatUntilSettled(async (isFirstAttempt) => {
-      const rulesVersion = await findRulesVersion(requested, rules);
-      // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`,
-      // even at another time, this attempt returns a conflict.
-      const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
-      const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(booking, creation);
-      switch (outcome) {
-        case 'created':
-          return response;
-        case 'key in progress':
-          throw apiError('ERR00409', { context, headers: { 'Retry-After': '1' } });
-        case 'key used': {
-          const first = await findStored();
-          if (first) return first;
-          throw unavailable(new Error('a stored response was deleted while it was looked up'));
-        }
-        default: {
-          const isExternalIdUsed = outcome === 'external id used';
-          const conflicts = await findAllConflicts(requested, context, { holdId: hold?.id, isExternalIdUsed });
-          if (conflicts.length > 0) throw bookingError(requested, context, conflicts);
-          // The conflict has disappeared in the meantime, or the bay is held only at other times. The creation is tried
-          // again.
-          return undefined;
-        }
-      }
+      const booking = newBooking(fields, bay.facilityId, now);
+      const response = createdResponse(booking);
+      const newlyStored = keyed && newResponse(keyed, response);
+      return repeatUntilSettled(async (isFirstAttempt) => {
+        const rulesVersion = await findRulesVersion(requested, rules);
+        // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`,
+        // even at another time, this attempt returns a conflict.
+        const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
+        const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(booking, creation);
+        if (outcome === 'created') return response;
+        if (outcome === 'key used' || outcome === 'key in progress') return outcome;
+        const isExternalIdUsed = outcome === 'external id used';
+        const conflicts = await findAllConflicts(requested, context, { holdId: hold?.id, isExternalIdUsed });
+        if (conflicts.length > 0) throw bookingError(requested, context, conflicts);
+        // The conflict has disappeared in the meantime, or the bay is held only at other times. The creation is tried
+        // again.
+        return undefined;
+      });
     });
   };
 

@@ -14,7 +14,7 @@ import type {
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-export function findKeyErrors(key: string | undefined): readonly ValidationError[] {
+function findKeyErrors(key: string | undefined): readonly ValidationError[] {
   if (key === undefined || keyPattern.test(key)) return [];
   return [{ field: 'Idempotency-Key', kind: 'invalid', hint: '1 to 255 visible ASCII characters' }];
 }
@@ -23,7 +23,7 @@ export function findKeyErrors(key: string | undefined): readonly ValidationError
  * `body` is undefined if the request is invalid. Responses to invalid requests are not stored, so the hash of an
  * invalid request must differ from every stored hash.
  */
-export function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
+function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
   return {
     id: hash([caller.clientId, caller.subject, key]),
     // The fields are sorted, because their order in the request does not matter.
@@ -42,7 +42,7 @@ export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResp
 interface FindStoredOptions {
   readonly now: Date;
   /** The `contextData` of errors. */
-  readonly context?: ContextData;
+  readonly context: ContextData;
   readonly readStored: ReadStored;
 }
 
@@ -53,10 +53,10 @@ interface FindStoredOptions {
  * @throws {ApiError} 422 if the earlier request had another body; 400 from `readStored` if the caller no longer has
  * access
  */
-export async function findStoredResponse(
+async function findStoredResponse(
   { id, requestHash }: KeyedRequest,
   store: Pick<IdempotencyStore, 'find'>,
-  { now, context = {}, readStored }: FindStoredOptions,
+  { now, context, readStored }: FindStoredOptions,
 ): Promise<EndpointResponse | undefined> {
   const stored = await store.find(id, now);
   if (!stored) return undefined;
@@ -69,7 +69,7 @@ export async function findStoredResponse(
  * Returns a function that reads a stored response, if the caller still has access to its facility. The caller may have
  * lost access since the earlier request, and the response must not reveal the booking.
  */
-export function readWithAccess({ facilities }: Caller, context: ContextData = {}): ReadStored {
+function readWithAccess({ facilities }: Caller, context: ContextData): ReadStored {
   return ({ facilityId, response }) => {
     if (!facilities.includes(facilityId)) throw badRequest([problemOf('ERR00012', context)]);
     return JSON.parse(response) as EndpointResponse;
@@ -91,37 +91,43 @@ export interface KeyedCreation {
   readonly body: object;
   readonly validationErrors: readonly ValidationError[];
   readonly now: Date;
+  /** The `contextData` of the errors that concern the key. Default: empty. */
+  readonly context?: ContextData;
   /** How to read the stored response. Default: `readWithAccess`. */
   readonly readStored?: ReadStored;
 }
 
 /**
- * Creates a closure, a hold or a webhook, or returns the stored response to an earlier request with the same key.
- * `create` gets the validation errors of the request and of the key. It returns the response, or a text such as
+ * Creates a booking, a closure, a hold or a webhook, or returns the stored response to an earlier request with the same
+ * key. `create` gets the validation errors of the request and of the key. It returns the response, or a text such as
  * `key used` if another request has used the same key in the meantime.
  *
  * @throws {ApiError} 409 if an earlier request with the same key is in progress, and the errors of `findStoredResponse`
  */
 export async function createOnce(
-  { idempotencyKey, caller, body, validationErrors, now, readStored = readWithAccess(caller) }: KeyedCreation,
+  creation: KeyedCreation,
   store: Pick<IdempotencyStore, 'find'>,
   create: (
     keyed: KeyedRequest | undefined,
     validationErrors: readonly ValidationError[],
   ) => Promise<EndpointResponse | Exclude<StoreResponseOutcome, 'stored'>>,
 ): Promise<EndpointResponse> {
+  const { idempotencyKey, caller, body, validationErrors, now, context = {} } = creation;
+  const { readStored = readWithAccess(caller, context) } = creation;
   const keyErrors = findKeyErrors(idempotencyKey);
   const errors = [...validationErrors, ...keyErrors];
   const keyed =
     idempotencyKey === undefined || keyErrors.length > 0
       ? undefined
       : keyedRequest(idempotencyKey, caller, errors.length === 0 ? body : undefined);
-  const findStored = async () => keyed && findStoredResponse(keyed, store, { now, readStored });
+  const findStored = async () => keyed && findStoredResponse(keyed, store, { now, context, readStored });
+  // The response is looked up before `create` validates the request, because the dates of a repeated request can be in
+  // the past by now.
   const stored = await findStored();
   if (stored) return stored;
   const result = await create(keyed, errors);
   if (typeof result === 'object') return result;
-  if (result === 'key in progress') throw apiError('ERR00409', { headers: { 'Retry-After': '1' } });
+  if (result === 'key in progress') throw apiError('ERR00409', { context, headers: { 'Retry-After': '1' } });
   // Another request with the same key has stored its response after the first look-up.
   const first = await findStored();
   if (first) return first;
