@@ -254,7 +254,7 @@ function registerMiddleware(provider: Provider, dependencies: ProviderDependenci
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
     },
   });
-  concurrentUse.observe(provider);
+  concurrentUse.registerMiddleware(provider);
   adjustProofsWithNonce(provider, keys);
   rewriteAuthorizationRequests(provider, routes.authorization);
   deleteImplicitCodes(provider);

@@ -69,8 +69,8 @@ export function createKeySchedule(store: KeyStore) {
       await store.change(async (changes) => {
         for (const alg of signingAlgorithms) {
           await changes.retireReplaced(alg, {
-            minimum: minimumPublicationSeconds[alg],
-            margin: marginSeconds,
+            minimumSeconds: minimumPublicationSeconds[alg],
+            marginSeconds,
           });
         }
         await changes.activateDue();

@@ -133,12 +133,12 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
 
     /**
      * Retires the current key of an algorithm if a key with the state `next` should sign by now. The retired key is
-     * kept for `margin` seconds more than the longest of these lifetimes: the stored lifetime of its tokens
-     * (`longest_ttl`), the longest `access_token_ttl` of all clients, and `minimum`.
+     * kept for `marginSeconds` more than the longest of these lifetimes: the stored lifetime of its tokens
+     * (`longest_ttl`), the longest `access_token_ttl` of all clients, and `minimumSeconds`.
      */
     async retireReplaced(
       alg: SigningAlgorithm,
-      { minimum, margin }: { minimum: number; margin: number },
+      { minimumSeconds, marginSeconds }: { minimumSeconds: number; marginSeconds: number },
     ): Promise<void> {
       await query(
         tx,
@@ -147,7 +147,7 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
           where old.alg = $3 and old.state = 'current'
             and exists (select 1 from signing_key n
                          where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
-        [minimum, margin, alg],
+        [minimumSeconds, marginSeconds, alg],
       );
     },
 

@@ -37,7 +37,7 @@ test('a use whose response is not written counts as in progress for 5 s, and not
     cookies: { keys: ['a-cookie-key-of-32-characters-or-more'] },
     features: { devInteractions: { enabled: false } },
   });
-  concurrentUse.observe(provider);
+  concurrentUse.registerMiddleware(provider);
   const server = createServer(provider.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   /** Sends a token request on a new connection, so that the request counts as arrived when the connection is opened. */

@@ -53,7 +53,7 @@ export function createConcurrentUse() {
 
   return {
     /** Registers the middleware that records when a request arrives and when its response is written. */
-    observe(provider: Provider): void {
+    registerMiddleware(provider: Provider): void {
       provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
         const state = requestState(ctx);
         state.arrivedAt = arrivalOf(ctx.req);
@@ -104,6 +104,7 @@ export function createConcurrentUse() {
       if (arrivedAt === undefined) return false;
       const use = uses.get(hash);
       if (use) return arrivedAt <= use.concurrentUntil;
+      // Another instance has consumed the artifact, or the entry was deleted.
       const sinceArrival = performance.now() - arrivedAt;
       return Date.now() - sinceArrival <= consumedAt * 1000;
     },

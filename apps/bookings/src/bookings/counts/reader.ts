@@ -142,6 +142,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await countInProgress(criteria, criteria.now);
+    // Bookings in progress can come before an ended booking. In the bins, the ended booking number `offset` therefore
+    // has a number from `offset` to `offset + inProgress`.
     const range = await findBins(criteria, offset, pageSize + inProgress);
     if (!range) return emptySegment;
     const inProgressBefore = await countInProgress(criteria, criteria.now, range.from);
