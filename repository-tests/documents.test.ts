@@ -30,7 +30,7 @@ describe('docs/security.md', () => {
 
 describe('docs/specification-map.md', () => {
   const map = read('docs/specification-map.md');
-  /** The last column of each row, which names the tests. Rows with headings are left out. */
+  /** The last column of each row, which names the tests and can contain `|`. Rows with headings are left out. */
   const testColumns = map
     .split('\n')
     .filter((line) => line.startsWith('| ') && !/^\| (requirement|\*\*[^|]*\*\* \| \| \|)/.test(line))

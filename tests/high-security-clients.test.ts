@@ -26,12 +26,12 @@ beforeAll(async () => {
 /** Signs in and consents on the pages of auth. Returns the redirect URI with the authorization response. */
 async function authorize(address: URL): Promise<URL> {
   const browser = openFormBrowser([system.auth]);
-  let page = await browser.open(address);
-  page = await browser.send(page, owner);
-  if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
-  return page.url;
+  const consent = await browser.send(await browser.open(address), owner);
+  const returned = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
+  return returned.url;
 }
 
+/** The tests book days in a far future, so that they do not collide with bookings of other tests. */
 const bookingOn = (day: string) =>
   JSON.stringify({
     bayId: 'bay-n1-01',
@@ -39,7 +39,7 @@ const bookingOn = (day: string) =>
     startDate: `${day}T10:00:00.000Z`,
     endDate: `${day}T11:00:00.000Z`,
   });
-const json = new Headers({ 'Content-Type': 'application/json' });
+const jsonHeaders = new Headers({ 'Content-Type': 'application/json' });
 
 test('openid-client signs in, reads userinfo, refreshes and books bays with bound tokens', async () => {
   const config = await openid.discovery(new URL(system.auth), clientId, undefined, openid.PrivateKeyJwt(clientKey), {
@@ -67,7 +67,7 @@ test('openid-client signs in, reads userinfo, refreshes and books bays with boun
   const refreshed = await openid.refreshTokenGrant(config, String(tokens.refresh_token), undefined, { DPoP });
   const url = new URL(`${system.bookings}/api/bookings`);
   const book = async (token: string, day: string) =>
-    (await openid.fetchProtectedResource(config, token, url, 'POST', bookingOn(day), json, { DPoP })).status;
+    (await openid.fetchProtectedResource(config, token, url, 'POST', bookingOn(day), jsonHeaders, { DPoP })).status;
   expect(await book(tokens.access_token, '2198-01-01')).toBe(201);
   expect(await book(refreshed.access_token, '2198-01-02')).toBe(201);
   // `callApi` sends the token as Bearer, without a proof.
@@ -80,8 +80,8 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
   const metadata = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
   const client: oauth.Client = { client_id: clientId };
   const authentication = oauth.PrivateKeyJwt(clientKey);
-  const keys = await oauth.generateKeyPair('ES256', { extractable: false });
-  const slowClock = { ...insecure, DPoP: oauth.DPoP({ [oauth.clockSkew]: -3600 }, keys) };
+  const dpopKeys = await oauth.generateKeyPair('ES256', { extractable: false });
+  const slowClock = { ...insecure, DPoP: oauth.DPoP({ [oauth.clockSkew]: -3600 }, dpopKeys) };
 
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
@@ -121,8 +121,8 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
   const url = new URL(`${system.bookings}/api/bookings`);
   // Auth accepts a proof with a wrong time if the proof contains a nonce. The Bookings API sends no nonces, so it
   // accepts only proofs with the right time. The client of this request therefore has no `clockSkew`.
-  const options = { ...insecure, DPoP: oauth.DPoP(client, keys) };
+  const options = { ...insecure, DPoP: oauth.DPoP(client, dpopKeys) };
   const body = bookingOn('2198-02-01');
-  const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, json, body, options);
+  const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, jsonHeaders, body, options);
   expect(booked.status).toBe(201);
 });

@@ -59,6 +59,7 @@ describe('the commands of the guide to the API', () => {
       const codes = outputs.map((text) =>
         [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map(([, code, status]) => code ?? status),
       );
+      // Each row has the statuses and error codes in the output of one block.
       expect(codes).toEqual([
         [],
         [],

@@ -84,6 +84,7 @@ async function respond(request: IncomingMessage): Promise<[status: number, body?
 }
 
 function toErrorResponse(error: unknown): [status: number, body?: unknown] {
+  // JSON.parse throws a SyntaxError, and toISOString throws a RangeError.
   if (error instanceof WebhookVerificationError || error instanceof SyntaxError || error instanceof RangeError)
     return [400];
   // Somebody else has booked or holds the bay at this time, or the facility has closed the bay.

@@ -8,6 +8,9 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postg
 import pg from 'pg';
 import { type AppName, readDemo, runCommand } from './commands.ts';
 
+/** The password of the roles with which the services connect. */
+export const rolePassword = 'test';
+
 export interface TestDatabase {
   readonly port: number;
   /**
@@ -43,6 +46,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   // If root runs the tests, PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(folder, 0o711);
   const [port] = (await freePorts(1)) as [number];
+  // Without fsync, the server is faster. It protects data only if the machine fails, and not if a process is killed.
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
   const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
@@ -78,8 +82,6 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
     },
   };
 }
-
-export const rolePassword = 'test';
 
 /**
  * Returns the function `urlOf` for the server at this port. `urlOf` returns the URL with which an app connects to its

@@ -61,6 +61,7 @@ describe('the profile', () => {
   test('a form with the CSRF token of another user is rejected', async () => {
     const { browser, account } = await registerUser(server);
     const otherUser = await registerUser(server);
+    // All forms of the page have the same CSRF token.
     const csrf = otherUser.account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
     expect((await browser.send(account, { name: 'Mallory', csrf }, 'Save the name')).status).toBe(403);
   });

@@ -21,6 +21,7 @@ test('the id of the session changes at every sign-in, which prevents session fix
   const { browser } = await registerUser(server);
   const sessionId = () => browser.cookies().find((cookie) => cookie.startsWith('_session='));
   const before = sessionId();
+  // With `again`, the page also shows the form to a user who is already signed in.
   const signIn = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
   await browser.send(signIn, { password });
   expect(sessionId()).toBeDefined();

@@ -128,8 +128,9 @@ describe('whether an account exists', () => {
         signInByGrant(username, 'wrong', `198.51.100.${n}`),
         signInByGrant(unknown, 'wrong', `198.51.101.${n}`),
       ]);
+      // The two lockouts may begin in different seconds, so only the presence of Retry-After must be equal.
       expect({ ...ofKnown, retryAfter: null }).toEqual({ ...ofUnknown, retryAfter: null });
-      expect(ofKnown?.retryAfter === null).toBe(ofUnknown?.retryAfter === null);
+      expect(ofKnown.retryAfter === null).toBe(ofUnknown.retryAfter === null);
     }
     const [knownPage, unknownPage] = await Promise.all([
       signInByPage(username, 'wrong', '203.0.113.3'),
@@ -184,11 +185,12 @@ describe('whether an account exists', () => {
     // The first request is slower than all others.
     await measure('first@example.com');
     const times = { known: [] as number[], unknown: [] as number[] };
-    for (let round = 0; round < 12; round += 1) {
+    const rounds = 12;
+    for (let round = 0; round < rounds; round += 1) {
       times.known.push(await measure(username));
       times.unknown.push(await measure('nobody@example.com'));
     }
-    const medianOf = (measured: number[]) => measured.toSorted((a, b) => a - b)[6] as number;
+    const medianOf = (measured: number[]) => measured.toSorted((a, b) => a - b)[rounds / 2] as number;
     const [ofKnown, ofUnknown] = [medianOf(times.known), medianOf(times.unknown)];
     // Without the dummy hash (accounts/passwords.ts), the response for an unknown account would be much faster.
     expect(Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown)).toBeGreaterThan(0.5);

@@ -163,8 +163,8 @@ describe('private_key_jwt', () => {
 
   test('an endpoint that accepts no proofs ignores an invalid DPoP header', async () => {
     const dpop = `${btoa('{"alg":"none"}')}.${btoa('{"iat":"tomorrow"}')}.`;
-    const form = { token: 'unknown', ...(await client.authenticate()) };
-    expect((await server.post('/connect/introspect', form, { DPoP: dpop })).status).toBe(200);
+    const introspection = { token: 'unknown', ...(await client.authenticate()) };
+    expect((await server.post('/connect/introspect', introspection, { DPoP: dpop })).status).toBe(200);
   });
 
   test.each<[string, () => Record<string, unknown>]>([
@@ -324,21 +324,21 @@ describe('pushed authorization requests', () => {
       scope: `offline_access ${scopes.play}`,
       nonce: 'unused',
     };
-    const secret = basic('demo-web', 'demo-web-secret');
-    const pushed = await statusAndBody(await server.post('/connect/par', parameters, secret));
+    const authorization = basic('demo-web', 'demo-web-secret');
+    const pushed = await statusAndBody(await server.post('/connect/par', parameters, authorization));
     expect(pushed).toMatchObject({ status: 201 });
     const browser = openBrowser(server);
     const page = await openRequest(pushed.request_uri, browser, 'demo-web');
     expect(redirectParameters(await signInAndConsent(browser, page, owner))).toMatchObject({ scope: parameters.scope });
-    const refused = await server.post('/connect/par', { ...parameters, scope: 'unknown' }, secret);
+    const refused = await server.post('/connect/par', { ...parameters, scope: 'unknown' }, authorization);
     expect(await statusAndBody(refused)).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
   test('response_type=token and acr_values=idp:NAME work in a pushed request', async () => {
     const parameters = { response_type: 'token', redirect_uri: 'http://localhost:4010/spa', scope: scopes.play };
-    const token = await statusAndBody(await server.post('/connect/par', { ...parameters, client_id: 'demo-spa' }));
+    const pushed = await statusAndBody(await server.post('/connect/par', { ...parameters, client_id: 'demo-spa' }));
     const browser = openBrowser(server);
-    const page = await signInAndConsent(browser, await openRequest(token.request_uri, browser, 'demo-spa'), owner);
+    const page = await signInAndConsent(browser, await openRequest(pushed.request_uri, browser, 'demo-spa'), owner);
     expect(redirectParameters(page)).toMatchObject({ access_token: expect.any(String), scope: scopes.play });
     const idp = { ...parameters, client_id: 'demo-spa', acr_values: 'idp:unknown' };
     expect(await statusAndBody(await server.post('/connect/par', idp))).toMatchObject({ error: 'invalid_request' });
@@ -347,13 +347,13 @@ describe('pushed authorization requests', () => {
 
 test('response_modes limits the response modes of a client', async () => {
   await server.load({ clients: [{ ...fapiClient('query-only', [client.publicJwk]), response_modes: ['query'] }] });
-  const clientId = { iss: 'query-only', sub: 'query-only' };
+  const assertionClaims = { iss: 'query-only', sub: 'query-only' };
   const pushMode = async (response_mode: string) =>
     statusAndBody(
       await server.post('/connect/par', {
         ...requestParameters,
         response_mode,
-        ...(await client.authenticate(clientId)),
+        ...(await client.authenticate(assertionClaims)),
         client_id: 'query-only',
       }),
     );

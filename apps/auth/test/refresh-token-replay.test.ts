@@ -1,6 +1,5 @@
 // Tests the difference between a concurrent use and a replay of a refresh token. A concurrent use is rejected. A replay
 // also revokes the grant (RFC 9700 section 4.14.2; docs/behaviour.md, "Codes, refresh tokens and replay").
-
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -25,6 +24,9 @@ const refreshAt = async (origin: string, token: string) =>
     await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(refreshForm(token)) }),
   );
 const refresh = (token: string) => refreshAt(server.origin, token);
+
+/** Makes the server record when connections are opened, which it does only after it has handled its first request. */
+const sendFirstRequest = () => refresh('made-up');
 
 const openConnection = async (): Promise<Socket> => {
   const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
@@ -58,8 +60,7 @@ test('a use after the response to the first use is a replay, even at another ins
 
 test('a use whose connection was opened before the response to the first use revokes nothing', async () => {
   const token = await newRefreshToken();
-  // The server records when connections are opened, but only after it has handled its first request.
-  await refresh('made-up');
+  await sendFirstRequest();
   const earlyConnection = await openConnection();
   const { refresh_token: successor } = await refresh(token);
   earlyConnection.write(httpRequest(token));
@@ -70,7 +71,7 @@ test('a use whose connection was opened before the response to the first use rev
 
 test('a later request on a connection that was opened before the response to the first use is a replay', async () => {
   const token = await newRefreshToken();
-  await refresh('made-up');
+  await sendFirstRequest();
   const earlyConnection = await openConnection();
   earlyConnection.write(httpRequest('made-up'));
   expect(await statusOf(earlyConnection)).toBe('400');

@@ -23,6 +23,8 @@ const ada = '100001';
 const ben = '100002';
 /** A user of the providers who has the e-mail address of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
+/** The credentials of a demo account, which no provider is linked to. */
+const player = { username: 'player@example.com', password: 'demo-player-pass' };
 const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, social.origin]);
 const authorize = (params: Record<string, string> = {}): string =>
@@ -87,16 +89,14 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({
       name: 'Ada Fairway',
       email: 'ada@social.example',
+      // Facebook does not report whether an address is verified, so it counts as not verified.
       email_verified: name === 'google',
     });
   });
 
   test('a browser that is signed in to another account changes to the account of the provider’s user', async () => {
     const visitor = browser();
-    const signedIn = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/signed-out`), {
-      username: 'player@example.com',
-      password: 'demo-player-pass',
-    });
+    const signedIn = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/signed-out`), player);
     expect(signedIn.status).toBe(200);
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     expectSignInPageOf(name, login);
@@ -185,9 +185,10 @@ describe('the callback', () => {
     const visitor = browser();
     const login = await openLogin(visitor);
     const callback = await callbackFor(login, ada);
-    const elsewhere = new URL(callback);
-    elsewhere.pathname = '/social/facebook/callback';
-    expect((await visitor.open(elsewhere)).status).toBe(400);
+    const callbackOfFacebook = new URL(callback);
+    callbackOfFacebook.pathname = '/social/facebook/callback';
+    expect((await visitor.open(callbackOfFacebook)).status).toBe(400);
+    // `iss` names the provider that sent the response (RFC 9207).
     callback.searchParams.set('iss', 'https://evil.example');
     expect((await visitor.open(callback)).status).toBe(502);
   });
@@ -229,13 +230,11 @@ test('a user who cancels a sign-in that began on our own page returns to that pa
   const cancelled = await signInAs(visitor, await choose(visitor, signIn, 'facebook'), '');
   expect(cancelled.url.pathname).toBe('/sign-in');
   expect(cancelled.html).toContain('You cancelled signing in with Facebook');
-  const player = { username: 'player@example.com', password: 'demo-player-pass' };
   expect((await visitor.send(cancelled, player)).url.href).toBe(`${server.origin}/signed-out`);
 });
 
 test('a user who cancels while linking a provider returns to the account page with a notice', async () => {
   const visitor = browser();
-  const player = { username: 'player@example.com', password: 'demo-player-pass' };
   const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), player);
   const cancelled = await signInAs(visitor, await visitor.send(account, {}, 'Add Google'), '');
   expect(cancelled.url.pathname).toBe('/account');
@@ -251,6 +250,7 @@ describe('linking a provider to an account', () => {
     const account = await visitor.send(form, newUser);
     expect(account.html).toContain('Confirm your e-mail address before you add another way to sign in.');
     expect(account.html).not.toContain('Add Google');
+    // All forms of the page have the same CSRF token.
     const csrf = account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
     const cookie = visitor
       .cookies()
@@ -262,12 +262,14 @@ describe('linking a provider to an account', () => {
   });
 
   test('linking a provider to an account informs the owner of the account by e-mail', async () => {
+    // In an earlier test, `ben` signed in with this provider and got another account.
     await server.db.raw('delete from social_identity where subject = ?', [ben]);
     const visitor = browser();
     const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
     const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), owner);
     const linked = await signInAs(visitor, await visitor.send(account, {}, 'Add Facebook'), ben);
     expect(linked.html).toContain('You can now sign in with this provider');
+    // Without SMTP_URL, the server writes e-mails to its log.
     expect(server.log.join('\n')).toContain('Facebook was added to your account');
     await visitor.send(linked, {}, 'Remove Facebook');
   });
@@ -329,7 +331,7 @@ describe('social_access_token', () => {
     async (provider) => {
       const other = provider === 'google' ? 'facebook' : 'google';
       for (const token of [
-        social.nativeToken(provider, ada, { lifetime: -1 }),
+        social.nativeToken(provider, ada, { lifetimeSeconds: -1 }),
         'made-up',
         'a b\n',
         'x'.repeat(9_000),
@@ -393,9 +395,10 @@ describe('social_access_token', () => {
 });
 
 describe('the sign-in for a device', () => {
-  const connect = async (choice: Record<string, string>) => {
+  /** Connects a device that sends these parameters. The user signs in with Google. Returns the token response. */
+  const connect = async (parameters: Record<string, string>) => {
     const device = createDevice(server);
-    const codes = await device.start(choice);
+    const codes = await device.start(parameters);
     const visitor = browser();
     const next = await visitor.send(await device.enter(codes.user_code, visitor), {}, allow);
     const login = next.title.startsWith('Sign in ·') ? await choose(visitor, next, 'google') : next;

@@ -35,6 +35,7 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
+/** In the limits of requests, booking hours and days ahead, 0 means that there is no limit. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
@@ -56,12 +57,13 @@ const fields = {
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   databaseReadUrl: optional('DATABASE_READ_URL', postgresUrl),
-  databaseReadWait: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
+  databaseReadWaitMs: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
   webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 
+/** The audience is always set: without AUDIENCE, it is the base URL. */
 export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
 
 /** @throws {ConfigError} naming every variable that is missing or invalid */
@@ -73,6 +75,7 @@ export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
 const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>
   isPublicService(environment, environment.AUTH_ISSUER)
     ? [
+        // If NODE_ENV is set here, it is `production`. Without NODE_ENV, a public issuer may use plain http.
         ...(environment.NODE_ENV ? unencryptedIssuerErrors(environment, 'AUTH_ISSUER') : []),
         ...developmentSecretErrors(environment, ['DATABASE_URL', 'DATABASE_READ_URL', 'WEBHOOK_KEY']),
       ]

@@ -31,7 +31,7 @@ test('three variables are mandatory, and the others have defaults', () => {
     databasePrepared: true,
     changeRetentionDays: 30,
     databaseReadUrl: undefined,
-    databaseReadWait: 50,
+    databaseReadWaitMs: 50,
     webhookKeys: undefined,
     webhookLeaseDays: 7,
     webhookAllowNetworks: [],
@@ -66,7 +66,7 @@ test('a variable that is set replaces the default', () => {
     databasePoolMax: 4,
     databasePrepared: false,
     databaseReadUrl: 'postgres://user@replica/bookings',
-    databaseReadWait: 20,
+    databaseReadWaitMs: 20,
   });
 });
 

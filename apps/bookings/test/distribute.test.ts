@@ -42,7 +42,8 @@ test('a table is distributed after the tables that it references', async () => {
 });
 
 test('a second run, or a database without Citus, changes nothing', async () => {
-  // On a Citus cluster, createTestSystem has already distributed the tables.
+  // `distribute` returns the tables that it has distributed, or undefined without Citus. On a Citus cluster,
+  // createTestSystem has already distributed all tables.
   const options = { url: system.databaseUrl, directory: migrationsDirectory, distribution };
   expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });

@@ -92,6 +92,7 @@ test('a response is repeated even after the endDate has passed, and no longer af
 });
 
 test('all expired responses are deleted, even if there are more than a batch', async () => {
+  // A batch has 1000 responses (bookings/storage/idempotency-store.ts).
   await query(
     system.db,
     `insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
@@ -108,6 +109,7 @@ test('a second request returns 409 ERR00409 with Retry-After while the first one
   const lockHolder = await system.db.transaction();
   await query(lockHolder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
+  // Asks the database again and again until the first request waits.
   while (!(await isTransactionWaiting(system.db)));
   const second = await post(body, 'key-6');
   expect(second.status).toBe(409);

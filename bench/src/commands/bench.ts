@@ -55,7 +55,7 @@ const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-externa
 const only = values.only.split(',').filter(Boolean);
 const targetNames = values.targets.split(',').filter(Boolean);
 const { before } = values;
-/** Whether at least one of these operations or comparisons must be measured. */
+/** Whether at least one of these operations or comparisons must be measured. With --before, none of them is. */
 const wants = (...names: string[]) =>
   before === undefined && (only.length === 0 || names.some((name) => only.includes(name)));
 const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
@@ -68,7 +68,8 @@ const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
-const timeLimit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
+const maxDurationMs = 30 * 60_000;
+const timeLimit = setTimeout(() => void server.stop().then(() => process.exit(1)), maxDurationMs);
 try {
   // PostgreSQL runs on another core than the measured service.
   if (server.pid) pin(server.pid, otherCore);

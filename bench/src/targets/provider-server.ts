@@ -38,11 +38,14 @@ const configuration = ({ scope, audience, key }: TokenPeerOptions): Configuratio
   ttl: { AccessToken: tokenLifetime, ClientCredentials: tokenLifetime, Grant: 86_400, RefreshToken: 86_400 },
 });
 
+/** The value of `expiresIn` with which the adapters store something without a time limit. */
+const neverExpires = 0;
+
 /** With an adapter, the client is stored through the adapter. Without an adapter, it is part of the configuration. */
 export async function serveProvider(options: TokenPeerOptions, adapter?: AdapterFactory): Promise<void> {
   const { port, clientId, scope, audience, refreshTokens } = options;
   const storage = adapter ? { adapter } : { clients: [clientMetadata(options)] };
-  await adapter?.('Client').upsert(clientId, clientMetadata(options), 0);
+  await adapter?.('Client').upsert(clientId, clientMetadata(options), neverExpires);
   const provider = new Provider(`http://127.0.0.1:${port}`, { ...configuration(options), ...storage });
 
   const newRefreshToken = async (): Promise<string> => {

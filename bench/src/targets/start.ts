@@ -25,6 +25,7 @@ export async function fetchKey(jwksUri: string): Promise<KeyObject> {
 /** Ends this process when the benchmark stops it or has ended. */
 export function endWithParent(): void {
   process.once('SIGTERM', () => process.exit(0));
+  // The channel to the benchmark closes when the benchmark ends. The channel alone must not keep this process running.
   process.once('disconnect', () => process.exit(0));
   process.channel?.unref();
 }

@@ -46,6 +46,7 @@ test('the link prev of a page after the end of the list leads to the last page',
 });
 
 test('reconcileTotal corrects a total that contradicts the number of items on the page', () => {
+  // The arguments are the number of items on the page, the number of items before it, and the total that was counted.
   const offset = 10;
   expect(reconcileTotal(5, offset, 12)).toBe(15);
   expect(reconcileTotal(5, offset, 99)).toBe(99);

@@ -10,9 +10,9 @@ import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { processState, signal, waitForEnd } from '@bay-booking/postgres/processes';
 
 const root = join(import.meta.dirname, '../../..');
-const READY_LIMIT_MS = 60_000;
+const readyTimeoutMs = 60_000;
 
-/** The data folder and the ports of one system. */
+/** The data folder, the ports and the addresses of one system. */
 export interface Installation {
   dataDir: string;
   authPort: number;
@@ -48,7 +48,7 @@ export function launch(
   options: { env?: Record<string, string>; usesNpm?: boolean } = {},
 ): Launcher {
   const [command, argument] = options.usesNpm ? ['npm', 'start'] : [process.execPath, 'packages/local/start.js'];
-  // The launcher must not inherit the variables that npm and Jest have set for the test.
+  // With npm_lifecycle_event, the launcher would assume that npm has started it. NODE_OPTIONS is for Jest.
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
   const child = spawn(command, [argument], {
     cwd: root,
@@ -79,7 +79,7 @@ export function launch(
     errors: () => errors,
     untilReady: () => {
       const fail = (reason: string) => ready.reject(new Error(`${reason}:\n${output}${errors}`));
-      const timer = setTimeout(() => fail('not ready in time'), READY_LIMIT_MS);
+      const timer = setTimeout(() => fail('not ready in time'), readyTimeoutMs);
       void ended.then((result) => fail(`ended with ${result}`));
       return ready.promise.finally(() => clearTimeout(timer));
     },

@@ -40,6 +40,7 @@ export async function freePort(): Promise<number> {
     const port = randomInt(rangeStart, rangeEnd);
     if (await isPortFree(port)) return port;
   }
+  // The range is almost full, so a port after the range is better than none.
   return listenBriefly(0, '127.0.0.1');
 }
 

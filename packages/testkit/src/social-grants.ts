@@ -47,9 +47,8 @@ export function createSocialGrants() {
         nonce: request.get('nonce') ?? undefined,
       }),
 
-    /** Issues an access token. `lifetime` is in seconds. */
-    issueToken: (user: SocialUser, clientId: string, lifetime = 3600): string =>
-      add(tokens, { user, clientId, expiresAt: Date.now() + lifetime * 1000 }),
+    issueToken: (user: SocialUser, clientId: string, lifetimeSeconds = 3600): string =>
+      add(tokens, { user, clientId, expiresAt: Date.now() + lifetimeSeconds * 1000 }),
 
     /**
      * Returns the user and the request of a code, or undefined if the code is invalid. A code works once. If its

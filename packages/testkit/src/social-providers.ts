@@ -39,14 +39,11 @@ export interface SocialProviders {
   readonly origin: string;
   /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /**
-   * Issues an access token of a user to the native app `clientId`. By default, the app is one that `settings` accepts.
-   * `lifetime` is in seconds.
-   */
+  /** Issues an access token of a user to the native app `clientId`. By default, `settings` accepts the app. */
   readonly nativeToken: (
     name: SocialName,
     userId: string,
-    options?: { clientId?: string; lifetime?: number },
+    options?: { clientId?: string; lifetimeSeconds?: number },
   ) => string;
   /**
    * Tests set these values. `no-response`: the stand-in does not respond to requests. `unavailable`: the stand-in
@@ -112,7 +109,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
     nativeToken: (name, userId, options = {}) => {
       const user = grants[name].findUser(userId);
       if (!user) throw new Error(`the stand-ins have no user ${userId}`);
-      return grants[name].issueToken(user, options.clientId ?? nativeClientId, options.lifetime);
+      return grants[name].issueToken(user, options.clientId ?? nativeClientId, options.lifetimeSeconds);
     },
     stop: async () => {
       server.closeAllConnections();

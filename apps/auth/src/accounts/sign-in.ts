@@ -46,6 +46,7 @@ export function createSignIn({ accounts, guard, audit }: SignInOptions) {
       }
       const passwordMatches = await verifyPassword(account?.passwordHash, password);
       const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
+      // Parallel attempts may have reached the limit since this attempt began.
       const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
       if (lockout) {
         audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });

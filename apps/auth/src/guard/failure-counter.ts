@@ -39,8 +39,10 @@ export const createFailureCounterFactory =
   ({ name, limit, windowSeconds }) => {
     const limiter = new RateLimiterPostgres({
       storeClient: asPgClient(db),
+      // The library must treat `storeClient` as a client of the package pg.
       storeType: 'client',
       tableName: 'guard_count',
+      // A migration creates the table, and the cleanup job deletes expired rows, so the library must do neither.
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,

@@ -1,7 +1,9 @@
 // Serves style sheets, scripts and icons. The path of a file contains a hash of its content. A changed file therefore
-// gets another path, and browsers may cache each path without limit.
+// gets another path, so browsers may cache each path for a year.
 import { createHash } from 'node:crypto';
 import { Router } from 'express';
+
+const yearSeconds = 365 * 24 * 3600;
 
 export interface Asset {
   readonly path: string;
@@ -19,7 +21,9 @@ export function assetRoutes(assets: Readonly<Record<string, Asset>>): Router {
   const router = Router();
   for (const { path, type, content } of Object.values(assets)) {
     router.get(path, (_request, response) => {
-      response.set({ 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable' }).send(content);
+      response
+        .set({ 'Content-Type': type, 'Cache-Control': `public, max-age=${yearSeconds}, immutable` })
+        .send(content);
     });
   }
   return router;

@@ -12,8 +12,8 @@ import type { Account } from '../accounts/store.ts';
 import type { BrowserCookies } from '../oidc/cookies.ts';
 
 const cookieName = '_device';
-/** The lifetime of the cookie in seconds. */
-const lifetime = 365 * 24 * 3600;
+/** A year. */
+const lifetimeSeconds = 365 * 24 * 3600;
 /** The maximum number of accounts in one cookie. A new account replaces the oldest one. */
 const maxAccounts = 5;
 /**
@@ -24,7 +24,7 @@ const entryFormat = /^[\w-]{24}:[\w-]{43}$/;
 
 export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
 
-type DeviceOwner = Pick<Account, 'id' | 'passwordHash'>;
+type SignedInAccount = Pick<Account, 'id' | 'passwordHash'>;
 
 export interface DeviceCookieOptions {
   readonly cookies: BrowserCookies;
@@ -33,7 +33,7 @@ export interface DeviceCookieOptions {
 }
 
 export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
-  const sign = (key: string, nonce: string, { id, passwordHash }: DeviceOwner): string =>
+  const sign = (key: string, nonce: string, { id, passwordHash }: SignedInAccount): string =>
     createHmac('sha256', key).update(`device\0${nonce}\0${id}\0${passwordHash}`).digest('base64url');
 
   /** Splits the value of the cookie at its dots. Returns up to `maxAccounts` entries that have the right format. */
@@ -43,25 +43,26 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
       .filter((entry) => entryFormat.test(entry))
       .slice(0, maxAccounts);
 
-  const belongsTo = (entry: string, account: DeviceOwner): boolean => {
+  /** `entry` has the right format. Its signature is therefore as long as ours, as `timingSafeEqual` requires. */
+  const belongsTo = (entry: string, account: SignedInAccount): boolean => {
     const [nonce = '', signature = ''] = entry.split(':');
     return keys.some((key) => timingSafeEqual(Buffer.from(signature), Buffer.from(sign(key, nonce, account))));
   };
 
   return {
     /** Records in the cookie that the account has signed in with this browser. */
-    issue(request: Request, response: Response, account: DeviceOwner): void {
+    issue(request: Request, response: Response, account: SignedInAccount): void {
       const nonce = randomBytes(18).toString('base64url');
       const others = entriesOf(request, response).filter((entry) => !belongsTo(entry, account));
       const entries = [`${nonce}:${sign(keys[0] as string, nonce, account)}`, ...others].slice(0, maxAccounts);
-      cookies.set(request, response, { name: cookieName, value: entries.join('.'), maxAge: lifetime });
+      cookies.set(request, response, { name: cookieName, value: entries.join('.'), maxAge: lifetimeSeconds });
     },
 
     /**
      * Returns the id of the browser for this account. Returns undefined if the account has not signed in with this
      * browser since the password of the account last changed.
      */
-    find(request: Request, response: Response, account: DeviceOwner): string | undefined {
+    find(request: Request, response: Response, account: SignedInAccount): string | undefined {
       return entriesOf(request, response)
         .find((entry) => belongsTo(entry, account))
         ?.split(':')[0];

@@ -2,6 +2,8 @@
 // - The secret that a client sends is compared with stored hashes.
 // - Each client has a rate limit.
 // - A grant type that the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
+// - The scopes of a device authorization request must follow our scope rules.
+// - Repeated spaces in the parameter `scope` are accepted.
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
 import { addressKey } from '../guard/keys.ts';
@@ -43,9 +45,9 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     // The library may call this method again in the same request. Only the first call counts.
     if (state.rateLimitCounted) return allowed;
     state.rateLimitCounted = true;
-    const wait = countTokenRequest(limit, this, ctx.ip);
-    if (wait > 0) {
-      ctx.set('Retry-After', String(wait));
+    const waitSeconds = countTokenRequest(limit, this, ctx.ip);
+    if (waitSeconds > 0) {
+      ctx.set('Retry-After', String(waitSeconds));
       throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
     }
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');

@@ -21,8 +21,8 @@ export function limitToAllowedScopes(
   const remaining = splitScope(token.scope).filter((scope) => allowed.includes(scope));
   // Without openid, the other scopes of the openid family are not valid (rule 2 in scopes.ts).
   const valid = remaining.includes('openid') ? remaining : remaining.filter((scope) => !isOpenidFamily(scope));
-  const isEmpty = valid.every((scope) => scope === offlineAccess);
-  if (isEmpty || (token.kind === 'RefreshToken' && !valid.includes(offlineAccess))) {
+  const hasAccessTokenScope = valid.some((scope) => scope !== offlineAccess);
+  if (!hasAccessTokenScope || (token.kind === 'RefreshToken' && !valid.includes(offlineAccess))) {
     throw new errors.InvalidGrant({ detail: 'the client may not have the granted scopes any more' });
   }
   token.scope = valid.join(' ');

@@ -20,8 +20,8 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** The seconds in which the user must sign in at the provider. An interaction has the same lifetime. */
-const lifetime = 3600;
+/** The time in which the user must sign in at the provider. An interaction has the same lifetime. */
+const lifetimeSeconds = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {
   return {
@@ -30,7 +30,7 @@ export function createSocialStore({ db }: { db: Database }) {
         db,
         `insert into social_attempt (state_sha256, browser_sha256, provider, nonce, code_verifier, interaction_uid,
                                      return_to, link_account_id, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => ${lifetime}))`,
+         values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => ${lifetimeSeconds}))`,
         [
           hashSecret(state),
           hashSecret(browserSecret),

@@ -82,6 +82,7 @@ export const authorizationModules = {
     const { idToken } = await client.expectTokens(await client.redeem(response.code));
     expect(idToken ?? {}).not.toHaveProperty('nonce');
   },
+  // `random` encodes its bytes in base64url, so 48 bytes become 64 characters, and 288 bytes become 384.
   'ensure-authorization-request-with-64-char-nonce-success': succeeds({ nonce: random(48) }),
   'ensure-authorization-request-with-long-nonce': succeeds({ nonce: random(288) }),
   'ensure-authorization-request-with-long-state': succeeds({ state: random(288) }),

@@ -8,7 +8,17 @@ import { type AuthServer, scopes } from '../auth-server.ts';
 import { openBrowser, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
 import { startSocialServer } from '../social-server.ts';
-import { codeClient, postLogoutRedirectUri, redirectUri, startForRelyingParty } from './relying-party.ts';
+import {
+  codeClient,
+  implicitClient,
+  postLogoutRedirectUri,
+  redirectUri,
+  startForRelyingParty,
+} from './relying-party.ts';
+
+/** The ids of users of the stand-in providers. */
+const ada = '100001';
+const ben = '100002';
 
 const fixture = useFixture(() => startSocialServer(startForRelyingParty));
 let server: AuthServer;
@@ -59,7 +69,7 @@ test('the client reads the code from a form_post response', async () => {
 });
 
 test('the response type id_token gives an id_token with the claims of the requested scopes', async () => {
-  const config = await configureOpenidClient(server, 'rp-implicit', openid.None());
+  const config = await configureOpenidClient(server, implicitClient.id, openid.None());
   openid.useIdTokenResponseType(config);
   const [expectedState, expectedNonce] = [openid.randomState(), openid.randomNonce()];
   const request = { redirect_uri: redirectUri, scope: 'openid email', state: expectedState, nonce: expectedNonce };
@@ -76,7 +86,7 @@ test.each(['google', 'facebook'])(
     const state = openid.randomState();
     const params = { redirect_uri: 'com.example.demo:/callback', scope: `offline_access ${scopes.play}`, state };
     const url = openid.buildAuthorizationUrl(config, { ...params, acr_values: `idp:${name}` });
-    const consent = await browser.send(await browser.open(url), {}, { name: 'user', value: '100001' });
+    const consent = await browser.send(await browser.open(url), {}, { name: 'user', value: ada });
     const back = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
     const tokens = await openid.authorizationCodeGrant(config, back.url, { expectedState: state });
     expect(tokens).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String) });
@@ -87,7 +97,7 @@ test.each(['google', 'facebook'] as const)(
   'the grant type social_access_token gives an access token for a token of %s',
   async (name) => {
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
-    const form = { token: fixture.social.nativeToken(name, '100002'), scope: scopes.play };
+    const form = { token: fixture.social.nativeToken(name, ben), scope: scopes.play };
     const tokens = await openid.genericGrantRequest(config, 'social_access_token', form);
     expect(tokens).toMatchObject({ access_token: expect.any(String), expires_in: 3600, scope: scopes.play });
   },

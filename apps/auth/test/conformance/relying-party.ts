@@ -19,7 +19,7 @@ export const postLogoutRedirectUri = 'https://rp.example/signed-out';
 const endUser = { username: 'player@example.com', password: 'demo-player-pass' };
 export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-0123456789abcdef' };
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
-const implicitClient = { id: 'rp-implicit' };
+export const implicitClient = { id: 'rp-implicit' };
 
 export async function startForRelyingParty(environment: Record<string, string> = {}): Promise<AuthServer> {
   // Failed sign-ins are not delayed.

@@ -16,6 +16,7 @@ export interface DeleteRequest {
 export function createBookingDeleter(services: FinderServices & { readonly store: Pick<BookingStore, 'delete'> }) {
   const find = createBookingFinder(services);
   return async ({ id, caller, ifMatch }: DeleteRequest): Promise<EndpointResponse> => {
+    // Undefined if every ETag is allowed.
     const etags = tagsToMatch(ifMatch);
     return repeatUntilSettled(async () => {
       const booking = await find(id, caller);

@@ -51,16 +51,19 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
 
   /** Selects the facilities in which bookings can match the filter. Returns undefined if there is no such facility. */
   async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
+    // `mergeSearch` removes ids that are not UUIDs, so `ids` can be empty although the request contains ids.
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;
     let selected = facilities;
     if (locationIds) selected = await catalogue.findFacilitiesOfLocations(selected, locationIds);
+    // The search itself also filters by `bayIds`, so a single facility needs no look-up.
     if (bayIds && selected.length > 1) selected = await catalogue.findFacilitiesOfBays(selected, bayIds);
     return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
   }
 
   function pageOf({ bookings, total }: SearchResult, path: string, query: object, page: PageRequest): EndpointResponse {
     const items = bookings.map((booking) => bookingItem(booking, link));
+    // The copy of `query` has the type of a record, which `listResponse` expects.
     return listResponse({ path, query: { ...query }, page }, items, total, link);
   }
 

@@ -21,6 +21,7 @@ runCommand(async () => {
   const facilities = readImport(await readInputFile(file, directory));
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
+    // Throws an error if the schema of the database does not fit this release.
     await databaseCheck(db, migrationsDirectory)();
     await importPlaces(db, facilities);
   } finally {

@@ -15,6 +15,7 @@ export function createdResponse(resource: { readonly _links: { readonly self: Li
 
 /** @throws {ApiError} 412 if the header If-Match does not allow the current version of the resource */
 export function checkIfMatch(ifMatch: string | undefined, resource: object): void {
+  // Undefined if every ETag is allowed.
   const etags = tagsToMatch(ifMatch);
   if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }

@@ -36,6 +36,7 @@ export function createOpeningHoursStore(db: Database) {
             hoursStatements.find,
             [[facilityId], locationId],
           ]);
+          // The last statement of this call is `find`. The statements before it take locks.
           const [current] = results.at(-1) as HoursRow[];
           check(current as HoursRow);
           await run([hoursStatements.set, [facilityId, locationId, hours && JSON.stringify(hours)]]);

@@ -5,8 +5,8 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { WebhookStore } from './store.ts';
 
-/** The minimum time between two renewals for the same token, in milliseconds. */
-const minRenewalInterval = 60_000;
+/** The minimum time between two renewals for the same token. */
+const minRenewalIntervalMs = 60_000;
 
 /**
  * Returns the function that renews the leases of a client. It must be called for each request. The function never
@@ -21,7 +21,7 @@ export function createLeaseRenewal(
   const renewed = new WeakMap<Caller, number>();
   return (caller) => {
     const at = now();
-    if (at.getTime() - (renewed.get(caller) ?? Number.NEGATIVE_INFINITY) < minRenewalInterval) return;
+    if (at.getTime() - (renewed.get(caller) ?? Number.NEGATIVE_INFINITY) < minRenewalIntervalMs) return;
     renewed.set(caller, at.getTime());
     store.renewLeases(caller.clientId, caller.facilities, at).catch((err: unknown) => {
       renewed.delete(caller);

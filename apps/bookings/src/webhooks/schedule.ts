@@ -19,6 +19,9 @@ const delays = [
   24 * hour,
 ] as const;
 
+/** Each delay varies by this share, so that not all deliveries are attempted again at the same time. */
+const jitter = 0.1;
+
 /** A webhook is disabled when all its attempts have failed for this time. */
 export const maxFailingTime = 5 * day;
 
@@ -31,7 +34,7 @@ export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string):
   const delay = delays[attempts - 1];
   if (delay === undefined) return undefined;
   const requestedDelay = Math.min(retryAfterMilliseconds(retryAfter, now), day);
-  return new Date(now.getTime() + Math.max(withJitter(delay, 0.1), requestedDelay));
+  return new Date(now.getTime() + Math.max(withJitter(delay, jitter), requestedDelay));
 }
 
 /** Parses both forms of Retry-After: seconds, or a date (RFC 9110 section 10.2.3). Returns 0 for any other value. */

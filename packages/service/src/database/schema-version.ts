@@ -46,14 +46,15 @@ async function hasMismatch(url: string, migrationsDirectory: string): Promise<bo
     connectionTimeoutMillis: timeoutMilliseconds,
     query_timeout: timeoutMilliseconds,
   });
+  // Without a listener, a lost connection would end the process. The query fails too, which the catch block handles.
   client.on('error', () => {});
   try {
-    const { length: expected } = await readMigrations(migrationsDirectory);
+    const { length: expectedCount } = await readMigrations(migrationsDirectory);
     await client.connect();
     const { rows } = await client.query<AppliedMigration>(
       'select version, name from schema_migration order by version',
     );
-    return schemaMismatch(rows, expected) !== undefined;
+    return schemaMismatch(rows, expectedCount) !== undefined;
   } catch (error) {
     // A database without the table schema_migration has not been migrated at all.
     return errorCode(error) === undefinedTable;

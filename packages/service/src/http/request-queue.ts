@@ -31,6 +31,7 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
   const finish = (socket: Socket, responses: ServerResponse<IncomingMessage>[], response: ServerResponse): void => {
     const isFirst = responses[0] === response;
     responses.splice(responses.indexOf(response), 1);
+    // Only the first request was being served. If the response of another request was closed, nothing new begins.
     if (!isFirst || socket.destroyed) return;
     if (responses.length <= 1) socket.resume();
     const [next] = responses;
@@ -47,7 +48,8 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
       const responses = connections.get(socket);
       // After a connection was closed, Node's parser still emits the requests that it has already read.
       if (responses === undefined || socket.destroyed) return;
-      if (responses.length > maxWaiting) return void socket.destroy();
+      // The first response belongs to the request that is being served. All others wait.
+      if (responses.length - 1 >= maxWaiting) return void socket.destroy();
       responses.push(response as ServerResponse<IncomingMessage>);
       response.on('close', () => finish(socket, responses, response));
       if (responses.length === 1) serve(request, response as ServerResponse<IncomingMessage>);

@@ -12,7 +12,10 @@ import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
-  /** Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. */
+  /**
+   * Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. A success
+   * is not reported: it is not counted, and the attempt has no user name whose count could be reset.
+   */
   readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
