@@ -14,7 +14,10 @@ import { expectUpToDate } from './support/generated-file.ts';
 
 const run = promisify(execFile);
 
-/** Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates. */
+/**
+ * Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates, and
+ * remove options that are only for the Node of the tests.
+ */
 const runScript = (...args: readonly string[]) =>
   run('npm', ['run', '--silent', ...args], {
     cwd: import.meta.dirname,

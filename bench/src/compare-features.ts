@@ -36,6 +36,7 @@ export const featureNames = ['availability', 'availability-week', 'holds', 'feed
 const expiredHolds = 100_000;
 /** The number of holds that are created for each round, which is more than the service can use in a round. */
 const holdsPerRound = 8_000;
+/** A hold belongs to a client and a subject. Only a token with the same claims can use the hold. */
 const clientClaims = { client_id: 'bench', sub: 'bench' };
 
 export async function compareFeatures(options: CompareFeaturesOptions): Promise<Sample[]> {
@@ -171,7 +172,10 @@ function feedAndList({ folder, dataset }: RequestSource, token: string): Compari
 async function replaceHolds(client: pg.Client, count: number): Promise<void> {
   // A DELETE could get into a deadlock with the service, which deletes expired holds at the same time.
   await client.query('truncate booking_hold');
-  if (count === 0) return void (await client.query('update bay set held_until = null where held_until is not null'));
+  if (count === 0) {
+    await client.query('update bay set held_until = null where held_until is not null');
+    return;
+  }
   // The holds of a bay last for half an hour. Each of them starts one second after the previous one.
   await client.query(
     `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)

@@ -95,6 +95,7 @@ async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): 
   const statement = insertBooking(start, `${start} + interval '30 minutes'`).replaceAll('\n', ' ');
   writeFileSync(file, `\\set n :n + 1\n${statement};\n`);
   const load = ['--client', String(clients), '--jobs', '1', '--time', String(seconds), '--file', file];
+  // pgbench runs on the core of the service, which has no load during this measurement.
   const pgbench = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
   const { stdout } = await run('taskset', ['-c', String(serviceCore), ...pgbench], { timeout: (seconds + 30) * 1000 });
   const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);

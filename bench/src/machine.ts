@@ -43,7 +43,7 @@ export function cpuOfEnded(pid: number): number {
   return statOf(pid)?.cpuOfEnded ?? 0;
 }
 
-/** CPU time, in microseconds, of a process and all its children, both running and ended. */
+/** CPU time, in microseconds, of a process and all its children, both running and ended. Without a process, 0. */
 export function cpuOfFamily(pid: number | undefined): number {
   if (!pid) return 0;
   const own = statOf(pid);
@@ -58,7 +58,7 @@ function childrenOf(pid: number): number[] {
 }
 
 /** Returns the CPU time, in microseconds, that all processes have used since this machine started. */
-export function busyOfMachine(): number {
+export function cpuOfMachine(): number {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];
   // The two fields that are left out, idle and iowait, are times without work.
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields;

@@ -1,7 +1,7 @@
 // Compares targets, which are the servers to measure, on a machine that other programs use too. Each round sends load
 // to every target once, and the next round measures the targets in reverse order. A slow minute of the machine
 // therefore affects all targets of a round alike. Comparisons use only ratios within one round.
-import { busyOfMachine, cpuOf, cpuOfEnded, cpuOfFamily, memoryOf } from './machine.ts';
+import { cpuOf, cpuOfEnded, cpuOfFamily, cpuOfMachine, memoryOf } from './machine.ts';
 import { type Load, runWrk } from './wrk.ts';
 
 /** The CPU core of the measured server. */
@@ -110,7 +110,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
     // The CPU time of this process and of its ended child processes. This time is read again when wrk, a child process,
     // has ended, so the difference includes wrk.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
-    machine: busyOfMachine(),
+    machine: cpuOfMachine(),
   };
   const result = await runWrk({
     ...load,
@@ -122,7 +122,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const cpu = cpuOf(target.pid) - before.cpu;
   const database = cpuOfFamily(postmaster) - before.database;
   const own = cpuOf(process.pid) + cpuOfEnded(process.pid) - before.own;
-  const machine = busyOfMachine() - before.machine;
+  const machine = cpuOfMachine() - before.machine;
   operation.afterMeasurement?.(result.requests);
   return {
     operation: operation.name,

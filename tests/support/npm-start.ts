@@ -34,6 +34,7 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
     cwd: root,
     env: {
       ...process.env,
+      // Options for the Node of the tests must not apply to the services.
       NODE_OPTIONS: '',
       AUTH_PORT: String(authPort),
       BOOKINGS_PORT: String(bookingsPort),

@@ -42,6 +42,7 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   }
   const owner = await stat(database.dataPath);
   for (const name of emptyFolders) await mkdir(join(target, name));
+  // The name '' stands for the folder `target` itself.
   for (const name of ['', 'backup_label', ...emptyFolders]) await chown(join(target, name), owner.uid, owner.gid);
   // The copy has the same roles and passwords. The embedded PostgreSQL reads the superuser's password from this file.
   await copyFile(`${database.dataPath}.password`, `${target}.password`);

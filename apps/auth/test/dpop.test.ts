@@ -18,14 +18,14 @@ const now = () => Math.floor(Date.now() / 1000);
 const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 
-/** Requests a token with a proof. Returns the status, the body and the DPoP nonce of the response. */
-async function requestToken(proof: string, origin = server.origin) {
+/** Requests a token with a proof. Returns the status, the fields of the body, and the DPoP nonce of the response. */
+async function requestToken(
+  proof: string,
+  origin = server.origin,
+): Promise<Record<string, unknown> & { nonce: string }> {
   const headers = { ...credentials, DPoP: proof };
   const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
-  return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? '' } as Record<
-    string,
-    unknown
-  > & { nonce: string };
+  return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? '' };
 }
 /** Sends a token request with a proof of a new key, in which these claims replace the usual claims. */
 const requestWithClaims = async (claims: NonNullable<ProofOptions['claims']>, origin?: string) =>

@@ -73,13 +73,13 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
     ];
   }
   const form = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
-  const bearer = request.headers.authorization?.replace(/^Bearer /, '');
+  // Each endpoint gets the token in another place. `/debug` gets it as `input_token`, and the credentials of our app as
+  // `access_token`.
   const token =
-    pathname === '/userinfo' ? bearer : (form.get('token') ?? searchParams.get('access_token') ?? undefined);
-  // A request to `/debug` contains the checked token as `input_token`. Its `access_token` contains the credentials of
-  // our app.
-  const checked = searchParams.get('input_token') ?? token ?? '';
-  const responses = JSON.parse(Buffer.from(checked, 'base64url').toString()) as Responses;
+    pathname === '/userinfo'
+      ? request.headers.authorization?.replace(/^Bearer /, '')
+      : (searchParams.get('input_token') ?? searchParams.get('access_token') ?? form.get('token'));
+  const responses = JSON.parse(Buffer.from(token ?? '', 'base64url').toString()) as Responses;
   const response = pathname === '/userinfo' ? (responses.user ?? 404) : responses.token;
   return typeof response === 'number' ? [response, { error: 'no' }] : [200, response];
 }

@@ -157,6 +157,8 @@ describe('live holds', () => {
     const now = new Date().toISOString();
     const written = { id: created.id, facilityId: 'fac-north', version: 1, createdAt: now, lastUpdatedAt: now };
     const booking = pick(fields, { ...body, ...written });
+    // No opening hours or closures have changed, so the version of these rules is 0. As in a first attempt to store a
+    // booking, other holds are not looked up.
     const creation = { rulesVersion: 0, looksUpHolds: false, hold: found };
     expect(await createBookingStore(system.db).create(booking, creation)).toBe('conflict');
     await system.call('DELETE', `/api/booking-holds/${other.body.id}`, { token: await otherClient() });

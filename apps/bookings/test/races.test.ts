@@ -122,6 +122,7 @@ test('while a bay becomes bookable, requests for free time slots get 201 or BOOK
   for (let round = 0; round < 60; round += 1) {
     await setBookable(false);
     const create = () => post(bookingBody({ bayId: 'bay-n2-04' }));
+    // The bay becomes bookable after one request, while the 16 other requests run.
     const [, ...responses] = await Promise.all([create().then(() => setBookable(true)), ...repeat(16, create)]);
     for (const response of responses) results.add(response.status === 201 ? '201' : errorCodes(response).join());
   }

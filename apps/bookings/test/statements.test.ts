@@ -68,9 +68,11 @@ function statementsOf(facilities: readonly string[], filter: (typeof filters)[nu
   return [firstPage, laterPage, count, segment.laterPage, ...counts.map(({ sql }) => sql)];
 }
 
+// These groups contain statements of several kinds, which different tests check.
 const { lockFacility, tryLockFacility, setComplete, ...countWrites } = compactionWrites;
 const { find: findReference, ...referenceWrites } = referenceStatements;
 const { find: findResponse, findExpired, ...responseWrites } = idempotencyStatements;
+/** Returns the name and the SQL of each statement. The name begins with `owner`. */
 const writesOf = (statements: Record<string, string>, owner: string): [string, string][] =>
   Object.entries(statements).map(([name, sql]) => [`${owner}.${name}`, sql]);
 
@@ -147,6 +149,7 @@ test('every query of holds is for one facility, except for their number, the clo
 
 test('every join compares the facility of both tables', () => {
   for (const sql of allStatements) {
+    // The group matches the condition of the join, up to the next clause.
     for (const [, on] of sql.matchAll(/(?<!cross )join [\w ]+? on ([\s\S]*?)(?:where|left|join|$)/g)) {
       expect(on).toMatch(/facility_id = |facility\.id = |= facility\.id/);
     }
