@@ -75,7 +75,7 @@ export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]):
  * remembered until `maxAge` seconds after its `iat`. If its `iat` is in the past, `maxAge` seconds from now are enough,
  * because its nonce expires earlier.
  */
-export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
+export function acceptableUntil({ iat }: { readonly iat?: unknown }): number {
   const now = Date.now() / 1000;
   const latest = Math.max(now, typeof iat === 'number' ? iat : 0);
   return Math.min(latest, now + maxAgeWithNonce) + maxAge;
@@ -83,12 +83,12 @@ export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
 
 /**
  * Returns the function with which the library checks whether a proof is used for the first time. The function remembers
- * a proof until `expiresAt`, or until the time that `lastUseOf` returns if this time is later.
+ * a proof until `expiresAt`, or until the time that `acceptableUntil` returns if this time is later.
  */
-export const rememberUntilLastUse =
+export const rememberWhileAcceptable =
   (recordFirstUse: RecordFirstUse): RecordFirstUse =>
   (issuer, jti, expiresAt) =>
-    recordFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
+    recordFirstUse(issuer, jti, Math.max(expiresAt, acceptableUntil(currentProof() ?? {})));
 
 /** Returns the payload of the DPoP proof of the current request. The proof may still be unverified. */
 const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');

@@ -6,7 +6,7 @@
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
-import { ageOf, createNonces, lastUseOf, maxAge, maxAgeWithNonce } from './dpop-nonces.ts';
+import { acceptableUntil, ageOf, createNonces, maxAge, maxAgeWithNonce } from './dpop-nonces.ts';
 import type { RecordFirstUse } from './replay-detection.ts';
 
 /**
@@ -77,7 +77,7 @@ export function createProofVerifier({
       if (!nonces.check(nonce)) return nonceRequired('invalid nonce in DPoP proof');
     }
     if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
-    const isNew = await recordFirstUse(clientId, jti, lastUseOf(verified));
+    const isNew = await recordFirstUse(clientId, jti, acceptableUntil(verified));
     return isNew ? undefined : invalidProof('DPoP proof was already used');
   };
 }

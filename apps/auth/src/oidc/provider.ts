@@ -15,7 +15,7 @@ import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { hostCookieName } from './cookies.ts';
 import { addPollInterval, createDeviceFlow } from './device-flow.ts';
-import { adjustProofsWithNonce, nonceSecretsOf, rememberUntilLastUse } from './dpop-nonces.ts';
+import { adjustProofsWithNonce, nonceSecretsOf, rememberWhileAcceptable } from './dpop-nonces.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
@@ -83,7 +83,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
-  registerReplayDetection(provider, rememberUntilLastUse(dependencies.recordFirstUse));
+  registerReplayDetection(provider, rememberWhileAcceptable(dependencies.recordFirstUse));
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 

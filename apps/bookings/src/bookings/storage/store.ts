@@ -150,6 +150,7 @@ export function createBookingStore(db: Database) {
           const [[updated]] = await run<[Booking[]]>(statement);
           // Nothing was written, so no rollback is needed.
           if (!updated) return 'conflict';
+          // On a single PostgreSQL, the statement above has also changed the counts, so there are no further statements.
           const countStatements = writer.countUpdate(updated);
           if (countStatements.length > 0) await run(...countStatements);
           return updated;
@@ -181,6 +182,7 @@ export function createBookingStore(db: Database) {
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
         const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
+        // The last two results are the live holds of the new bay and the deleted booking.
         const [holds, [deleted]] = rows.slice(-2) as [HoldRow[], Booking[]];
         if (!deleted || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
