@@ -12,7 +12,7 @@ import { eventually } from './support/wait.ts';
  * The number of seconds between the publication of a new key and its first signature. Each instance reads the key table
  * every 2 s. All instances therefore publish a new key before any of them signs with the key.
  */
-const publishDelay = 5;
+const publishDelaySeconds = 5;
 
 const system = useFixture(startTestSystem, 90_000);
 let authInstances: readonly Instance[];
@@ -26,7 +26,7 @@ const runKeysCommand = (subcommand: string): Promise<string> => {
   const environment = {
     DATABASE_URL: system.database.urlOf('auth'),
     KEY_ENCRYPTION_KEY: keyEncryptionKey,
-    KEY_PUBLISH_DELAY: String(publishDelay),
+    KEY_PUBLISH_DELAY: String(publishDelaySeconds),
   };
   const input = '';
   return runCommand('auth', environment, 'keys.ts', input, [subcommand]);

@@ -14,11 +14,11 @@ export interface TcpProxy {
 
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  let packetDelay = 0;
+  let packetDelayMs = 0;
   let isFrozen = false;
   const forward = (from: Socket, to: Socket): void => {
     from.on('data', (chunk) => {
-      if (packetDelay > 0) setTimeout(() => to.write(chunk), packetDelay);
+      if (packetDelayMs > 0) setTimeout(() => to.write(chunk), packetDelayMs);
       else to.write(chunk);
     });
     from.on('close', () => to.destroy());
@@ -39,7 +39,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   return {
     port: (server.address() as AddressInfo).port,
     delay: (milliseconds) => {
-      packetDelay = milliseconds;
+      packetDelayMs = milliseconds;
     },
     freeze: () => {
       isFrozen = true;

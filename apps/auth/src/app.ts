@@ -152,7 +152,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
       ...shared,
       provider,
       deviceCodes,
-      lifetime: lifetimes.deviceCode,
+      lifetimeSeconds: lifetimes.deviceCode,
     }),
     grants: createConsentGrants(provider, resource),
     accountServices,

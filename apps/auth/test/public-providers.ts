@@ -97,6 +97,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
 
     // GitHub: errors have status 200, user ids are numbers, and requests to the API need the header User-Agent.
     'POST https://github.com/login/oauth/access_token': (request, form) => {
+      // By default, GitHub encodes its responses as forms.
       if (!request.headers.get('accept')?.includes('application/json')) return new Response('access_token=…');
       if (form.get('client_secret') !== clientSecret) return Response.json({ error: 'incorrect_client_credentials' });
       const issued = grants.redeemCode(form, clientId);

@@ -11,13 +11,13 @@ const { port, clientId, clientSecret, scope, audience, key: jwk, refreshTokens }
 const key = createPrivateKey({ key: jwk, format: 'jwk' });
 const client = { id: clientId, grants: ['client_credentials', 'refresh_token'] };
 const user = { id: subject };
+const refreshTokenLifetimeMs = 86_400_000;
 const refreshTokenStore = new Map<string, OAuth2Server.RefreshToken>();
 
 const server = new OAuth2Server({
   accessTokenLifetime: tokenLifetime,
   model: {
-    getClient: async (id: string, secret: string) =>
-      id === clientId && (secret === clientSecret || !secret) ? client : null,
+    getClient: async (id: string, secret: string) => (id === clientId && secret === clientSecret ? client : null),
     getUserFromClient: async () => user,
     validateScope: async (_user: object, _client: object, requested?: string[]) => requested ?? [scope],
     generateAccessToken: async () =>
@@ -38,6 +38,7 @@ const server = new OAuth2Server({
     },
     getRefreshToken: async (token: string) => refreshTokenStore.get(token) ?? null,
     revokeToken: async ({ refreshToken }: { refreshToken: string }) => refreshTokenStore.delete(refreshToken),
+    // The type of the model also requires methods for grant types that this server does not have.
   } as never,
 });
 
@@ -48,7 +49,7 @@ function newRefreshToken(): string {
     client,
     user,
     scope: [scope],
-    refreshTokenExpiresAt: new Date(Date.now() + 86_400_000),
+    refreshTokenExpiresAt: new Date(Date.now() + refreshTokenLifetimeMs),
   });
   return refreshToken;
 }
@@ -67,6 +68,7 @@ createServer(async (request, response) => {
     body: Object.fromEntries(new URLSearchParams(form)),
   });
   const tokenResponse = new OAuth2Server.Response();
+  // If the request is rejected, the library has written the error to `tokenResponse`.
   await server.token(tokenRequest, tokenResponse).catch(() => {});
   const body = JSON.stringify(tokenResponse.body);
   response.writeHead(tokenResponse.status ?? 500, {

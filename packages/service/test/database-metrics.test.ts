@@ -4,6 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collectDatabaseMetrics, connectDatabase, type Database } from '../src/database/database.ts';
 import { createMetrics } from '../src/metrics.ts';
 
+/** SQLSTATE codes of PostgreSQL. */
+const undefinedTable = '42P01';
+const divisionByZero = '22012';
+
 let database: TestDatabase;
 let db: Database;
 beforeEach(async () => {
@@ -35,9 +39,9 @@ describe('the database metrics', () => {
 
   test('count a failed statement by its SQLSTATE, inside and outside a transaction', async () => {
     const registry = connectWithMetrics(database.url);
-    await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: '42P01' });
+    await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: undefinedTable });
     await expect(db.transaction((transaction) => transaction.raw('select 1/0'))).rejects.toMatchObject({
-      code: '22012',
+      code: divisionByZero,
     });
     const text = await registry.metrics();
     expect(text).toMatch(/database_errors_total\{pool="primary",code="42P01",service="test"\} 1/);

@@ -35,11 +35,12 @@ export function formatUserCode(typed: string): string {
 type NewInteraction = new (uid: string, payload: object) => InstanceType<Provider['Interaction']>;
 
 export interface DeviceSignInOptions {
+  /** Returns the current provider. It is replaced when the signing keys change (provider-manager.ts). */
   readonly provider: () => Provider;
   readonly config: Pick<AuthConfig, 'issuer'>;
   readonly deviceCodes: Pick<DeviceCodes, 'findPending' | 'deny'>;
-  /** The time that a user has for sign-in and consent, in seconds. */
-  readonly lifetime: number;
+  /** The time that a user has for sign-in and consent. */
+  readonly lifetimeSeconds: number;
 }
 
 export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | undefined>;
@@ -53,7 +54,7 @@ export function createDeviceSignIn({
   provider,
   config,
   deviceCodes,
-  lifetime,
+  lifetimeSeconds,
 }: DeviceSignInOptions): FindDeviceRequest {
   const begin = async (request: Request, response: Response, params: object, deviceCode: string): Promise<void> => {
     const currentProvider = provider();
@@ -62,9 +63,9 @@ export function createDeviceSignIn({
     // The types of the library do not list the parameters of this constructor.
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
     const interaction = new Interaction(uid, { returnTo: `${config.issuer}${path}`, params, deviceCode });
-    await interaction.save(lifetime);
+    await interaction.save(lifetimeSeconds);
     // The library accepts the interaction only from the browser that has this cookie.
-    const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
+    const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetimeSeconds * 1000 } as const;
     const { cookies } = currentProvider.createContext(request, response);
     cookies.set(currentProvider.cookieName('resume'), uid, cookie);
     response.redirect(303, path);

@@ -9,12 +9,13 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createCountCompaction } from '../bookings/counts/compaction.ts';
 
-const hour = 3_600_000;
+/** In milliseconds. Recounting reads every booking, so its statements may take long. */
+const queryTimeout = 3_600_000;
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const { values } = parseArgs({ options: { off: { type: 'boolean', default: false } } });
-  const db = connectDatabase({ url, applicationName: 'recount', poolMax: 1, queryTimeout: hour });
+  const db = connectDatabase({ url, applicationName: 'recount', poolMax: 1, queryTimeout });
   const compaction = createCountCompaction(db);
   try {
     if (values.off) {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { weekdays } from './hours.ts';
 import { createSchedule } from './schedule.ts';
 
-const hour = 3_600_000;
+const hourMs = 3_600_000;
 /**
  * The changes to and from daylight saving time in 2026. The second change of each zone sets the clocks back. In
  * Asia/Kathmandu the clocks never change, so its entries are any two instants.
@@ -48,7 +48,7 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
         // When the clocks are set back, some times of the day occur twice. Opening hours that begin or end at such a
         // time last longer than the wall clock says. Near this change of the clocks, the test therefore does not check
         // that the location is closed outside its hours.
-        const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hour;
+        const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hourMs;
         if (isWithin || !isRepeatedTime) expect(isOpen).toBe(isWithin);
       },
     ),
@@ -64,7 +64,7 @@ const openings = (zone: Zone, opens: string, closes: string, day: string) => {
   // The interval contains the whole day in each of the zones, and the night after it.
   const noon = Date.parse(`${day}T12:00:00Z`);
   return schedule
-    .openDuring({ start: noon - 36 * hour, end: noon + 36 * hour })
+    .openDuring({ start: noon - 36 * hourMs, end: noon + 36 * hourMs })
     .map(({ start, end }) => [start, end].map((instant) => new Date(instant).toISOString().slice(0, 16)));
 };
 

@@ -18,8 +18,8 @@ for (const element of document.querySelectorAll('time[datetime]')) {
 
 /** The element through which screen readers announce that a text was copied. */
 const copyStatus = document.getElementById('copy-status');
-/** The milliseconds for which a button shows whether the text was copied. */
-const resultDuration = 3_000;
+/** How long a button shows whether the text was copied. */
+const resultDurationMs = 3_000;
 
 /** Shows the button, and makes it copy the text of the element `source`. */
 function activateCopyButton(button, source) {
@@ -38,7 +38,7 @@ function activateCopyButton(button, source) {
     setTimeout(() => {
       button.textContent = label;
       if (copyStatus) copyStatus.textContent = '';
-    }, resultDuration);
+    }, resultDurationMs);
   });
 }
 
