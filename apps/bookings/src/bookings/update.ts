@@ -88,7 +88,7 @@ export function createBookingUpdater(services: UpdateServices) {
   };
 }
 
-/** An update that changes only the alias is not checked against opening hours and closures again. */
+/** An update that keeps the bay and the times is not checked against opening hours and closures again. */
 function keepsBayAndTimes(
   { bayId, startDate, endDate }: Booking,
   { bay, interval }: Pick<RequestedBooking<UpdateField>, 'bay' | 'interval'>,

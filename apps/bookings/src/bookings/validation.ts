@@ -27,6 +27,9 @@ export interface WriteServices extends SharedServices {
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
+/** The fields that a request sets. `includes` accepts every field, so that a rule can look for any field. */
+type FieldList<F extends CreateField> = readonly F[] & Pick<readonly CreateField[], 'includes'>;
+
 /** The `contextData` of an error. It is empty if the error is not about a booking. */
 type ContextData = Readonly<Record<string, unknown>>;
 /** The `contextData` of the errors of a booking. The id is "" if the booking has no external id. */
@@ -55,10 +58,10 @@ export interface ValidationOptions {
  * `requestErrors` are the validation errors that were found before.
  *
  * Holds are validated here too. Their `fields` do not contain `userAlias`. A rule that applies to bookings but not to
- * holds can therefore check whether `fields` contains `userAlias`.
+ * holds can therefore check `fields.includes('userAlias')`.
  */
 export async function validateBooking<F extends CreateField>(
-  fields: readonly F[],
+  fields: FieldList<F>,
   body: RequestBody<F>,
   requestErrors: readonly ValidationError[],
   { catalogue, facilities, config, now }: ValidationOptions,
@@ -77,7 +80,7 @@ export async function validateBooking<F extends CreateField>(
     interval: start && end && start <= end ? { start, end } : undefined,
     fields:
       isValid && start && end
-        ? { ...pick(fields, body), startDate: start.toISOString(), endDate: end.toISOString() }
+        ? { ...pick<F>(fields, body), startDate: start.toISOString(), endDate: end.toISOString() }
         : undefined,
     problems: (context) => [...problemsOf(validationErrors, context), ...codes.map((code) => problemOf(code, context))],
   };

@@ -16,7 +16,7 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
 import type { Closure, ClosureRow } from './closure.ts';
@@ -108,7 +108,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       queryExamples: closureQueryExample,
       success: pageSuccess('closures', closureListSchema, closureListExample(link)),
       handle: async ({ query, caller }) => {
-        const page = pageRequest(query);
+        const page = pageRequest(query, defaultPageSizes.closures);
         const { start, end } = parseDates(query);
         const reversed = findReversedIntervalErrors(start, end);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));

@@ -1,6 +1,6 @@
 // Creates the examples of closures for the OpenAPI document. They use the locations and bays of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
-import { listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import type { ClosureRow } from './closure.ts';
 import { closureResource } from './resource.ts';
 
@@ -24,7 +24,7 @@ export const closureExample: ClosureRow = {
 export const closureQueryExample = { locationIds: ['loc-north-1'] };
 
 export function closureListExample(link: MakeLink) {
-  const page = pageRequest({});
+  const page = { page: 1, pageSize: defaultPageSizes.closures };
   const request = { path: '/api/booking-closures', query: closureQueryExample, page };
   return listResponse(request, [closureResource(closureExample, link)], 1, link).body;
 }

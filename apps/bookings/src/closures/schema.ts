@@ -1,6 +1,6 @@
 // Defines the JSON Schemas of closures and of the requests for closures.
 import { linkSchema } from '@bay-booking/common/links';
-import { listQuerySchema, listSchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
@@ -36,12 +36,15 @@ export const closureSchema = responseSchema({
 
 export const closureListSchema = listSchema(closureSchema);
 
-export const closureQuerySchema = listQuerySchema({
-  locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
-  bayIds: idsSchema('Bays. Also finds closures of their locations.'),
-  startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
-  endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
-});
+export const closureQuerySchema = listQuerySchema(
+  {
+    locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
+    bayIds: idsSchema('Bays. Also finds closures of their locations.'),
+    startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
+    endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
+  },
+  defaultPageSizes.closures,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const closureComponents = {

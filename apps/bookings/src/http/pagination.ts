@@ -16,7 +16,10 @@ export const defaultPageSizes = {
   locations: 500,
   bays: 1000,
   availability: 200,
-  /** Every other list. */
+  closures: 50,
+  webhooks: 50,
+  deliveries: 50,
+  /** A list without an entry in this table. */
   others: 50,
 } as const;
 

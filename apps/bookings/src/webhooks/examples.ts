@@ -1,6 +1,6 @@
 // Creates the examples of webhooks and deliveries for the OpenAPI document.
 import type { MakeLink } from '@bay-booking/common/links';
-import { listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import { webhookPath, webhookResource } from './resource.ts';
 import { bookingEvents, type Delivery } from './webhook.ts';
 
@@ -33,7 +33,7 @@ export function webhookWithSecretExample(link: MakeLink) {
 }
 
 export function webhookListExample(link: MakeLink) {
-  const page = pageRequest({});
+  const page = { page: 1, pageSize: defaultPageSizes.webhooks };
   return listResponse({ path: '/api/webhooks', query: {}, page }, [webhookExample(link)], 1, link).body;
 }
 
@@ -50,7 +50,7 @@ export function deliveryListExample(link: MakeLink) {
     lastAttemptAt: '2026-04-30T18:21:08.123Z',
     nextAttemptAt: null,
   };
-  const page = pageRequest({});
+  const page = { page: 1, pageSize: defaultPageSizes.deliveries };
   const path = `${webhookPath({ id: exampleWebhookId })}/deliveries`;
   return listResponse({ path, query: {}, page }, [delivery], 1, link).body;
 }

@@ -7,7 +7,7 @@ import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
 import { isUuid } from '../bookings/booking-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
 import type { DeliveryStore } from './delivery-store.ts';
@@ -67,7 +67,7 @@ export function createWebhookManagement(services: ManagementServices) {
     get: async (id: string, caller: Caller): Promise<EndpointResponse> => responseOf(await find(id, caller)),
 
     list: async (query: Partial<PageRequest>, { clientId, facilities }: Caller): Promise<EndpointResponse> => {
-      const page = pageRequest(query);
+      const page = pageRequest(query, defaultPageSizes.webhooks);
       // A client has so few webhooks that one statement reads them all.
       const all = await store.list(clientId, facilities);
       const offset = offsetOf(page);
@@ -131,7 +131,7 @@ export function createWebhookManagement(services: ManagementServices) {
       caller: Caller,
     ): Promise<EndpointResponse> => {
       const webhook = await find(id, caller);
-      const page = pageRequest(query);
+      const page = pageRequest(query, defaultPageSizes.deliveries);
       const { rows, total } = await deliveries.list(webhook.id, query.state, page);
       return listResponse({ path: `${webhookPath(webhook)}/deliveries`, query, page }, rows, total, link);
     },

@@ -1,6 +1,6 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests for them.
 import { linksSchema } from '@bay-booking/common/links';
-import { listQuerySchema, listSchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
 import { patternWithout, textSchema } from '../http/text.ts';
 import { bookingEvents, deliveryStates, webhookStates } from './webhook.ts';
@@ -90,7 +90,7 @@ export const webhookWithSecretSchema = responseSchema({
 });
 
 export const webhookListSchema = listSchema(webhookSchema);
-export const webhookQuerySchema = listQuerySchema({});
+export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
 
 const deliverySchema = responseSchema({
   id: { type: 'string', description: 'The webhook-id of the delivery.' },
@@ -109,9 +109,12 @@ const deliverySchema = responseSchema({
 
 export const deliveryListSchema = listSchema(deliverySchema);
 
-export const deliveryQuerySchema = listQuerySchema({
-  state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
-});
+export const deliveryQuerySchema = listQuerySchema(
+  {
+    state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
+  },
+  defaultPageSizes.deliveries,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const webhookComponents = {
