@@ -70,7 +70,7 @@ export interface SignInGuard {
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
   /**
    * Deletes the failures that are counted for a user name. Called when the user has reset the password with a link from
-   * an e-mail. Failures that are counted for an IP address remain.
+   * an e-mail. Failures that are counted for a browser or an IP address remain.
    */
   readonly resetFailures: (name: string) => Promise<void>;
 }

@@ -62,7 +62,7 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
 };
 
 /** Adds to each member what the page shows about the member, and which changes the signed-in user may make. */
-function listMembers(members: readonly Member[], ownAccountId: string, facility: ManagedFacility) {
+function describeMembers(members: readonly Member[], ownAccountId: string, facility: ManagedFacility) {
   const activeOwners = members.filter(({ role, isDisabled }) => role === 'owner' && !isDisabled);
   return members.map((member) => {
     const isSelf = member.accountId === ownAccountId;
@@ -86,11 +86,11 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     { signedIn, facility }: ManagerContext,
     { email = '', role = defaultRole, validationErrors, status }: InviteForm = {},
   ): Promise<void> => {
-    const [allMembers, open] = await Promise.all([
+    const [allMembers, undecided] = await Promise.all([
       members.findByFacility(facility.id),
       store.findUndecided(facility.id),
     ]);
-    const listed = listMembers(allMembers, signedIn.account.id, facility);
+    const listed = describeMembers(allMembers, signedIn.account.id, facility);
     const notice = queryText(request, 'notice') ?? '';
     return pages.show(
       request,
@@ -101,7 +101,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
         roleName: roleNames[facility.role],
         serviceAccounts: listed.filter(({ kind }) => kind === 'service'),
         team: listed.filter(({ kind }) => kind === 'user'),
-        invitations: open.map((invitation) => ({
+        invitations: undecided.map((invitation) => ({
           ...invitation,
           roleName: roleNames[invitation.role],
           path: `${facility.path}/invitations/${encodeURIComponent(invitation.id)}`,
