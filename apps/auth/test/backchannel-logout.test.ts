@@ -18,7 +18,7 @@ import { password, registerUser, signInUser } from './test-users.ts';
 
 const fixture = useFixture(async () => {
   const receiver = await startLogoutReceiver();
-  // The receiver has a loopback address. Without this variable, the server sends logout tokens only to public addresses.
+  // The receiver has a loopback address. Without this variable, the server sends tokens only to public addresses.
   const server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   await server.load({
     clients: [

@@ -10,6 +10,17 @@ const system = useFixture(() => createTestSystem());
 
 const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
 
+interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, object>>;
+  readonly 'x-codeSamples': readonly { readonly lang: string; readonly source: string }[];
+}
+
+function operations(): readonly Operation[] {
+  const paths = Object.values(checkedIn.paths as Record<string, Record<string, Operation>>);
+  return paths.flatMap((methods) => Object.values(methods));
+}
+
 test('GET /openapi.json returns OpenAPI 3.1 with the addresses of this service, without a token', async () => {
   const { status, body, headers } = await system.call('GET', '/openapi.json', { token: null });
   expect(status).toBe(200);
@@ -122,17 +133,6 @@ test('the security schemes are client credentials with the tokenUrl, bearer and 
     dpop: { type: 'http', scheme: 'DPoP' },
   });
 });
-
-interface Operation {
-  readonly operationId: string;
-  readonly responses: Readonly<Record<string, object>>;
-  readonly 'x-codeSamples': readonly { readonly lang: string; readonly source: string }[];
-}
-
-function operations(): readonly Operation[] {
-  const paths = Object.values(checkedIn.paths as Record<string, Record<string, Operation>>);
-  return paths.flatMap((methods) => Object.values(methods));
-}
 
 describe('GET /docs', () => {
   const call = (path: string, headers: Readonly<Record<string, string>> = {}) =>

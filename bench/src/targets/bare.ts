@@ -24,7 +24,7 @@ async function run(name: keyof typeof statements, values: unknown[]): Promise<Ro
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
 
-/** Returns the body for one booking, which has links to edit and delete the booking. Items of lists have no such links. */
+/** Returns the body for one booking. It has links to edit and delete the booking, which items of lists do not have. */
 const bodyOf = (row: BookingRow): object => bookingResource(row, baseUrl, true);
 /** The body of every error. The load of the benchmark causes no errors, so this target does not describe them. */
 const noErrors = { errors: [] };

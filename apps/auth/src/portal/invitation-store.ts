@@ -180,8 +180,8 @@ async function findInvitee(tx: Database, { facilityId, email, role }: NewInvitat
 }
 
 /**
- * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to explain
- * why their links no longer work. The events in the history of the facility are not deleted.
+ * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to
+ * explain why their links no longer work. The events in the history of the facility are not deleted.
  */
 async function deleteOldInvitations(tx: Database, facilityId: string): Promise<void> {
   await query(
