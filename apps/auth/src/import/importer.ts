@@ -71,6 +71,7 @@ export async function importDocument(
     ]);
     const errors: string[] = [];
     for (const [index, account] of accounts.entries()) {
+      // A registration can take the user name after the check above.
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
     // Stores the longest lifetime of access tokens, before and after the clients change. If an import makes a lifetime

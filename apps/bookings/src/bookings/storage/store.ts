@@ -150,7 +150,7 @@ export function createBookingStore(db: Database) {
           const [[updated]] = await run<[Booking[]]>(statement);
           // Nothing was written, so no rollback is needed.
           if (!updated) return 'conflict';
-          // On a single PostgreSQL, the statement above has also changed the counts, so there are no further statements.
+          // On a single PostgreSQL, the statement above has also changed the counts, and the list is empty.
           const countStatements = writer.countUpdate(updated);
           if (countStatements.length > 0) await run(...countStatements);
           return updated;
