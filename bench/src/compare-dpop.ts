@@ -23,13 +23,15 @@ export interface CompareDpopOptions extends RunOptions {
 const connections = 64;
 /** Every request needs a new proof. This many proofs are prepared for each second of a round. */
 const proofsPerSecond = 8_000;
+/** The maximum number of facilities in the token. The dataset can have fewer. */
+const maxFacilities = 25;
 
 export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, folder } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const child = await startBookings({ databaseUrl, issuer, core: serviceCore });
   try {
-    const claims = { facilities: facilityIds(Math.min(25, dataset.facilities)), scope, exp: inOneDay() };
+    const claims = { facilities: facilityIds(Math.min(maxFacilities, dataset.facilities)), scope, exp: inOneDay() };
     const key = createProofKey();
     const bearer = await issuer.token(claims);
     const bound = await issuer.token({ ...claims, cnf: { jkt: key.thumbprint } });
@@ -49,6 +51,7 @@ export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]
         return { script: 'get-with-proof.lua', args: [bound, proofsFile] };
       },
     };
+    // Both targets are the same instance. Their names select the token in `load`.
     const targets = ['Bearer', 'DPoP'].map((name) => ({ name, ...child }));
     return await measure({ ...options, connections, operation, targets });
   } finally {
@@ -74,6 +77,7 @@ const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toS
 function createProofKey() {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
+  // The thumbprint is the hash of exactly these fields in exactly this order (RFC 7638).
   const jwk = { crv, kty, x, y };
   const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk });
   return {

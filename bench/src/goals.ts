@@ -40,8 +40,10 @@ const maxMemory =
   (results) =>
     Math.max(...operations.map((operation) => results.median(operation, 'service', 'memory')).filter(Number.isFinite));
 
-const bookings = ['get', 'create', 'create-external', 'update', 'search', 'upcoming'];
-const tokens = ['client-credentials', 'refresh', 'password'];
+/** The operations after which the memory of bookings is measured. */
+const bookingOperations = ['get', 'create', 'create-external', 'update', 'search', 'upcoming'];
+/** The operations after which the memory of auth is measured. */
+const tokenOperations = ['client-credentials', 'refresh', 'password'];
 
 /**
  * The rate of this release, divided by the rate of the older release, must be at least this number. `update` may be a
@@ -72,7 +74,7 @@ const goals: readonly Goal[] = [
     atMost(1.25, `${operation}: p99 to Fastify`, ratio(operation, 'fastify', 'p99')),
   ),
   atMost(2.5, 'dpop: CPU to Bearer', ratio('dpop', 'Bearer', 'cpu', 'DPoP')),
-  atMost(130, 'bookings: MB after the load', maxMemory(bookings)),
+  atMost(130, 'bookings: MB after the load', maxMemory(bookingOperations)),
   atLeast(1, 'client-credentials: rate to oidc-provider', ratio('client-credentials', 'oidc-provider')),
   atLeast(1, 'client-credentials: rate to oauth2-server (stretch)', ratio('client-credentials', 'oauth2-server')),
   atLeast(
@@ -83,7 +85,7 @@ const goals: readonly Goal[] = [
   atLeast(1, 'refresh: rate to oidc-provider on PostgreSQL', ratio('refresh', 'oidc-provider-postgres')),
   atLeast(40, 'password: sign-ins a second', median('password', 'rate')),
   atMost(2, 'GET during 20 sign-ins a second: p99 to idle', ratio('discovery', 'idle', 'p99', 'during sign-ins')),
-  atMost(280, 'auth: MB after the load', maxMemory(tokens)),
+  atMost(280, 'auth: MB after the load', maxMemory(tokenOperations)),
   ...['get', 'create', 'update', 'search', 'upcoming', 'availability-week'].flatMap((operation) => [
     atMost(
       1.3,

@@ -39,6 +39,7 @@ export async function runWrk({ url, seconds, connections, core, script, args }: 
   const wrk = ['wrk', ...limits, '--script', file, url, '--', ...args];
   const [command = '', ...rest] = core === undefined ? wrk : ['taskset', '-c', String(core), ...wrk];
   const { stdout, stderr } = await run(command, rest, {
+    // wrk is stopped if it has not ended 20 s after the load.
     timeout: (seconds + 20) * 1000,
     cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
   });

@@ -54,15 +54,16 @@ async function startClientSystem(): Promise<ClientSystem> {
 }
 
 const firstStart = Date.UTC(2041, 0, 1);
+const minuteMs = 60_000;
 let bookingCount = 0;
 
 /** Returns a booking of 30 minutes for a bay that is always open. Each call returns another time. */
 export function newBooking() {
-  const start = firstStart + bookingCount++ * 3_600_000;
+  const start = firstStart + bookingCount++ * 60 * minuteMs;
   return {
     bayId: 'bay-n2-01',
     userAlias: 'Ada',
     startDate: new Date(start).toISOString(),
-    endDate: new Date(start + 30 * 60_000).toISOString(),
+    endDate: new Date(start + 30 * minuteMs).toISOString(),
   };
 }

@@ -16,6 +16,7 @@ const steps = {
 } as const;
 type Step = keyof typeof steps;
 
+// Sign-ins are not slowed down after failures.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 let origins: Record<Step, string>;
 beforeAll(async () => {
@@ -36,7 +37,8 @@ async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);
   const headerOf = (cookies: readonly string[]) => cookies.map((cookie) => cookie.split(';')[0]).join('; ');
-  const fields = page.forms.flatMap(({ fields }) => fields).map(({ name, value }) => [name, value]);
+  const fields = page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]);
+  // All instances have the issuer of `server`, so they accept only forms with this origin.
   const sent = await fetch(`${origins[second]}/sign-in`, {
     method: 'POST',
     redirect: 'manual',

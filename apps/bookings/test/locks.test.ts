@@ -60,6 +60,8 @@ test('creating a booking locks its bay', async () => {
     lastUpdatedAt: now.toISOString(),
     version: 1,
   });
+  // The rules of the bay (opening hours and closures) were never changed, so their version is 0. `looksUpHolds`
+  // says whether the transaction looks up the holds of the bay.
   const creation = { rulesVersion: 0, looksUpHolds: false };
   expect(await baysLockedBy((trx) => createBookingStore(trx).create(booking, creation))).toEqual(['bay-n1-01']);
   const lookingUp = { ...creation, looksUpHolds: true };
@@ -68,6 +70,7 @@ test('creating a booking locks its bay', async () => {
 
 test('updating a booking locks its old and its new bay', async () => {
   const id = await createBooking();
+  // `etags: undefined` stands for a request without If-Match.
   const update = (bayId: string) =>
     baysLockedBy((trx) =>
       createBookingStore(trx).update({

@@ -24,6 +24,8 @@ function isOverlapping(a: Interval, b: Interval): boolean {
 
 const intervals = fc.tuple(fc.nat(8), fc.nat(4)).map(([start, length]): Interval => ({ start, end: start + length }));
 const firstDay = Date.UTC(2045, 0, 1);
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 let day = 0;
 
 test('generated bookings are accepted if they overlap no other booking, and searches find them', async () => {
@@ -31,7 +33,7 @@ test('generated bookings are accepted if they overlap no other booking, and sear
     fc.asyncProperty(fc.array(intervals, { minLength: 1, maxLength: 8 }), intervals, async (requested, searched) => {
       // Each run has its own day, so that bookings of different runs do not overlap.
       day += 1;
-      const at = (hour: number) => new Date(firstDay + day * 86_400_000 + hour * 3_600_000).toISOString();
+      const at = (hour: number) => new Date(firstDay + day * dayMs + hour * hourMs).toISOString();
       const accepted: Interval[] = [];
       for (const interval of requested) {
         const body = { bayId: 'bay-n1-01', userAlias: 'Ann', startDate: at(interval.start), endDate: at(interval.end) };

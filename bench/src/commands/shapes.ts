@@ -32,6 +32,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 const issuer = await createTestIssuer({ audience: baseUrl });
 try {
+  // The same number as in bench.ts, so that both commands can use the same loaded database.
   const maxFacilities = 250;
   const dataset = datasetOf(Number(values.bookings), maxFacilities);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);

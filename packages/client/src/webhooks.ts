@@ -48,6 +48,7 @@ export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): Webho
   const secrets = typeof secret === 'string' ? [secret] : secret;
   for (const [index, candidate] of secrets.entries()) {
     try {
+      // The body contains the event without `id`, which is only in a header.
       const event = new Webhook(candidate).verify(body, signed) as Omit<WebhookEvent, 'id'>;
       return { ...event, id: signed['webhook-id'] } as WebhookEvent;
     } catch (error) {

@@ -5,6 +5,7 @@ import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
+  /** This file reports `missing` and `invalid`. The router of bookings reports `unknown` for strict requests. */
   readonly kind: 'missing' | 'invalid' | 'unknown';
   /** A phrase that says how to correct the value, such as `must not be empty`. May be an empty string. */
   readonly hint: string;

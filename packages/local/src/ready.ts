@@ -7,10 +7,10 @@ const READY_LIMIT_MS = 60_000;
 
 /**
  * Waits until all ports are free, because services of a killed launcher may still be ending.
- * @throws {Error} with one line for each port that is still used after `milliseconds`
+ * @throws {Error} with one line for each port that is still used after `limitMs`
  */
-export async function requireFreePorts(settings: Settings, milliseconds: number): Promise<void> {
-  const deadline = Date.now() + milliseconds;
+export async function requireFreePorts(settings: Settings, limitMs: number): Promise<void> {
+  const deadline = Date.now() + limitMs;
   for (;;) {
     const errors: string[] = [];
     for (const { name, port } of namedPorts(settings)) {

@@ -35,7 +35,9 @@ export function watchOver(pid: number, foldersToRemove: readonly string[]): Watc
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
+  // Without a listener, a broken pipe would end this process.
   child.stdin.on('error', () => {});
+  // The watchdog does not prevent the end of this process. The pipe is a socket with `unref`, which its type lacks.
   child.unref();
   (child.stdin as unknown as { unref?: () => void }).unref?.();
   const ended = new Promise<void>((resolve) => {

@@ -8,9 +8,9 @@ export interface Metrics {
   readonly registry: Registry;
   /**
    * Counts a request. `route` is a template such as `/api/bookings/{id}`, because paths would create an unlimited
-   * number of labels. `duration` is in seconds.
+   * number of labels. `seconds` is its duration.
    */
-  readonly observeRequest: (method: string, route: string, status: number, duration: number) => void;
+  readonly observeRequest: (method: string, route: string, status: number, seconds: number) => void;
   /** Counts a problem of a response. `code` is its error code, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;
 }
@@ -34,8 +34,7 @@ export function createMetrics(service: string): Metrics {
   return {
     registry,
     countProblem: (method, route, code) => problems.labels(method, route, code).inc(),
-    observeRequest: (method, route, status, duration) =>
-      requests.labels(method, route, String(status)).observe(duration),
+    observeRequest: (method, route, status, seconds) => requests.labels(method, route, String(status)).observe(seconds),
   };
 }
 

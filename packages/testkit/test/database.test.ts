@@ -46,6 +46,7 @@ test('a database without migrations is empty', async () => {
 test('a database can be dropped while a connection is open', async () => {
   const { url, name, drop } = await create();
   const client = new pg.Client({ connectionString: url });
+  // `drop` closes this connection. Without a listener, the error would end the process.
   client.on('error', () => {});
   await client.connect();
   await drop();

@@ -41,6 +41,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
           destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
           policies,
         },
+        // After the form, the browser is redirected to the client.
         { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true },
       );
     },

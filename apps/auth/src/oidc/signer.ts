@@ -15,6 +15,7 @@ class Es256Key extends ExternalSigningKey {
 
   constructor(jwk: JWK, kid: string) {
     super();
+    // The type of a JWK in oidc-provider differs from the type in Node.
     this.#privateKey = createPrivateKey({ key: jwk as never, format: 'jwk' });
     this.#publicKey = createPublicKey(this.#privateKey);
     Object.assign(this, { kid, alg: 'ES256' });

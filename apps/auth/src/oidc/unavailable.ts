@@ -9,6 +9,7 @@ export function unavailable(cause: unknown): Error {
     cause,
     detail: 'database unavailable',
   });
+  // The class of the library has the status 400.
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 

@@ -28,6 +28,7 @@ export interface SigningKey {
 
 /** Generates a key pair. Its `kid` is the thumbprint of the key (RFC 7638). */
 export async function generateSigningKey(alg: SigningAlgorithm) {
+  // `modulusLength` is the number of bits of an RSA key. It has no effect on an ES256 key.
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
   const publicJwk = await exportJWK(publicKey);
   const kid = await calculateJwkThumbprint(publicJwk);

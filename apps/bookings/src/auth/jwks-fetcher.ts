@@ -1,6 +1,6 @@
 // Fetches the public signing keys of the authorization server. Their address is configured, or discovery returns it.
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { JwksClient, type SigningKey } from 'jwks-rsa';
+import { JwksClient } from 'jwks-rsa';
 
 export interface VerificationKey {
   readonly key: KeyObject;
@@ -26,10 +26,11 @@ export async function fetchVerificationKeys(options: JwksFetcherOptions): Promis
   const { issuer, timeout, jwksUri = await discoverJwksUri(issuer, timeout) } = options;
   const client = new JwksClient({
     jwksUri,
-    cache: false,
+    cache: false, // The caller caches the keys.
     fetcher: (uri) => fetchJson(uri, timeout) as Promise<{ keys: unknown }>,
   });
-  const signingKeys = (await client.getSigningKeys()) as (SigningKey & { alg?: string })[];
+  // The library's types say that `kid` and `alg` are always set, but a JWKS may leave both out.
+  const signingKeys = await client.getSigningKeys();
   return new Map(
     signingKeys.map((signingKey) => {
       const key = createPublicKey(signingKey.getPublicKey());

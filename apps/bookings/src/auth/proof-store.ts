@@ -27,6 +27,7 @@ export function createProofStore(db: Database) {
 
   /** Stores the ids. Returns those that were not stored before. */
   const store = async (ids: readonly string[]): Promise<Set<string>> => {
+    // `set_config` affects only the transaction of this statement: its commit does not wait for the disk.
     const rows = await query<{ id: string }>(
       db,
       `insert into dpop_proof (id, expires_at)
@@ -60,6 +61,7 @@ export function createProofStore(db: Database) {
     new Promise((resolve, reject) => {
       const id = hash('sha256', thumbprint + jti, 'base64url');
       waiting.push({ id, resolve, reject });
+      // Not awaited: `storeWaiting` never rejects, and passes each error to `reject`.
       if (!isStoring) void storeWaiting();
     });
 

@@ -9,6 +9,7 @@ import type { ClosureRow } from './closure.ts';
  */
 const maxBaysOfSearch = 500;
 
+/** Leaves out the fields `facilityId` and `closedBayIds`, which only the service uses. */
 export function closureResource({ facilityId: _, closedBayIds, ...closure }: ClosureRow, link: MakeLink) {
   const path = `/api/booking-closures/${closure.id}`;
   const { startDate, endDate } = closure;

@@ -11,6 +11,7 @@ export type CachedFlag = () => Promise<boolean>;
 
 /** Creates the function that reads the flag. `sql` returns one row with a boolean column `flag`. */
 export function createCachedFlag(db: Queryable, sql: string): CachedFlag {
+  // No value is cached before the first call.
   let expiresAt = -Infinity;
   let flag: Promise<boolean> = Promise.resolve(false);
   return () => {

@@ -4,6 +4,7 @@ import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import type { CodeSample } from '@bay-booking/common/openapi';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
+/** Writes the examples of one endpoint. `Endpoint<never>` accepts an endpoint with any type of caller. */
 export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonly CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curlSample(endpoint, baseUrl) },

@@ -55,6 +55,7 @@ function mountDocument(app: Express, path: string, document: PublicDocument): vo
   mountReads(app, path, () => document);
 }
 
+/** Mounts GET and HEAD. `find` returns the document for a request. Undefined leads to a 404 error. */
 function mountReads(app: Express, path: string, find: (request: Request) => PublicDocument | undefined): void {
   const handler: RequestHandler = async (request, response) => {
     const document = find(request);

@@ -3,6 +3,7 @@ import type { Response } from 'supertest';
 
 let createdBodies = 0;
 const firstStart = Date.UTC(2040, 0, 1);
+const hourMs = 3_600_000;
 
 export interface BookingBody {
   readonly bayId: string;
@@ -12,16 +13,16 @@ export interface BookingBody {
 }
 
 /**
- * Creates the body of a valid request to create or update a booking. Each body has another time, so that the bookings
- * do not overlap.
+ * Creates the body of a valid request to create or update a booking of one hour. Each body has another time, so that
+ * the bookings do not overlap.
  */
 export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): BookingBody {
-  const start = firstStart + createdBodies++ * 7_200_000;
+  const start = firstStart + createdBodies++ * 2 * hourMs;
   return {
     bayId: 'bay-n1-10',
     userAlias: 'Ann',
     startDate: new Date(start).toISOString(),
-    endDate: new Date(start + 3_600_000).toISOString(),
+    endDate: new Date(start + hourMs).toISOString(),
     ...fields,
   };
 }

@@ -1,7 +1,7 @@
 // Issues the tokens of grant types that our own code handles for users, such as `password`. The client gets an access
 // token. With the scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues
 // both, so this file repeats the steps of the library's handler for authorization codes.
-import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
+import type { TokenEndpointGrantContext } from 'oidc-provider';
 import { verifyProofOfRequest } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import { offlineAccess, type ScopeTable } from '../scopes.ts';
@@ -30,7 +30,7 @@ export async function issueTokens(
   { resource, lifetimes }: IssueOptions,
   { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
-  const { client, provider } = ctx.oidc as { client: typeof ctx.oidc.client; provider: Provider };
+  const { client, provider } = ctx.oidc;
   const issuesRefreshToken = granted.includes(offlineAccess);
   const custom = granted.filter(resource.isCustom);
   const scope = granted.join(' ');
@@ -46,6 +46,7 @@ export async function issueTokens(
   else Object.assign(grant, { expiresIn: lifetimes.accessToken(client) });
   grant.addResourceScope(resource.audience, custom);
   await grant.save();
+  // Makes the grant available as `ctx.oidc.entities.Grant`. access-token-claims.ts needs it when the token is saved.
   ctx.oidc.entity('Grant', grant);
 
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
