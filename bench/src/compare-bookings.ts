@@ -65,6 +65,7 @@ export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
  * the target `constant` sends: those of the service, and one for each operation that writes.
  */
 async function compareResponses(targets: readonly Target[], token: string, operations: readonly Operation[]) {
+  // The service is always the first target.
   const [service] = targets as [Target];
   const firstRound = 0;
   const responses: Record<string, { status: number; body: string }> = {};

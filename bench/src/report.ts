@@ -39,6 +39,7 @@ export class Results {
   }
 }
 
+/** The numbers of a sample. measure.ts explains their units, and what `foreign` means. */
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
 /**
