@@ -67,8 +67,8 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
     const head = await feed.assignNumbers(facilityId);
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
-    // none of the deleted bookings, so it misses nothing. Any other client that continues
-    // after a lower number may miss deletions, and must start again (410).
+    // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number
+    // may miss deletions, and must start again (410).
     const startsFromBeginning = afterChangeNumber === 0 && removed === undefined;
     const knownRemoved = removed ?? (startsFromBeginning ? removedNumber : 0);
     if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
