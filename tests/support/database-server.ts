@@ -51,20 +51,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   let server: EmbeddedPostgres = await boot();
   const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
   const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(ownerUrlOf(database), sql, values);
-  for (const app of ['auth', 'bookings'] as const) {
-    await query('postgres', `create database ${app}`);
-    await query('postgres', `create role ${app}_service login password '${rolePassword}'`);
-    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
-    await query(app, `grant select, insert, update, delete on all tables in schema public to ${app}_service`);
-    await query(app, `grant usage on all sequences in schema public to ${app}_service`);
-    for (const timeout of [
-      "statement_timeout = '5s'",
-      "lock_timeout = '2s'",
-      "idle_in_transaction_session_timeout = '10s'",
-    ])
-      await query(app, `alter role ${app}_service set ${timeout}`);
-    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'import.ts', await readDemo(app));
-  }
+  for (const app of ['auth', 'bookings'] as const) await createServiceDatabase(app, ownerUrlOf, query);
   return {
     port,
     dataPath: server.dataPath,
@@ -81,6 +68,26 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Creates the database of a service with its role, its tables and the demo. */
+async function createServiceDatabase(
+  app: AppName,
+  ownerUrlOf: TestDatabase['ownerUrlOf'],
+  query: TestDatabase['query'],
+): Promise<void> {
+  await query('postgres', `create database ${app}`);
+  await query('postgres', `create role ${app}_service login password '${rolePassword}'`);
+  await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
+  await query(app, `grant select, insert, update, delete on all tables in schema public to ${app}_service`);
+  await query(app, `grant usage on all sequences in schema public to ${app}_service`);
+  for (const timeout of [
+    "statement_timeout = '5s'",
+    "lock_timeout = '2s'",
+    "idle_in_transaction_session_timeout = '10s'",
+  ])
+    await query(app, `alter role ${app}_service set ${timeout}`);
+  await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'import.ts', await readDemo(app));
 }
 
 /**

@@ -19,6 +19,7 @@ export interface InstalledClient {
 
 export async function installPackedClient(): Promise<InstalledClient> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-client-'));
+  // The NODE_OPTIONS of the tests must not affect npm.
   const npm = async (...args: string[]) =>
     (await run('npm', args, { cwd: root, env: { ...process.env, NODE_OPTIONS: '' }, timeout: 120_000 })).stdout;
   const packages = [join(root, 'packages/client'), ...dependencies.map((name) => join(root, 'node_modules', name))];

@@ -48,6 +48,7 @@ const eventsOf = (clientId: string) =>
     .orderBy('id')
     .select('kind', 'detail', 'account_id');
 
+/** Signs the user out at the instance with this origin. The browser of the user sends requests only to `server`. */
 async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof signInTo>>): Promise<void> {
   const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
   const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';

@@ -30,7 +30,10 @@ export function createDevice(server: AuthServer) {
   return {
     start,
 
-    /** Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. */
+    /**
+     * Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. The cast of
+     * its default lets callers send other fields.
+     */
     async poll(
       { device_code }: Pick<DeviceAuthorization, 'device_code'>,
       { at = server.origin, form = screen as Record<string, string>, headers = {} } = {},

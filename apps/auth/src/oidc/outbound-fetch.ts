@@ -4,8 +4,8 @@
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import './library-warnings.ts';
 
-/** The time limit of the whole request, in milliseconds. */
-const timeout = 2_500;
+/** The time limit of the whole request. */
+const timeoutMs = 2_500;
 /**
  * The maximum size of a response in bytes, by method. The library sends a POST request only to deliver a logout token,
  * and does not read the body of its response.
@@ -23,7 +23,7 @@ export const createOutboundFetch =
       method: allowedMethod,
       headers: Object.fromEntries(new Headers(headers)),
       ...(body !== undefined && body !== null && { body: String(body) }),
-      timeout,
+      timeout: timeoutMs,
       maxBytes: maxBytes[allowedMethod],
     });
     const received = new Headers();
