@@ -245,7 +245,7 @@ describe('after the user has allowed the access', () => {
     await device.connect(codes);
     await device.passTime(5);
     expect(await device.poll(codes, { form })).toMatchObject(invalidGrant);
-    await device.passTime(10);
+    await device.passTime(5);
     const tokens = await device.poll(codes, { form, headers: await proof() });
     expect(tokens).toMatchObject({ status: 200, token_type: 'DPoP' });
     expect(decodeJwt(String(tokens.access_token)).cnf).toEqual({ jkt: key.thumbprint });

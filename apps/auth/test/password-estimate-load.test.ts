@@ -52,17 +52,17 @@ test('other requests are served while many expensive passwords are estimated', a
   await resetCounts();
   const register = await openRegistration();
   await register({ name: 'Eve', username: 'eve@example.org', password: expensivePassword });
-  let done = false;
+  let isDone = false;
   const sendTen = async (sender: number): Promise<void> => {
     for (let n = 0; n < 10; n++) {
       await register({ name: 'Eve', username: `eve${sender}-${n}@example.org`, password: expensivePassword });
     }
   };
   const load = Promise.all(Array.from({ length: 8 }, (_, sender) => sendTen(sender))).finally(() => {
-    done = true;
+    isDone = true;
   });
   const times: number[] = [];
-  while (!done) {
+  while (!isDone) {
     const started = performance.now();
     const [health, token] = await Promise.all([
       fetch(`${server.origin}/health/live`),

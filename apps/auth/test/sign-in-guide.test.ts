@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, eventually, scopes } from './auth-server.ts';
@@ -72,7 +72,7 @@ test('the website signs a user in with code and PKCE, refreshes the token, and s
     expect(metrics).toMatch(/auth_tokens_total\{[^}]*grant_type="refresh_token"[^}]*outcome="issued"[^}]*\} 2/);
 
     const question = await browser.open(`${site}/sign-out`);
-    const signedOut: Page = await browser.send(question, {}, 'Sign out');
+    const signedOut = await browser.send(question, {}, 'Sign out');
     expect(signedOut.url.href).toBe(`${site}/signed-out`);
     expect(signedOut.html).toBe('Nobody is signed in.');
     expect((await browser.open(`${site}/sign-in`)).title).toMatch(/^Sign in/);

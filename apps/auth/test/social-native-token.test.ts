@@ -100,9 +100,9 @@ const exchange = async (name: string, responses: Responses, headers: Record<stri
   );
 
 /** The response of an introspection endpoint to a valid token. */
-const live = { active: true, client_id: app, sub: 'u-1' };
+const activeResponse = { active: true, client_id: app, sub: 'u-1' };
 /** The response of Facebook's `debug_token` to a valid token. */
-const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
+const validResponse = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
 const minuteAgo = Math.floor(Date.now() / 1000) - 60;
 
 describe('native tokens that are valid and were issued to one of nativeAudiences', () => {
@@ -116,13 +116,13 @@ describe('native tokens that are valid and were issued to one of nativeAudiences
       'aud, with additional claims from userinfo',
       { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-1' } },
     ],
-    ['introspection', 'client_id', { token: live }],
+    ['introspection', 'client_id', { token: activeResponse }],
     [
       'introspection',
       'aud, if the response contains no client_id',
       { token: { active: true, aud: [app], sub: 'u-1' } },
     ],
-    ['debugToken', 'app_id', { token: valid, user: { id: 'u-1' } }],
+    ['debugToken', 'app_id', { token: validResponse, user: { id: 'u-1' } }],
   ])('the provider %s confirms a native token by %s', async (name, _title, responses) => {
     expect(await exchange(name, responses)).toMatchObject({ status: 200, token_type: 'Bearer' });
   });
@@ -149,21 +149,21 @@ describe('native tokens that the provider does not confirm', () => {
     [
       'introspection',
       'was issued to another application, although aud names ours',
-      { token: { ...live, client_id: 'x', aud: app } },
+      { token: { ...activeResponse, client_id: 'x', aud: app } },
     ],
     ['introspection', 'has no user', { token: { active: true, client_id: app } }],
-    ['introspection', 'belongs to another user than the profile', { token: live, user: { sub: 'u-2' } }],
+    ['introspection', 'belongs to another user than the profile', { token: activeResponse, user: { sub: 'u-2' } }],
     ['debugToken', 'is not valid', { token: { data: { is_valid: false } } }],
     [
       'debugToken',
       'was issued to another application',
-      { token: { data: { ...valid.data, app_id: 'x' } }, user: { id: 'u-1' } },
+      { token: { data: { ...validResponse.data, app_id: 'x' } }, user: { id: 'u-1' } },
     ],
-    ['debugToken', 'belongs to another user than the profile', { token: valid, user: { id: 'u-2' } }],
-    ['debugToken', 'belongs to a user without an id', { token: valid, user: { name: 'Nobody' } }],
-    ['debugToken', 'is invalid for userinfo', { token: valid, user: 400 }],
-    ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: live }],
-    ['debugToken', 'is not authorized for userinfo', { token: valid, user: 401 }],
+    ['debugToken', 'belongs to another user than the profile', { token: validResponse, user: { id: 'u-2' } }],
+    ['debugToken', 'belongs to a user without an id', { token: validResponse, user: { name: 'Nobody' } }],
+    ['debugToken', 'is invalid for userinfo', { token: validResponse, user: 400 }],
+    ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: activeResponse }],
+    ['debugToken', 'is not authorized for userinfo', { token: validResponse, user: 401 }],
   ])('at the provider %s, a native token gets invalid_grant if it %s', async (name, _title, responses) => {
     expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
@@ -174,8 +174,8 @@ describe('native tokens that the provider cannot check', () => {
     ['tokenInfo', 'the endpoint fails', { token: 500 }],
     ['tokenInfo', 'the rate of requests is limited', { token: 429 }],
     ['debugToken', 'the endpoint fails', { token: 502 }],
-    ['debugToken', 'userinfo fails', { token: valid, user: 500 }],
-    ['debugToken', 'the rate of userinfo requests is limited', { token: valid, user: 429 }],
+    ['debugToken', 'userinfo fails', { token: validResponse, user: 500 }],
+    ['debugToken', 'the rate of userinfo requests is limited', { token: validResponse, user: 429 }],
   ])('at the provider %s, a native token gets 503 temporarily_unavailable if %s', async (name, _title, responses) => {
     expect(await exchange(name, responses)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   });
@@ -204,7 +204,7 @@ test('a token that no provider confirms counts as a failed sign-in from the IP a
 test('with a DPoP proof, the access token is bound to the key', async () => {
   const key = await createKeyClient('demo-native', server.origin);
   const headers = { DPoP: await key.proof(`${server.origin}/connect/token`) };
-  const response = await exchange('introspection', { token: live }, headers);
+  const response = await exchange('introspection', { token: activeResponse }, headers);
   expect(response).toMatchObject({ status: 200, token_type: 'DPoP' });
   expect(decodeJwt(String(response.access_token)).cnf).toEqual({ jkt: key.thumbprint });
 });

@@ -285,6 +285,7 @@ describe('sign-out that a client requests', () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint }));
+    // The page has two buttons. The button that is not `logout` declines the sign-out.
     const stay = page.forms.flatMap(({ buttons }) => buttons).find(({ name }) => name !== 'logout');
     await browser.send(page, {}, stay?.text ?? 'Stay');
     const again = await browser.open(authorizeUrl(server, { ...request, prompt: 'none' }));

@@ -40,6 +40,7 @@ async function expectRightCounts(): Promise<void> {
     const counted = await count({ facilities, locationIds: [location], now });
     expect(counted).toBe(await countRows(`location_id = '${location}'`));
   }
+  // The random bookings start and end at multiples of 10 minutes, before or after this instant.
   const instant = new Date(Date.UTC(2050, 0, 1, 0, 37, 11, 13));
   const beforeInstant = await count({ facilities, time: { kind: 'overlapping', start: undefined, end: instant }, now });
   expect(beforeInstant).toBe(await countRows(`start_date < '${instant.toISOString()}'`));
@@ -80,13 +81,13 @@ async function runClient(instance: TestSystem, ids: string[], requests: number):
 }
 
 /** Creates an import file in which bay-n1-01 is at `location`: loc-north-1 or loc-north-2. */
-function placesWithBayAt(location: string): string {
+function placesWithBayAt(location: 'loc-north-1' | 'loc-north-2'): string {
+  if (location === 'loc-north-1') return JSON.stringify(places);
   const copy = structuredClone(places);
-  const [north] = copy.facilities;
-  const [first, second] = north?.locations ?? [];
-  const index = first?.bays.findIndex(({ id }) => id === 'bay-n1-01') ?? -1;
-  const [bay] = (location === 'loc-north-2' && first?.bays.splice(index, 1)) || [];
-  if (bay) second?.bays.push(bay);
+  const [groundFloor, upperFloor] = copy.facilities[0]?.locations ?? [];
+  // bay-n1-01 is the first bay of loc-north-1.
+  const bay = groundFloor?.bays.shift();
+  if (bay) upperFloor?.bays.push(bay);
   return JSON.stringify(copy);
 }
 

@@ -192,7 +192,7 @@ describe('invalid import files', () => {
     expect(() => readImport(JSON.stringify(document))).toThrow(error);
   });
 
-  const invalidFacilities: [string, unknown, string[]][] = [
+  const invalidFacilities: [title: string, facilities: unknown, errors: string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
     ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
     ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],

@@ -69,7 +69,7 @@ const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): b
 /** The current time of the searches, in hours after `origin`. */
 const now = 20;
 const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
-const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = [
+const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooking) => boolean][] = [
   ['all bookings', {}, () => true],
   ['active', { isActive: true }, ({ end }) => end > now],
   ['ended', { isActive: false }, ({ end }) => end <= now],

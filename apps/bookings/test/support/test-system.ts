@@ -137,7 +137,9 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     token,
     call: createCall(url, await token(['fac-north', 'fac-south'])),
     runWebhookJob: async (name) => {
-      await webhooks.periodicJobs.find((job) => job.name === name)?.run();
+      const job = webhooks.periodicJobs.find((candidate) => candidate.name === name);
+      if (!job) throw new Error(`there is no job "${name}"`);
+      await job.run();
     },
     close: async () => {
       jwksCache.close();
