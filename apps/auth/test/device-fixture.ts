@@ -31,8 +31,8 @@ export function createDevice(server: AuthServer) {
     start,
 
     /**
-     * Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. The cast of
-     * its default lets callers send other fields.
+     * Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. The cast
+     * of its default lets callers send other fields.
      */
     async poll(
       { device_code }: Pick<DeviceAuthorization, 'device_code'>,
