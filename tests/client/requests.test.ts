@@ -21,6 +21,7 @@ const errorOf = async (promise: Promise<unknown>): Promise<BookingsApiError> => 
 
 describe('errors', () => {
   test('a BookingsApiError has the status, all problems and the request id of the response', async () => {
+    // The end is before the start (ERR00010) and in the past (ERR00011), and there is no such bay (ERR00012).
     const booking = { ...newBooking(), externalBookingId: 'e-1', bayId: 'none', endDate: '2020-01-01T00:00Z' };
     const error = await errorOf(client.bookings.create(booking));
     expect(error).toMatchObject({ name: 'BookingsApiError', status: 400, requestId: expect.stringMatching(/./) });

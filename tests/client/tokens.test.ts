@@ -134,6 +134,7 @@ describe('private_key_jwt and DPoP', () => {
     };
     const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
     await runCommand('auth', environment, 'import.ts', JSON.stringify({ clients: [client] }));
+    // The type of the exported key does not guarantee `kty`, which the option `privateKey` requires.
     return { ...(await exportJWK(privateKey)), kty: 'EC', kid: 'key-1' };
   }
 

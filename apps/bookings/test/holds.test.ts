@@ -15,6 +15,7 @@ afterEach(closeExtraSystems);
 afterAll(() => system.close());
 
 type Headers = Record<string, string>;
+/** Returns the body of a request for a hold of the time of a booking. Each `bookingBody()` has another time. */
 const holdBody = ({ bayId, startDate, endDate }: BookingBody, overrides: object = {}) => ({
   bayId,
   startDate,
@@ -25,6 +26,7 @@ const hold = (body: object, options: { token?: string; headers?: Headers } = {})
   system.call('POST', '/api/booking-holds', { body, ...options });
 const book = (body: object, options: { token?: string; headers?: Headers } = {}) =>
   system.call('POST', '/api/bookings', { body, ...options });
+/** Returns a token of another client than the client of the default token. */
 const otherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
 const expire = (id: string) =>
   query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
@@ -84,7 +86,7 @@ describe('holds', () => {
     }
   });
 
-  test('a hold is rejected if the client has the maximum number of live holds', async () => {
+  test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds', async () => {
     const limited = await createExtraSystem({ sharing: system, config: { holdsPerClient: 2 }, poolMax: 20 });
     const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
     const create = () =>

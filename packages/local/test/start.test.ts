@@ -104,6 +104,7 @@ describe('start and stop', () => {
   test('the services run with the Node flags of their start.sh', async () => {
     const launcher = start();
     await launcher.untilReady();
+    // The processes are the launcher, auth, bookings and PostgreSQL, in this order.
     const [, authPid, bookingsPid] = processesOf(installation) as [number, number, number, number];
     expect(commandLine(authPid).trim()).toBe(nodeCommand('auth'));
     expect(commandLine(bookingsPid).trim()).toBe(nodeCommand('bookings'));
@@ -116,6 +117,7 @@ describe('start and stop', () => {
         ({ ok }) => ok,
         () => false,
       );
+    // The token request needs the demo of auth, and follows as soon as auth is ready.
     while (!(await isReady(installation.auth))) await pause(5);
     const headers = { Authorization: `Bearer ${await fetchToken()}` };
     while (!(await isReady(installation.bookings))) await pause(5);
