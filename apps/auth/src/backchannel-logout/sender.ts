@@ -53,7 +53,7 @@ export interface LogoutSender {
 }
 
 /** The milliseconds between two checks of the queue. */
-const checkInterval = 1_000;
+const checkIntervalMs = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
 /** The part of `maxParallel` for one client. A client that does not respond must not delay other clients' tokens. */
@@ -62,7 +62,7 @@ const maxParallelPerClient = 10;
  * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A
  * token without `sid` would also end the new session.
  */
-const maxAge = 3_600;
+const maxAgeSeconds = 3_600;
 
 export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
   const inProgress = new Set<Promise<void>>();
@@ -70,8 +70,8 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
   const inProgressByClient = new Map<string, number>();
 
   const deliver = async (logout: QueuedLogout): Promise<void> => {
-    const { clientId, accountId, age } = logout;
-    const result: LogoutResult = age > maxAge ? { outcome: 'expired' } : await send(logout);
+    const { clientId, accountId, ageSeconds } = logout;
+    const result: LogoutResult = ageSeconds > maxAgeSeconds ? { outcome: 'expired' } : await send(logout);
     audit.record({
       kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
       clientId,
@@ -125,7 +125,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
         sendQueued();
       });
   };
-  const timer = setInterval(sendQueued, checkInterval);
+  const timer = setInterval(sendQueued, checkIntervalMs);
   timer.unref();
 
   const waitUntilIdle = async (): Promise<void> => {

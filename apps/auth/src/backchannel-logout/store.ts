@@ -7,7 +7,7 @@ export interface QueuedLogout {
   /** The id of the ended session. Null if the client does not require it. */
   readonly sid: string | null;
   /** The seconds since the session ended. */
-  readonly age: number;
+  readonly ageSeconds: number;
 }
 
 export interface TakeOptions {
@@ -37,7 +37,7 @@ export function createLogoutStore({ db }: { db: Database }) {
             where n.position <= $2 order by n.position, b.id limit $1 for update of b skip locked)
          delete from backchannel_logout b using due d where b.id = d.id
          returning b.client_id as "clientId", b.account_id as "accountId", b.sid,
-                   extract(epoch from now() - b.created_at)::float8 as age`,
+                   extract(epoch from now() - b.created_at)::float8 as "ageSeconds"`,
         [limit, maxPerClient, except],
       ),
   };

@@ -3,7 +3,7 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import { type ProviderPages, showPage } from './pages.ts';
-import { pollInterval } from './storage/device-codes.ts';
+import { pollIntervalSeconds } from './storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
@@ -56,6 +56,6 @@ function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
 /** Adds `interval` to the response to the device (RFC 8628 section 3.2), because the library leaves it out. */
 export function addPollInterval(provider: Provider): void {
   provider.on('device_authorization.success', (_ctx, body) => {
-    (body as Record<string, unknown>).interval = pollInterval;
+    (body as Record<string, unknown>).interval = pollIntervalSeconds;
   });
 }

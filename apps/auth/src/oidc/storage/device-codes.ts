@@ -18,18 +18,18 @@ import type { ArtifactStore } from './artifacts.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
 /** The seconds between two polls. Each poll that is too early makes the interval 5 s longer (RFC 8628 section 3.5). */
-export const pollInterval = 5;
+export const pollIntervalSeconds = 5;
 /** The seconds by which a poll may be early, because timers are not exact. */
-const tolerance = 0.1;
+const toleranceSeconds = 0.1;
 /**
  * The seconds for which an expired code is still stored, so that the device gets `expired_token`. The column expires_at
  * contains the expiry of the code plus these seconds.
  */
-const retention = 600;
+const retentionSeconds = 600;
 
 /** The SQL condition that the code has not expired, and that the user has neither allowed nor denied the request. */
 const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
-  and payload ->> 'error' is null and expires_at > now() + interval '${retention} seconds'`;
+  and payload ->> 'error' is null and expires_at > now() + interval '${retentionSeconds} seconds'`;
 
 /**
  * Finds a code by the hash of the device code ($1). If the client $2 owns the code, and the code was not used and has
@@ -37,18 +37,18 @@ const isPending = `model = 'DeviceCode' and consumed_at is null and account_id i
  */
 const pollStatement = `
   with found as (
-    select id, payload, expires_at > now() + interval '${retention} seconds' as valid, client_id = $2 as own,
+    select id, payload, expires_at > now() + interval '${retentionSeconds} seconds' as valid, client_id = $2 as own,
            extract(epoch from consumed_at)::float8 as used_at,
            coalesce(next_poll_at > clock_timestamp(), false) as early,
-           coalesce(poll_interval, ${pollInterval}) as interval
+           coalesce(poll_interval, ${pollIntervalSeconds}) as interval
       from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now() for update),
   poll as (
-    select id, interval + case when early then ${pollInterval} else 0 end as interval
+    select id, interval + case when early then ${pollIntervalSeconds} else 0 end as interval
       from found where own and valid and used_at is null),
   recorded as (
     update oidc_artifact a
        set poll_interval = p.interval,
-           next_poll_at = clock_timestamp() + make_interval(secs => p.interval - ${tolerance})
+           next_poll_at = clock_timestamp() + make_interval(secs => p.interval - ${toleranceSeconds})
       from poll p where a.model = 'DeviceCode' and a.id = p.id)
   select payload, valid as "isValid", own as "isOwn", used_at as "usedAt", early as "isEarly" from found`;
 
@@ -86,7 +86,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   const create = async (id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> => {
     const rows = await run(
       `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,
-      valuesOf('DeviceCode', id, payload, expiresIn + retention),
+      valuesOf('DeviceCode', id, payload, expiresIn + retentionSeconds),
     );
     if (rows.length === 0) throw unavailable(new Error('the user code is already in use'));
   };
@@ -103,7 +103,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
 
   const findByReference = async (reference: string): Promise<AdapterPayload | undefined> => {
     const [row] = await run<{ payload: AdapterPayload; isValid: boolean }>(
-      `select payload, expires_at > now() + interval '${retention} seconds' as "isValid"
+      `select payload, expires_at > now() + interval '${retentionSeconds} seconds' as "isValid"
          from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now()`,
       [reference],
     );
