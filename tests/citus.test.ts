@@ -30,7 +30,9 @@ import { webhookEnvironment } from './support/webhook-receiver.ts';
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
-/** Applies only the migrations 1 to 4. They create the tables that are distributed before the later migrations. */
+/**
+ * Applies only the migrations 1 to 4. A test distributes the tables of these migrations, and then applies the others.
+ */
 async function applyFirstMigrations(url: string): Promise<void> {
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
   try {
@@ -134,6 +136,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
       stdio: 'ignore',
     });
+    // One transaction distributes all tables of the facilities, so one row here means that all are distributed.
     const duration = await timeUntil(async () => (await countRows('pg_dist_partition')) > 0);
     command.kill('SIGKILL');
     await once(command, 'exit');
@@ -149,6 +152,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const load = startBookingLoad();
     const stopReadsAndUpdates = startReadsAndUpdates();
     await waitForBookings(load, 50);
+    // Installs Citus in the database, and adds the workers to the cluster.
     await database.cluster.join('bookings');
     const untilKilled = await killDistribution();
     let output = '';
@@ -204,6 +208,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const output = await runCommand('bookings', environment, 'distribute.ts');
     expect(output).toMatch(/^booking_change is distributed by facility_id\n/);
     expect(output).not.toMatch(/^booking is/m);
+    // The tables of counts, which later migrations have added, are correct after the distribution.
     expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts corrected/);
   }, 60_000);
 
@@ -220,6 +225,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await load.stop();
     await reader.stop();
     expect(reader.outOfOrder).toEqual([]);
+    // The keys of `latest` consist of the facility and the booking.
     const { rows } = await database.query('bookings', "select id from booking where facility_id = 'fac-north'");
     const reported = [...reader.latest].filter(([, { isDeleted }]) => !isDeleted).map(([key]) => key);
     expect(new Set(reported)).toEqual(new Set(rows.map(({ id }) => `fac-north ${id}`)));

@@ -1,6 +1,6 @@
-// Compares instances of the bookings service, each with its own database. The instances are either two releases with
-// the same bookings, or one release with a small table and with a table that is a hundred times as large. Each round
-// measures all instances.
+// Compares instances of the bookings service, each with its own database. The instances run either two releases with
+// the same bookings, or the same release, one with a small table and one with a table that is a hundred times as large.
+// Each round measures all instances.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';

@@ -9,8 +9,8 @@ import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
 /**
- * Matches the error codes of OAuth. Four codes are listed in full. All others begin with one of the words in the last
- * group, for example `invalid_`.
+ * Matches the error codes of the token endpoint. Four codes are listed in full. All others begin with one of the words
+ * in the last group, for example `invalid_`.
  */
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
@@ -21,7 +21,7 @@ export const errorLabel = (error: string): string => (oauthError.test(error) ? e
 export function countEvents(audit: Audit, { registry }: Metrics): Audit {
   const events = new Counter({
     name: 'auth_events_total',
-    help: 'Audited events, by subject and action.',
+    help: 'Audited events, by kind, such as token.issued.',
     labelNames: ['kind'],
     registers: [registry],
   });

@@ -71,7 +71,7 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
-    // The polls of other devices do not count as polls of this device, and have no error `slow_down`.
+    // Each of these polls is the first poll of another device, so none of them is too early.
     const polls = await Promise.all(
       Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at: otherOrigin } : {})),
     );
@@ -124,7 +124,7 @@ describe('after the user has denied the access', () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const entered = await device.enter(codes.user_code, browser);
-    const signIn = await browser.send(entered, {}, { name: 'decision', value: 'allow' });
+    const signIn = await browser.send(entered, {}, 'Allow');
     const consent = await browser.send(signIn, owner);
     const page = await browser.send(consent, {}, deny);
     expect(page.title).toMatch(/^The device is not connected/);
@@ -288,8 +288,9 @@ describe('a device code that was used', () => {
     await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
   });
 
-  // All polls of this test go to one instance. If a poll arrived after the winning poll and at another instance, it
-  // would count as a replay, and the tokens would be revoked.
+  // An instance treats a poll that arrives before the response to its own winning poll as a concurrent use, and revokes
+  // nothing. It does not know the responses of other instances: there, a poll after the winning poll counts as a
+  // replay, and the tokens are revoked. All polls of this test therefore go to one instance.
   test('the tokens that one of 32 simultaneous polls gets stay valid', async () => {
     const codes = await device.start();
     await device.connect(codes);

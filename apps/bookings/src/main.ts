@@ -77,7 +77,10 @@ runService(async () => {
     ],
     logger,
   );
-  /** Ends the requests that wait for changes. */
+  /**
+   * Aborted when the service begins to stop. Requests that wait for changes of bookings (the change feed) then stop
+   * waiting.
+   */
   const stopping = new AbortController();
   const app = createApp({ config, db, replica, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({

@@ -62,8 +62,8 @@ test('the repeated response to the same Idempotency-Key contains the secret', as
 });
 
 test.each([
-  ['no address', {}, 'ERR00001'],
-  ['an http address', { url: 'http://partner.example' }, 'ERR00002'],
+  ['no URL', {}, 'ERR00001'],
+  ['an http URL', { url: 'http://partner.example' }, 'ERR00002'],
   ['user information in the address', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
   ['a loopback address', { url: 'https://127.0.0.1/' }, 'ERR00002'],
   ['a decimal loopback address', { url: 'https://2130706433/' }, 'ERR00002'],
@@ -74,9 +74,9 @@ test.each([
   ['a private address', { url: 'https://10.0.0.1/' }, 'ERR00002'],
   ['a link-local address', { url: 'https://169.254.169.254/' }, 'ERR00002'],
   ['another protocol', { url: 'ftp://partner.example' }, 'ERR00002'],
-  ['an address of 2049 characters', { url: addressOfLength(2049) }, 'ERR00002'],
+  ['a URL of 2049 characters', { url: addressOfLength(2049) }, 'ERR00002'],
   ['no event', { url, events: [] }, 'ERR00002'],
-  ['an unknown event', { url, events: ['webhook.ping'] }, 'ERR00002'],
+  ['an event that cannot be chosen', { url, events: ['webhook.ping'] }, 'ERR00002'],
   ['no facility', { url, facilityIds: [] }, 'ERR00002'],
   ['a facility that the token does not name', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
 ])('a registration with %s returns 400', async (_title, body, code) => {
@@ -134,6 +134,7 @@ test('PUT keeps fields that are left out, and can pause and activate a webhook',
   const active = await system.call('PUT', path, { token, body: { url, facilityIds: ['fac-south'], state: 'active' } });
   expect(active.body).toMatchObject({ url, facilityIds: ['fac-south'], state: 'active' });
   expect(errorCodes(await system.call('PUT', path, { token, body: {} }))).toEqual(['ERR00001']);
+  // Only the service itself disables a webhook.
   expect(errorCodes(await system.call('PUT', path, { token, body: { url, state: 'disabled' } }))).toEqual(['ERR00002']);
 });
 
@@ -181,7 +182,8 @@ test('rotation returns a new secret, and DELETE removes the webhook', async () =
   expect((await system.call('GET', path, { token })).status).toBe(404);
 });
 
-test('at most 100 pings of a webhook wait for their delivery', async () => {
+// The test system delivers no events by default, so every stored ping stays pending.
+test('while 100 pings of a webhook wait, a further ping returns 202 and is not stored', async () => {
   const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url } });
   for (let count = 0; count < 105; count += 1) {
     expect((await system.call('POST', `/api/webhooks/${webhook.id}/ping`)).status).toBe(202);

@@ -43,7 +43,7 @@ export interface CsrfTokenOptions {
 export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): CsrfTokens {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
-  /** The id that a request without the cookie has given to its browser. All forms of the response must use this id. */
+  /** The id that the response to a request without the cookie gives to the browser. All its forms must use this id. */
   const newBrowserIds = new WeakMap<IncomingMessage, string>();
 
   return {
@@ -61,7 +61,7 @@ export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): C
 
     isValid(request, response, csrfContext, token) {
       const site = request.headers['sec-fetch-site'];
-      // Browsers send `none` if no page caused the request, for example if the user opened a bookmark.
+      // Browsers send `none` if no page caused the request. No other site can cause such a request.
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
       if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
       const browserId = cookies.get(request, response, cookieName);

@@ -1,6 +1,7 @@
 // Replaces the headers Host, X-Forwarded-Host and X-Forwarded-Proto of every request with the values of ISSUER.
 // oidc-provider builds links, redirects and cookies from these headers, so a client must not be able to choose them.
-// X-Forwarded-For is replaced by the IP address of the client, which Express has determined with TRUST_PROXY.
+// X-Forwarded-For is replaced by the IP address of the client, which Express has determined with TRUST_PROXY. Also sets
+// Strict-Transport-Security if ISSUER is an https URL.
 import type { RequestHandler } from 'express';
 
 export function trustIssuerHost(issuer: string): RequestHandler {

@@ -13,11 +13,11 @@ const maxClockSkewSeconds = 60;
 /**
  * The setting `assertJwtClientAuthClaimsAndHeader` of oidc-provider.
  *
- * The audience must be the issuer, as a string. The library would also accept the address of the endpoint, or a list of
- * audiences. With a list, another server that the client uses could send the assertion to us and act as the client
- * (RFC 9700 section 4.7; FAPI 2.0 Security Profile section 5.3.2.1).
- * @throws {errors.InvalidClientAuth} if the audience is not the issuer, if `iat` is in the future, or if the assertion
- *   expires in more than a day
+ * The audience must be the issuer, as a string (FAPI 2.0 Security Profile section 5.3.2.1). The library would also
+ * accept the address of the endpoint, or a list of audiences. With a list, another server that the client uses could
+ * send the assertion to us and act as the client.
+ * @throws {errors.InvalidClientAuth} if the audience is not the issuer, if `iat` is more than a minute in the future, or
+ *   if the assertion expires in more than a day
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,
@@ -25,7 +25,8 @@ export async function checkClientAssertion(
 ): Promise<void> {
   const now = Date.now() / 1000;
   if (aud !== ctx.oidc.issuer) throw new errors.InvalidClientAuth('audience (aud) must equal the issuer');
-  // Without `iat`, the number is NaN and the comparison is false: `iat` is optional.
+  // Without `iat`, the number is NaN and the comparison is false: `iat` is optional. oidc-provider has already refused
+  // an assertion without `exp`.
   if (Number(iat) > now + maxClockSkewSeconds) throw new errors.InvalidClientAuth('iat is in the future');
   if (Number(exp) > now + maxLifetimeSeconds) {
     throw new errors.InvalidClientAuth('the client_assertion JWT must expire within a day');

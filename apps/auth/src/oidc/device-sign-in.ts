@@ -26,7 +26,9 @@ export interface DeviceRequest {
 /** Converts a typed user code to the stored form: upper case, without spaces and dashes. */
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
-/** Returns a typed user code as the device shows it, such as `BCDF-GHJK`. A code of another length is not changed. */
+/**
+ * Returns a typed user code as the device shows it, such as `BCDF-GHJK`. Returns a code without 8 characters as it is.
+ */
 export function formatUserCode(typed: string): string {
   const code = normaliseUserCode(typed);
   return code.length === 8 ? `${code.slice(0, 4)}-${code.slice(4)}` : typed;

@@ -4,6 +4,8 @@
 // A preset applies to the provider with the same name. If the file contains the setting that `replacedBy` names, the
 // file uses another server, and the preset does not apply. Otherwise, tokens of that server could be sent to the
 // endpoints of the preset.
+//
+// A native token is an access token that a native app has received from a social provider.
 
 export interface Preset {
   /** If the file contains this setting, the preset is not used at all. */

@@ -1,5 +1,5 @@
-// Reads request bodies of at most 100 kB (docs/behaviour.md, "Request bodies"). A mandatory body is JSON in UTF-8. An
-// optional body can also be a form.
+// Reads request bodies of at most 100 kB. A mandatory body is JSON in UTF-8. An optional body can also be a form
+// (docs/behaviour.md, "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
@@ -26,10 +26,11 @@ export async function readJsonObject(request: Request, response: Response): Prom
 }
 
 /**
- * Reads a body that a request may leave out: a JSON object, a form, or a JSON string, which is the value of the field
- * `stringField`. An empty body counts as `{}`, and a body without a content type as JSON.
- * @throws {ApiError} 400 for any other body, because a body must never be ignored; 413 if the body is too large; 415 if
- * the content encoding is not supported
+ * Reads a body that a request may leave out: a JSON object, a form, or a JSON string. The string becomes the field
+ * whose name is `stringField`. Without `stringField`, a string is an error. An empty body counts as `{}`, and a body
+ * without a content type as JSON. Any other body is an error, because a body must never be ignored.
+ * @throws {ApiError} 400 for any other body, also for another media type or charset; 413 if the body is too large; 415
+ * if the content encoding is not supported
  */
 export async function readOptionalBody(
   request: Request,

@@ -139,8 +139,9 @@ async function addDeliveries(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // If the booking was deleted and its deletion has no change number yet, both `booking` and `lastState` are
-    // undefined. The feed will contain the deletion later, with a higher number.
+    // Both `booking` and `lastState` are undefined if the deletion of the booking has no change number yet, or if a
+    // recount has found the deletion. In the first case, the feed will contain the deletion later, with a higher
+    // number. In the second case, nothing can be delivered, because the state of the booking is not known.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

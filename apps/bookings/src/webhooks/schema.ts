@@ -1,4 +1,4 @@
-// Defines the JSON Schemas of webhooks, of their deliveries, and of the requests for them.
+// Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
@@ -59,7 +59,8 @@ export const replaySchema = {
       type: 'integer',
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Later changes are sent again. It is `modified` of an event or of the change feed.',
+      description:
+        'Changes after this number are sent again. Take the number from `modified` of an event or of the change feed.',
     },
   },
 } as const;

@@ -22,10 +22,7 @@ export class UnknownEncryptionKey extends Error {
 
 export type SecretBox = ReturnType<typeof createSecretBox>;
 
-/**
- * The first key encrypts, and every key decrypts. Each key has 32 bytes. `owner` is the id of the object to which the
- * text belongs: a webhook or an idempotency key.
- */
+/** The first key encrypts, and every key decrypts. Each key has 32 bytes. */
 export function createSecretBox(keys: readonly Buffer[]) {
   const keyById = new Map(keys.map((key) => [keyId(key), key]));
   const [currentKey] = keys;
@@ -36,6 +33,10 @@ export function createSecretBox(keys: readonly Buffer[]) {
     /** Texts that the first key has encrypted start with this prefix. */
     currentPrefix,
 
+    /**
+     * `owner` is the id of the webhook or of the idempotency key with which the text is stored. The text can be
+     * decrypted only with the same owner.
+     */
     encrypt: (text: string, owner: string): string => {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', currentKey, nonce).setAAD(Buffer.from(owner));

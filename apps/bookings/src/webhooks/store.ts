@@ -104,8 +104,9 @@ export function createWebhookStore(db: Database) {
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
      * `check` throws an error, nothing is changed.
      *
-     * If `change` adds a facility, the webhook receives only the changes of this facility whose numbers are higher than
-     * the number in `latest`. If `change` enables a disabled webhook, this applies to all its facilities.
+     * If `change` adds a facility, the webhook receives only the booking changes of this facility whose change numbers
+     * are higher than its number in `latest`. If `change` enables a disabled webhook, this applies to all its
+     * facilities.
      */
     update: (
       id: string,

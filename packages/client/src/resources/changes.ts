@@ -9,7 +9,7 @@ import { sleep } from '../timeout.ts';
 export interface ReadChangesOptions {
   /** The facility of the feed. Needed only if the token names several facilities. */
   readonly facilityId?: string;
-  /** The property `next` of the last page that you have stored. Default: the beginning of the feed. */
+  /** The link `next` of the last page that you have stored. Default: the beginning of the feed. */
   readonly from?: string | undefined;
   /** The maximum number of changes on a page. Default: 500. */
   readonly limit?: number;
@@ -30,7 +30,7 @@ export interface FollowChangesOptions extends ReadChangesOptions {
  */
 export interface ChangePage {
   readonly items: readonly BookingChange[];
-  /** The position after this page: pass it as `from` after a restart. */
+  /** The link to the page after this one: pass it as `from` after a restart. */
   readonly next: string;
   /**
    * Whether this page is the beginning of the feed. If it is, delete all bookings of the facility that you have stored
@@ -44,9 +44,9 @@ export interface Changes {
   /** Reads the pages of the feed up to the latest change. */
   read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
   /**
-   * Reads the pages of the feed, and then waits for further changes until `signal` is aborted or the loop ends. While
-   * the service is unavailable, `follow` tries again. `follow` throws only errors that another attempt cannot correct,
-   * such as 403.
+   * Reads the pages of the feed, and then waits for further changes until `signal` is aborted, or the caller leaves its
+   * loop. While the service is unavailable, `follow` tries again. `follow` throws only errors that another attempt
+   * cannot correct, such as 403.
    */
   follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
 }
@@ -58,8 +58,8 @@ const waitSeconds = 25;
 /** The time that a response may take after the wait. */
 const responseSeconds = 15;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + responseSeconds) * 1_000 };
-/** The number of failures after which the delay between attempts no longer grows. */
-const maxFailures = 8;
+/** Limits the exponent of the delay between attempts. The delay itself has a limit too. */
+const maxCountedFailures = 8;
 
 export const createChanges = (send: Send): Changes => ({
   async *read({ from, signal, ...query } = {}) {
@@ -83,7 +83,7 @@ export const createChanges = (send: Send): Changes => ({
         if (signal?.aborted) return;
         if (!isTransient(error)) throw error;
         onError?.(error);
-        failures = Math.min(failures + 1, maxFailures);
+        failures = Math.min(failures + 1, maxCountedFailures);
         // If the signal is aborted during the delay, the loop ends.
         await sleep(retryDelay(failures, error), signal).catch(() => {});
       }

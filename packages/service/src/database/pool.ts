@@ -61,7 +61,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   #openingCount = 0;
   /** Set by the first call of `destroy`. From then on, released and newly opened connections are closed. */
   #destroyed: Promise<void> | undefined;
-  /** Set by `destroy`, which waits for this call. */
+  /** Called when no connection is open or being opened. `destroy` sets this function, and waits until it is called. */
   #onEmpty: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 

@@ -1,5 +1,6 @@
-// Responds to requests that Node cannot parse or that time out. No handler gets such a request, so the response is
-// written directly to the socket, and the connection is closed (RFC 9112, sections 3.2 and 9.6).
+// Responds to requests that Node cannot parse, that time out, or that have no valid Host header (RFC 9112 section 3.2).
+// No handler gets such a request, so the response is written directly to the socket, and the connection is closed
+// (section 9.6).
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 

@@ -76,7 +76,8 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   return {
     /**
      * Waits until the change number of the facility is above `changeNumber`, or for `milliseconds` at most. Returns
-     * false without waiting if too many requests of the client or of all clients already wait, or if the service stops.
+     * true after the wait, even without a change. Returns false without waiting if too many requests of the client or
+     * of all clients already wait, or if the service is already stopping.
      */
     waitForChange: async (request: WaitingRequest, milliseconds: number): Promise<boolean> => {
       if (!clientMayWait(request.clientId)) return false;

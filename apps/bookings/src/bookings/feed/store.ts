@@ -24,8 +24,9 @@ export interface Change {
   /** Undefined if the booking is deleted. */
   readonly booking: PublicBooking | undefined;
   /**
-   * The last state of a deleted booking. Undefined if the booking exists, or if it is deleted but the deletion has no
-   * change number yet. In the second case, the deletion appears in the feed later, with a higher number.
+   * The last state of a deleted booking. Undefined if the booking exists, if a recount has found the deletion, or if
+   * the deletion has no change number yet. In the last case, the deletion appears in the feed later, with a higher
+   * number.
    */
   readonly lastState: PublicBooking | undefined;
 }

@@ -82,7 +82,8 @@ const timeZone = '(select time_zone from facility where id = $1)';
 
 /**
  * Builds the conditions for bookings that start today or earlier. The comparison with midnight limits the range of the
- * index. The comparison of the dates is needed when the clocks go back at midnight, because midnight then occurs twice.
+ * index. The comparison of the dates is needed when the clocks go back from 01:00 to midnight. Midnight then occurs
+ * twice, and PostgreSQL takes the second one, so the first comparison also finds bookings in the hour before it.
  */
 function startsBeforeTomorrow(criteria: Criteria, bind: Bind): string {
   const localNow = `${bindInstant(criteria.now, bind)} at time zone ${timeZone}`;
@@ -111,8 +112,9 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
 }
 
 /**
- * Returns the conditions on the time. If the search is split into parts at `start` (see `splitInstant`), each part has
- * its own condition on `start`, and this function returns only the condition on `end`.
+ * Returns the conditions that compare the bookings with the interval of the filter. If the search is split at the start
+ * of the interval (see `splitInstant`), each part has its own comparison with this start, and this function returns
+ * only the comparison with the end of the interval.
  */
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';

@@ -1,5 +1,5 @@
-// Renders the HTML page of the API reference. The page lists the endpoints. In browsers with JavaScript, Swagger UI
-// replaces this list.
+// Renders the HTML page of the API reference. The page lists the endpoints, and says where to get a token. In browsers
+// with JavaScript, Swagger UI replaces the list.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
 
@@ -13,6 +13,7 @@ interface Document {
 
 export interface PageOptions {
   readonly baseUrl: string;
+  /** The token endpoint, and the scope of the API. */
   readonly tokenUrl: string;
   readonly scope: string;
   readonly assets: readonly Asset[];
@@ -28,6 +29,7 @@ export function renderPage(openApi: object, { baseUrl, tokenUrl, scope, assets }
     assets.filter(({ path }) => path.endsWith(extension)).map(({ path }) => `${basePath}${path}`);
   return new Eta({ views: import.meta.dirname }).render('page', {
     ...info,
+    // The browser loads the document from `documentPath`, at the host of the page. The page shows the public address.
     documentPath: `${basePath}/openapi.json`,
     documentUrl: `${baseUrl}/openapi.json`,
     tokenUrl,
