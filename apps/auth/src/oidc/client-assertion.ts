@@ -16,8 +16,8 @@ const maxClockSkewSeconds = 60;
  * The audience must be the issuer, as a string (FAPI 2.0 Security Profile section 5.3.2.1). The library would also
  * accept the address of the endpoint, or a list of audiences. With a list, another server that the client uses could
  * send the assertion to us and act as the client.
- * @throws {errors.InvalidClientAuth} if the audience is not the issuer, if `iat` is more than a minute in the future, or
- *   if the assertion expires in more than a day
+ * @throws {errors.InvalidClientAuth} if the audience is not the issuer, if `iat` is more than a minute in the future,
+ *   or if the assertion expires in more than a day
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,
