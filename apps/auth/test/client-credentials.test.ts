@@ -266,7 +266,7 @@ describe('the lifecycle of a personal access token', () => {
     const overlap = 3600;
     const rotated = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, overlap, actor);
     expect([(await useToken(token)).status, (await useToken(rotated as typeof token)).status]).toEqual([200, 200]);
-    expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secrets: 2 });
+    expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secretCount: 2 });
     const rotatedAgain = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 0, actor);
     const statuses = [token, rotated, rotatedAgain].map(async (key) => (await useToken(key as typeof token)).status);
     expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
