@@ -783,7 +783,7 @@ export interface components {
         ReplayWebhook: {
             /** @description One of the facilities of the webhook. */
             facilityId: string;
-            /** @description Later changes are sent again. It is `modified` of an event or of the change feed. */
+            /** @description Changes after this number are sent again. Take the number from `modified` of an event or of the change feed. */
             afterChangeNumber: number;
         };
         DeliveryList: {
