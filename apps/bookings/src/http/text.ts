@@ -22,8 +22,8 @@ export const textSchema = {
 const textPattern = new RegExp(textSchema.pattern);
 
 /**
- * Whether an id in the path of a request can be the id of a resource. `length` counts a character such as 🏌 twice, so
- * it can be up to twice the maximum number of characters.
+ * Whether an id in the path of a request can be the id of a resource. `length` counts a character such as 🏌 twice.
+ * The length of an id can therefore be twice its number of characters.
  */
 export function isText(value: string): boolean {
   return value.length > 0 && value.length <= 2 * textSchema.maxLength && textPattern.test(value);

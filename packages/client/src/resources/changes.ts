@@ -58,8 +58,6 @@ const waitSeconds = 25;
 /** The time that a response may take after the wait. */
 const responseSeconds = 15;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + responseSeconds) * 1_000 };
-/** Limits the exponent of the delay between attempts. The delay itself has a limit too. */
-const maxCountedFailures = 8;
 
 export const createChanges = (send: Send): Changes => ({
   async *read({ from, signal, ...query } = {}) {
@@ -83,7 +81,7 @@ export const createChanges = (send: Send): Changes => ({
         if (signal?.aborted) return;
         if (!isTransient(error)) throw error;
         onError?.(error);
-        failures = Math.min(failures + 1, maxCountedFailures);
+        failures += 1;
         // If the signal is aborted during the delay, the loop ends.
         await sleep(retryDelay(failures, error), signal).catch(() => {});
       }
