@@ -32,6 +32,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     const [port, authPort, bookingsPort, newInstancePort] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
+    // The documented commands write files into the clone, so they run in a copy of the repository.
     const options = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
     for (const part of ['apps', 'infra', 'package.json'])
       await cp(join(root, part), join(folder, 'clone', part), options);
@@ -79,7 +80,8 @@ curl -s "$BASE_URL/health/ready"`;
       env: environment as NodeJS.ProcessEnv,
       timeout: 90_000,
     });
-    // The second of the last four outputs belongs to the documented commands that change the password.
+    // The second of the last four outputs belongs to the documented commands that change the password. The first
+    // output is the booking that the last block of install.md creates.
     const [created, , list, readiness] = stdout.split('------\n').slice(-4) as [string, string, string, string];
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
     expect(JSON.parse(list)).toMatchObject({ total: 1 });

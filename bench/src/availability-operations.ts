@@ -62,6 +62,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
   ];
 }
 
+/** Books the bays of the first facilities on each day of the week: every two hours for 90 minutes. */
 async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)

@@ -19,8 +19,9 @@ export interface CompareWebhooksOptions extends RunOptions {
   readonly databaseUrl: string;
 }
 
-const receivers = 5;
+const receiverCount = 5;
 const createsPerSecond = 100;
+const halfHourMs = 30 * 60_000;
 
 export async function compareWebhooks(options: CompareWebhooksOptions): Promise<Sample[]> {
   const { databaseUrl, rounds, seconds, log } = options;
@@ -81,11 +82,12 @@ interface Setup extends RunOptions {
 type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>;
 
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
-  const urls = Array.from({ length: receivers }, () => `${receiver.url}/hook`);
+  const urls = Array.from({ length: receiverCount }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
   // The replay sends events again: one for every change of the facility. There are therefore enough events to send.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
+  // The first call of `readStats` that finds events also resets their number, just before the measurement begins.
   await until(async () => (await readStats(receiver)).received > 0);
   const before = { cpu: cpuOf(service.pid), database: cpuOfFamily(postmaster), at: performance.now() };
   await sleep(seconds * 1_000);
@@ -102,7 +104,7 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
  * shows these numbers in the column of the rates.
  */
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
-  const urls = Array.from({ length: receivers }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
+  const urls = Array.from({ length: receiverCount }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);
   // Deliveries to the webhooks of `measureRate` may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
@@ -111,7 +113,7 @@ async function measureDelays({ client, receiver, seconds }: Setup): Promise<Meas
   await sleep(2_500);
   const { received, late } = await readStats(receiver);
   // One of the receivers hangs. `received` can be greater than this number, because a delivery can be repeated.
-  const expected = created * (receivers - 1);
+  const expected = created * (receiverCount - 1);
   await remove(client, webhooks);
   return { expected: { rate: expected }, 'within 2 s': { rate: Math.min(received, expected) - late } };
 }
@@ -148,14 +150,14 @@ const remove = (client: Client, ids: readonly string[]) =>
 /** The number of the next booking. It determines the bay and the half hour, so that no two bookings overlap. */
 let slot = 0;
 
-/** Creates bookings at an even rate and returns their number. */
+/** Creates `createsPerSecond` bookings per second at an even rate, and returns their number. */
 async function createBookings(client: Client, seconds: number): Promise<number> {
   const count = seconds * createsPerSecond;
   const start = performance.now();
   const requests: Promise<unknown>[] = [];
   for (let index = 0; index < count; index += 1, slot += 1) {
-    const from = Date.parse(createdFrom) + Math.floor(slot / baysPerFacility) * 1_800_000;
-    const [startDate, endDate] = [from, from + 1_800_000].map((time) => new Date(time).toISOString());
+    const from = Date.parse(createdFrom) + Math.floor(slot / baysPerFacility) * halfHourMs;
+    const [startDate, endDate] = [from, from + halfHourMs].map((time) => new Date(time).toISOString());
     const booking = { bayId: bayId((slot % baysPerFacility) + 1), userAlias: 'bench', startDate, endDate };
     requests.push(client('POST', '/api/bookings', booking));
     await sleep(Math.max(0, start + (index + 1) * (1_000 / createsPerSecond) - performance.now()));

@@ -26,6 +26,9 @@ export interface FeedReader {
   readonly stop: () => Promise<void>;
 }
 
+/** The pause before the next request after a failed request. */
+const retryDelayMs = 20;
+
 /**
  * Starts a reader, which sends its requests to the addresses in `bases` in turn. The test may change this array while
  * the reader runs.
@@ -43,14 +46,15 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
     const response = await callApi<Page>(base, token, 'GET', address).catch(() => undefined);
     if (response?.status === 200) return response.body;
     if (response && response.status !== 503) unexpectedStatuses.push(response.status);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
     return undefined;
   }
 
   async function follow(): Promise<void> {
     for (let turn = 0; ; turn += 1) {
-      // This value is read before the request, so that the last page contains all writes before the call of `stop`.
-      const isLastRound = isStopping;
+      // This value is read before the request. An empty page therefore ends the loop only if its request was sent after
+      // `stop` was called, so that the reader has seen all writes before that call.
+      const wasStopping = isStopping;
       const page = await readPage(bases[turn % bases.length] as string);
       if (!page) continue;
       for (const { id, state, modified, data = {} } of page.items) {
@@ -59,7 +63,7 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
         latest.set(`${facilityId} ${id}`, { modified, isDeleted: state === 'deleted', booking: data });
       }
       address = new URL(page.next).pathname + new URL(page.next).search;
-      if (page.items.length === 0 && isLastRound) return;
+      if (page.items.length === 0 && wasStopping) return;
     }
   }
 

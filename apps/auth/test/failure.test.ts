@@ -53,6 +53,8 @@ describe('an instance that starts while the database is unavailable', () => {
   });
 });
 
+// Each of these requests reads the client with its secrets from the table `client_secret`. Without the table
+// `schema_migration`, the server concludes that migrations are missing.
 test.each(requests)('%s gets 503 with Retry-After while migrations are missing', async (_title, send) => {
   await server.db.raw('alter table client_secret rename to client_secret_renamed');
   await server.db.raw('alter table schema_migration rename to schema_migration_renamed');
@@ -66,10 +68,10 @@ test.each(requests)('%s gets 503 with Retry-After while migrations are missing',
 test.each(requests)(
   '%s gets 500 server_error if a table is missing after all migrations, and only the log contains the reason',
   async (_title, send) => {
-    await server.db.raw('alter table client_secret rename to client_secret_gone');
+    await server.db.raw('alter table client_secret rename to client_secret_renamed');
     const linesBefore = server.log.length;
     const response = await send();
-    await server.db.raw('alter table client_secret_gone rename to client_secret');
+    await server.db.raw('alter table client_secret_renamed rename to client_secret');
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(await statusAndBody(response)).toEqual({
       status: 500,

@@ -92,6 +92,7 @@ describe('GET /api/booking-bays', () => {
 
   test('without locationId, the list has every bay of the token’s facilities', async () => {
     const { body } = await get('/api/booking-bays');
+    // The facility fac-north has 16 bays, and fac-south has 5.
     expect(body.total).toBe(21);
     expect(body._links.self.href).toBe(`${baseUrl}/api/booking-bays?page=1&pageSize=1000`);
   });

@@ -10,6 +10,7 @@ import { requireFreePorts, untilReady } from './ready.ts';
 import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
 import { socialProviders } from './social.ts';
 
+/** The file in DATA_DIR that lists the processes of the services. After a crash, the next launcher stops them. */
 const SERVICES_FILE = 'services.pid';
 /** How long to wait for ports that the services of a killed launcher may still use. */
 const PORT_WAIT_AFTER_CRASH_MS = 10_000;
@@ -99,6 +100,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
   const folder = appFolder(settings, app);
   const appEnv = serviceEnvironment(app, env, settings, secrets);
+  // The role of the owner may change the schema. The role of the service may only read and change rows.
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal };
   await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.

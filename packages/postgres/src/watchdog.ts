@@ -31,8 +31,10 @@ const SCRIPT = `
  */
 export function watchOver(pid: number, foldersToRemove: readonly string[]): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
+    // The working directory of this process may be removed before the watchdog ends.
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],
+    // In a process group of its own, the watchdog does not get the SIGINT of Ctrl-C in the terminal.
     detached: true,
   });
   // Without a listener, a broken pipe would end this process.

@@ -54,8 +54,8 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
 
   return async (request, response, signedIn) => {
     const { account, sessionId, isFresh } = signedIn;
-    // Usually, the current password proves who the user is. If the account has no
-    // password, only a fresh sign-in proves it.
+    // Usually, the current password proves who the user is. If the account has no password, only a fresh sign-in
+    // proves it.
     if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', { again: true }));
 
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
@@ -64,6 +64,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       ? await checkCurrentPassword(request, response, account.username)
       : {};
     if (retryAfter !== undefined) {
+      // `setRetryAfter` sets the response header, and returns the text for the user.
       return showErrors(429, { text: setRetryAfter(response, retryAfter, 'Too many sign-ins have failed.') });
     }
     const newPassword = rawField(request, 'newPassword');

@@ -48,7 +48,8 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }
     // interaction/direct-sign-in-routes.ts serves `/signed-out`.
-    response.redirect(303, idToEnd === sessionId ? '/signed-out' : `/account?done=${idToEnd ? 'session' : 'sessions'}`);
+    if (idToEnd === sessionId) response.redirect(303, '/signed-out');
+    else response.redirect(303, idToEnd ? '/account?done=session' : '/account?done=sessions');
   });
 
   post('applications/revoke', async (request, response, { account }) => {

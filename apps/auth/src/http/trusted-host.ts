@@ -4,12 +4,14 @@
 // Strict-Transport-Security if ISSUER is an https URL.
 import type { RequestHandler } from 'express';
 
+const oneYearInSeconds = 365 * 24 * 3600;
+
 export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
     // The address must be read before the headers change, because Express derives it from X-Forwarded-For.
     const address = request.ip;
-    if (protocol === 'https:') response.setHeader('Strict-Transport-Security', 'max-age=31536000');
+    if (protocol === 'https:') response.setHeader('Strict-Transport-Security', `max-age=${oneYearInSeconds}`);
     request.headers.host = host;
     request.headers['x-forwarded-host'] = host;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);

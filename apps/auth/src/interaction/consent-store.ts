@@ -42,7 +42,7 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
 
     /**
      * Finds all clients that have access to the account, also those that have a grant without a consent. Native apps
-     * get such a grant with a grant type that shows no consent page, such as `password`.
+     * get such a grant with a grant type that shows no consent page, such as `password`. Returns at most 200 clients.
      */
     findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
       query<ConnectedClient>(

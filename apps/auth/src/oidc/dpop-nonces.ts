@@ -47,7 +47,8 @@ export const ageOf = ({ iat }: { readonly iat?: number | undefined }): number =>
 
 /**
  * Changes two rules of the library for proofs with a nonce:
- * - The library does not limit the age of such proofs. This function makes it reject a proof that is older than a day.
+ * - The library accepts every `iat` in such proofs. This function makes it reject an `iat` that differs from the
+ *   current time by more than a day.
  * - The library rejects an expired nonce even if the proof is recent and needs no nonce. Every client that has been
  *   idle for some minutes would need a second request. This function makes it accept any nonce in a recent proof.
  */

@@ -1,4 +1,4 @@
-// Creates the example of availability for the OpenAPI document, with a bay of the demo.
+// Creates the example response of the availability endpoint for the OpenAPI document, with a bay of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes } from '../http/pagination.ts';
 import { availabilityResponse, bayAvailability } from './resource.ts';
@@ -12,6 +12,7 @@ const bay = {
   facilityId: 'fac-north',
   timeZone: 'Europe/Copenhagen',
 };
+/** A time when the bay is free. */
 const gap = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
 export function availabilityExample(link: MakeLink) {

@@ -102,6 +102,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       if (!kind || !(await isComplete())) return undefined;
       if (kind === 'from') return seekFrom(criteria, offset, pageSize);
       if (kind === 'ended') return seekEnded(criteria, offset, pageSize);
+      // The other lists contain every booking from the earliest on, so `offset` is a number that `findBins` expects.
       const range = await findBins(criteria, offset, pageSize);
       return range ? { from: range.from, to: range.to, offset: offset - range.before } : emptySegment;
     },
@@ -156,26 +157,30 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    * a bin that contains the last. Returns undefined if the list has no booking number `rank`.
    */
   async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
-    // The bins between `from` and `to` contain the first booking of the page. Each step finds a shorter such bin.
-    let [from, to, before] = [minDate, maxDate, 0];
-    // The end of the bin that contains the last booking of the page. Undefined if the list ends before this booking.
-    let end: Date | undefined;
+    // The first booking of the page starts between these two instants. At first, they enclose the whole list, and then
+    // the bin that contains the booking. Each step finds a shorter such bin inside the bin of the step before.
+    let [firstFrom, firstTo] = [minDate, maxDate];
+    // The number of bookings that start before `firstFrom`
+    let before = 0;
+    // The end of the bin that contains the last booking of the page. Undefined if the list ends before this booking. A
+    // step does not change this variable if all bins that it reads end before the last booking of the page.
+    let lastTo: Date | undefined;
     for (const span of spansOf(criteria)) {
       const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + spanLength(span));
-      const { sql, values } = binsStatement(criteria, span, from, to);
+      const { sql, values } = binsStatement(criteria, span, firstFrom, firstTo);
       const bins = await query<Bin>(db, sql, values);
       const position = positionOf(bins, rank - before);
       const first = bins[position.index];
       // No bin contains booking number `rank`. If these are the longest bins, the list has fewer bookings. Otherwise,
       // bookings were deleted after the longer bin was read, so this function returns the range of the longer bin.
-      if (!first) return from === minDate ? undefined : { from, to: end, before };
+      if (!first) return firstFrom === minDate ? undefined : { from: firstFrom, to: lastTo, before };
       before += position.before;
       const laterBins = bins.slice(position.index);
       const last = laterBins[positionOf(laterBins, rank - before + size - 1).index];
-      if (last) end = endOf(last);
-      [from, to] = [first.begins, endOf(first)];
+      if (last) lastTo = endOf(last);
+      [firstFrom, firstTo] = [first.begins, endOf(first)];
     }
-    return { from, to: end, before };
+    return { from: firstFrom, to: lastTo, before };
   }
 }
 
