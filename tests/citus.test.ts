@@ -27,6 +27,7 @@ import { bookOnce, expectNoLostOrDoubleBookings, startTestSystemOn, type TestSys
 import { eventually, timed, timeUntil } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
+/** The folder with the programs of a PostgreSQL that has Citus. Undefined if this machine has none. */
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
@@ -109,6 +110,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       while (!isStopping) {
         const id = await request('GET', '/api/bookings?userAlias=load&pageSize=3');
         await request('GET', '/api/bays/bay-n1-01/upcoming-bookings');
+        // An update cannot change the external id of a booking.
         const { externalBookingId: _, ...change } = nextBooking();
         if (id) await request('PUT', `/api/bookings/${id}`, change);
       }

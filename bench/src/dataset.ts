@@ -8,7 +8,7 @@ export interface Dataset {
   readonly bays: number;
   /** The number of days with bookings, in the past and in the future. The oldest day may have fewer bookings. */
   readonly days: number;
-  /** The number of days with bookings after today. */
+  /** The number of days with bookings after today: a quarter of `days`. */
   readonly futureDays: number;
 }
 

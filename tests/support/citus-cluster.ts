@@ -36,6 +36,23 @@ export interface CitusCluster {
   readonly stop: () => Promise<void>;
 }
 
+/** The PostgreSQL settings of every node. */
+const nodeSettings = {
+  shared_preload_libraries: 'citus',
+  'citus.node_conninfo': 'sslmode=disable',
+  'citus.local_hostname': '127.0.0.1',
+  // Citus needs logical replication to move shards under load, and prepared transactions to commit on several nodes.
+  wal_level: 'logical',
+  max_connections: 300,
+  max_prepared_transactions: 300,
+  max_worker_processes: 64,
+  max_replication_slots: 64,
+  max_wal_senders: 64,
+  // The interval at which Citus completes the two-phase commits that a crash has interrupted.
+  'citus.recover_2pc_interval': '5s',
+  log_min_messages: 'warning',
+};
+
 export async function startCitusCluster(programs: string): Promise<CitusCluster> {
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
   // The user that runs PostgreSQL must be able to enter the folder.
@@ -58,26 +75,12 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
       watchdog: true,
       programs,
       environment: { PGPASSFILE: passwordFile },
-      settings: {
-        shared_preload_libraries: 'citus',
-        'citus.node_conninfo': 'sslmode=disable',
-        'citus.local_hostname': '127.0.0.1',
-        // Citus needs logical replication to move shards under load, and prepared transactions to commit on several
-        // nodes.
-        wal_level: 'logical',
-        max_connections: 300,
-        max_prepared_transactions: 300,
-        max_worker_processes: 64,
-        max_replication_slots: 64,
-        max_wal_senders: 64,
-        // The interval at which Citus completes the two-phase commits that a crash has interrupted.
-        'citus.recover_2pc_interval': '5s',
-        log_min_messages: 'warning',
-      },
+      settings: nodeSettings,
     });
   const servers = await Promise.all(ports.map((_, index) => startServer(index)));
   const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
-  // Deletes the folder if this process is killed. The watchdogs of the servers stop only the servers.
+  // If this process is killed, the cleaner deletes the folder after the coordinator has stopped. The watchdogs of the
+  // servers stop only the servers.
   const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
   // All nodes need the same superuser password, because the coordinator uses its password to sign in to the workers.
   const { password } = new URL(coordinator.url);

@@ -28,7 +28,7 @@ interface ForeignKey {
 /** The diagrams leave out these tables, which are for migrations and locks and not part of the data model. */
 const excludedTables = ['schema_migration', 'import_lock'];
 
-/** Selects the columns of all tables except those in $1. */
+/** Selects the columns of all tables except those in $1. System columns have a negative `attnum`. */
 const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
     a.attnotnull as "isRequired", coalesce(a.attnum = any (k.conkey), false) as "isPrimaryKey"
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -70,6 +70,7 @@ async function drawDatabase(url: string): Promise<string> {
       ),
       '  }',
     ]);
+    // In Mermaid, `||--o{` means that a row of the parent table belongs to any number of rows of the child table.
     const relations = foreignKeys.map(({ child, parent, columns }) => `  ${parent} ||--o{ ${child} : "${columns}"`);
     return ['erDiagram', ...tables, ...relations].join('\n');
   } finally {

@@ -136,6 +136,7 @@ test('a signing key stays published for the longest lifetime that any client has
   await server.load({ clients: [{ ...client, access_token_ttl: 120 }] });
   const store = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
   const schedule = createKeySchedule(store);
+  // Creates keys that sign after 0 s, and then makes them the current keys, which retires the previous keys.
   await schedule.rotate(0);
   await schedule.advance();
   const retired = (await store.list()).filter(({ state }) => state === 'retired');

@@ -16,8 +16,8 @@ const steps = {
 } as const;
 type Step = keyof typeof steps;
 
-// Sign-ins are not slowed down after failures.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
+/** The origin of the instance that has the value of COOKIE_KEYS of a step. */
 let origins: Record<Step, string>;
 beforeAll(async () => {
   const startStep = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;
@@ -36,6 +36,7 @@ beforeAll(async () => {
 async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);
+  /** Returns the header `Cookie` for `Set-Cookie` headers: their names and values, without the attributes. */
   const headerOf = (cookies: readonly string[]) => cookies.map((cookie) => cookie.split(';')[0]).join('; ');
   const fields = page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]);
   // All instances have the issuer of `server`, so they accept only forms with this origin.
@@ -71,5 +72,6 @@ test.each([
 );
 
 test('an instance rejects a session that was signed with a key that is not in its COOKIE_KEYS', async () => {
+  // The second instance accepts the form of the first, but signs the session with the new key.
   expect(await signInAcross('old key', 'new key, old key')).toEqual({ form: 303, session: 303 });
 });

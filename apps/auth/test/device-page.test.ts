@@ -12,8 +12,8 @@ import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
-/** The number of seconds for which a code is valid. */
-const codeLifetime = 600;
+/** How long a code is valid. */
+const codeLifetimeSeconds = 600;
 /** Returns the value of a form field, or undefined if no form has the field. */
 const fieldValue = (page: Page, name: string) =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
@@ -225,7 +225,7 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     expect(end.title).toMatch(/^The device is not connected/);
     expect((await device.enter(denied.user_code)).html).toContain(wrongCode);
     const expired = await device.start();
-    await device.passTime(codeLifetime + 1);
+    await device.passTime(codeLifetimeSeconds + 1);
     expect((await device.enter(expired.user_code)).html).toContain(wrongCode);
     // Resets the count of wrong codes, so that the next tests can enter codes.
     await server.db.raw('delete from guard_count');
@@ -235,7 +235,7 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
-    await device.passTime(codeLifetime + 1);
+    await device.passTime(codeLifetimeSeconds + 1);
     const end = await signInAndConsent(browser, signIn);
     expect(end).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
     expect(await device.poll(codes)).toMatchObject({ error: 'expired_token' });

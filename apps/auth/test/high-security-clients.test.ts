@@ -9,6 +9,7 @@ import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-
 import { openBrowser, owner, pkce, redirectParameters, signInAndConsent } from './flows.ts';
 import { createKeyClient, type KeyClient } from './key-client.ts';
 
+// One test serves the keys of a client on this machine. By default, the server sends no requests to private networks.
 const server = useFixture(() => startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' }));
 let client: KeyClient;
 const redirectUri = 'http://localhost:4010/fapi';

@@ -53,10 +53,10 @@ test('the checked-in openapi.json equals the served document except for the addr
 });
 
 test('the document has exactly the endpoints of the specification and of docs/behaviour.md', () => {
-  const operations = Object.entries(checkedIn.paths as Record<string, object>).flatMap(([path, methods]) =>
+  const endpoints = Object.entries(checkedIn.paths as Record<string, object>).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  expect(operations.sort()).toEqual([
+  expect(endpoints.sort()).toEqual([
     'DELETE /api/booking-closures/{id}',
     'DELETE /api/booking-holds/{id}',
     'DELETE /api/booking-locations/{id}/opening-hours',
@@ -107,6 +107,7 @@ test('every error response of an operation is a reference, and the description l
     }
   }
   const { description } = checkedIn.info;
+  // A text that contains the code once is split into two parts.
   for (const code of Object.keys(errorCatalogue)) expect(description.split(`\`${code}\``)).toHaveLength(2);
 });
 
@@ -160,6 +161,7 @@ describe('GET /docs', () => {
       "form-action 'none'",
       "frame-ancestors 'none'",
     ]);
+    // The policy blocks scripts of other addresses, inline scripts, inline styles, and attributes such as `onclick`.
     expect(text).not.toMatch(/<script(?![^>]*\ssrc="\/docs)|<style|\sstyle=|\son\w+=/i);
   });
 

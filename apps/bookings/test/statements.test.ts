@@ -36,6 +36,8 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .map((file) => readFileSync(file, 'utf8'))
   .join('\n');
 const now = new Date();
+/** One of the lengths of bins. The lengths give the same SQL, apart from this number. */
+const hoursPerBin = 24;
 const dates = { start: now, end: now };
 /** Each of these filters gives a search different SQL statements. */
 const filters: Omit<Criteria, 'facilities' | 'now'>[] = [
@@ -57,13 +59,14 @@ const searches = [['f'], ['f', 'g']].flatMap((facilities) =>
 function statementsOf(facilities: readonly string[], filter: (typeof filters)[number]): string[] {
   const criteria = { facilities, now, ...filter };
   const { firstPage, laterPage, count } = searchStatements(criteria);
+  // The second argument selects a part of the list. The SQL does not depend on its values.
   const segment = searchStatements(criteria, { from: now, to: now, offset: 1 });
   const listKind = kindOf(criteria);
   const counts = [
     ...(listKind ? [countStatement(criteria, listKind)] : []),
     startedStatement(criteria, now),
     inProgressStatement(criteria, now, now),
-    binsStatement(criteria, 24, now, now),
+    binsStatement(criteria, hoursPerBin, now, now),
   ];
   return [firstPage, laterPage, count, segment.laterPage, ...counts.map(({ sql }) => sql)];
 }

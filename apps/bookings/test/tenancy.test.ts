@@ -4,8 +4,10 @@ import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
+// The facility fac-north has the locations and bays whose ids contain `north` or `n1`. Its bay bay-n1-99 is not
+// bookable. The facility fac-east has one location with three bays: bay-e1-01 to bay-e1-03.
 let system: TestSystem;
-/** A token that does not name the facility of the booking. */
+/** A token for fac-east only. It does not name the facility of `booking`, which is fac-north. */
 let otherToken: string;
 let booking: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };
 let etag: string;
@@ -59,6 +61,7 @@ test('a booking of another facility and one that does not exist get the same res
 });
 
 test('a bay of another facility gets ERR00012, whether it is free and bookable or not', async () => {
+  // The bays are one that is taken, one that is free, one that is not bookable, and one that does not exist.
   for (const bayId of [booking.bayId, 'bay-n1-02', 'bay-n1-99', missing.bayId]) {
     const { startDate, endDate } = booking;
     const body = { bayId, userAlias: 'Eve', startDate, endDate };

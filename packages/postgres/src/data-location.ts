@@ -91,6 +91,7 @@ function makeFolder(path: string, account: Account | undefined): boolean {
     if (account) chownSync(path, account.uid, account.gid);
     return true;
   } catch (error) {
+    // EINVAL: in a rootless container, the kernel does not know the account.
     if (account && ['EPERM', 'EACCES', 'EROFS', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? ''))
       return false;
     throw error;

@@ -35,6 +35,7 @@ export function findCitus(): string | undefined {
     '/usr/pgsql-*/bin/pg_config',
     '/usr/local/pgsql/bin/pg_config',
   ]);
+  // All versions have two digits, so the order of the paths of one distribution is the order of the versions.
   const newestWithCitus = pgConfigs
     .toSorted()
     .reverse()

@@ -32,9 +32,10 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   let timer: NodeJS.Timeout | undefined;
   /** The statement that is running now. */
   let writing: Promise<void> | undefined;
-  /** The call of `flush` that waits for the running statement. */
+  /** A call of `flush` that waits until the running statement has ended. Further calls share this promise. */
   let nextFlush: Promise<void> | undefined;
 
+  /** Stores the events in one statement. Never rejects. */
   const write = async (events: readonly TimedEvent[]): Promise<void> => {
     const rows = events.map((event) => ({
       at: event.at,

@@ -20,6 +20,7 @@ test.each([
   '/a/..//evil.example',
   '/x\\..\\..//evil.example',
   'javascript:alert(1)',
+  // A path has at most 2000 characters.
   `/${'a'.repeat(3000)}`,
 ])('a value that is not the path of a page of this server is replaced by the fallback path: %s', (path) => {
   expect(localPath(path, '/account')).toBe('/account');

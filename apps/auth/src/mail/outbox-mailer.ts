@@ -1,4 +1,5 @@
-// Sends the e-mails of the outbox by SMTP. An e-mail that the mail server does not accept is sent again for 22 hours.
+// Sends the e-mails of the outbox by SMTP. A failed attempt to send an e-mail is repeated for up to 22 hours. If the
+// mail server rejects the e-mail permanently, the e-mail is deleted instead.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
@@ -26,6 +27,7 @@ export interface OutboxMailer {
 /** The time between two checks of the outbox. */
 const checkIntervalMs = 5_000;
 const maxQueued = 20_000;
+/** The number of e-mails that this instance leases and sends at the same time. */
 const maxParallel = 10;
 /**
  * The seconds for which one instance has the exclusive right to send an e-mail: more than the sum of all SMTP timeouts.
@@ -33,7 +35,7 @@ const maxParallel = 10;
 const leaseSeconds = 120;
 /** With the delays of `retryDelaySeconds`, the last of 32 attempts is made 22 hours after the first. */
 const maxTries = 32;
-/** Returns the delay before the next attempt: 5 s, 10 s, 20 s and so on, up to an hour. */
+/** Returns the delay after the attempt with the number `tries`: 5 s, 10 s, 20 s and so on, up to an hour. */
 const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
 export function createOutboxMailer({ store, config, logger }: OutboxMailerOptions): OutboxMailer {
@@ -57,6 +59,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
     greetingTimeout: 10_000,
     socketTimeout: 20_000,
     dnsTimeout: 5_000,
+    // The text of an e-mail must never make nodemailer read a file or fetch a URL.
     disableFileAccess: true,
     disableUrlAccess: true,
   } as Parameters<typeof createTransport>[0]);
@@ -84,6 +87,7 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
       mayHaveMore = false;
       const due = await store.lease(maxParallel, leaseSeconds);
       await Promise.all(due.map(deliver));
+      // A full batch means that more e-mails may be due.
       if (due.length === maxParallel) mayHaveMore = true;
     } while (mayHaveMore && !isClosed);
   };

@@ -61,6 +61,8 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (newFingerprint === fingerprint) return;
+    // The lifetime is stored before this instance signs a token. A retired key then stays published until the tokens of
+    // all instances have expired.
     await keyStore.recordTokenLifetime(tokenLifetimeSeconds);
     const jwks = keys.map(({ privateJwk }) => privateJwk as JWK);
     const provider = createProvider(jwks);
@@ -104,17 +106,20 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   };
 }
 
-/** Calls `work` repeatedly, with a pause after each call. Returns a function that ends the calls. */
+/**
+ * Calls `work` repeatedly, with a pause before each call. `onResult` gets the error of a call, or undefined after a
+ * success. Returns a function that ends the calls.
+ */
 function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
   let timer: NodeJS.Timeout;
-  const schedule = (): void => {
+  const scheduleNextCall = (): void => {
     timer = setTimeout(() => {
       work()
         .then(() => onResult(undefined), onResult)
-        .finally(schedule);
+        .finally(scheduleNextCall);
     }, pollIntervalMs);
     timer.unref();
   };
-  schedule();
+  scheduleNextCall();
   return () => clearTimeout(timer);
 }

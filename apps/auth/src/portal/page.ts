@@ -113,6 +113,7 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
       response,
       `/portal/views/${template}`,
       { ...data, breadcrumbs, notice, facilityTabs, portalAssets },
+      // By default, a page of the portal loads our script.
       { script: true, ...page },
     );
 

@@ -59,6 +59,7 @@ export function createPortal(options: PortalOptions): Router {
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
   const submittedForms = createSubmittedForms({ db });
+  // An invitation sends an e-mail. The limits per hour protect the recipients, and the reputation of the mail server.
   const windowSeconds = 3600;
   const invitations = createInvitations({
     ...shared,

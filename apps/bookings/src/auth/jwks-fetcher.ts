@@ -12,6 +12,7 @@ export interface VerificationKey {
 export type VerificationKeys = ReadonlyMap<string | undefined, VerificationKey>;
 
 export interface JwksFetcherOptions {
+  /** Without a slash at the end. */
   readonly issuer: string;
   /** If undefined, the address is found by discovery. */
   readonly jwksUri: string | undefined;

@@ -10,10 +10,10 @@ import { type Database, query } from '@bay-booking/service/database/database';
 export type UseProof = (thumbprint: string, jti: string) => Promise<boolean>;
 
 /**
- * How long a proof is stored, in seconds. A proof can be used for 120 s: from 60 s before until 60 s after its `iat`.
+ * How long a proof is stored. A proof can be used for 120 s: from 60 s before until 60 s after its `iat`.
  * The longer time covers differences between the clocks of the instances.
  */
-const lifetime = 300;
+const lifetimeSeconds = 300;
 
 interface WaitingProof {
   readonly id: string;
@@ -36,7 +36,7 @@ export function createProofStore(db: Database) {
        on conflict do nothing returning id`,
       // The ids are sorted, because two instances that insert the same ids in different orders could block each other.
       // The parameter is one text and not an array, because pg takes 10 µs to escape each element of an array.
-      [ids.toSorted().join(','), lifetime],
+      [ids.toSorted().join(','), lifetimeSeconds],
     );
     return new Set(rows.map(({ id }) => id));
   };

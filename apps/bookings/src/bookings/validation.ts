@@ -70,6 +70,7 @@ export async function validateBooking<F extends CreateField>(
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
+  // Only a text can be the id of a bay. Other strings, such as those with a NUL character, never reach the database.
   const facilityId =
     bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
@@ -105,10 +106,16 @@ export function bookingError(
 
 type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
 
-/** A version that no rules have. It stands for rules that do not permit an interval. */
+/**
+ * Stands for rules that do not permit the interval. No rules have this version, so a statement that requires this
+ * version of the rules writes nothing.
+ */
 export const noRulesVersion = -1;
 
-/** Returns the version of the cached rules of the bay, or `noRulesVersion` if they do not permit the interval. */
+/**
+ * Returns the version of the cached rules of the bay. Returns `noRulesVersion` if they do not permit the interval, or
+ * if the request has no valid bay or interval.
+ */
 export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
   const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
   const found = bay && times && (await rules.find(bay, times));
@@ -133,20 +140,17 @@ export async function findConflicts(
 ): Promise<readonly Conflict[]> {
   if (!bay) return [];
   const found = await store.findConflicts(bay, interval, excepted);
+  // The bay was deleted after the catalogue had cached its facility.
   if (!found) return [{ code: 'ERR00012', moreInfo: '' }];
   const conflicts: Conflict[] = [];
   if (found.isOverlapping) conflicts.push({ code: 'BOOK00002', moreInfo: '' });
   else if (found.heldUntil !== null) conflicts.push({ code: 'BOOK00002', moreInfo: `held until ${found.heldUntil}` });
-  const violation = await findCurrentViolation();
-  if (violation !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: violation });
-  return conflicts;
-
-  /** Returns the `moreInfo` of the violation, which is '' if the bay is not bookable. Undefined without a violation. */
-  async function findCurrentViolation(): Promise<string | undefined> {
-    if (!found?.bookable) return '';
-    if (!bay || !interval || ignoresHoursAndClosures) return undefined;
+  if (!found.bookable) conflicts.push({ code: 'BOOK00003', moreInfo: '' });
+  else if (interval && !ignoresHoursAndClosures) {
     const times = { start: interval.start.getTime(), end: interval.end.getTime() };
     const currentRules = await rules.read(bay, times.start);
-    return currentRules && findRuleViolation(currentRules, times);
+    const violation = currentRules && findRuleViolation(currentRules, times);
+    if (violation !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: violation });
   }
+  return conflicts;
 }

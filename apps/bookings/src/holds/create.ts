@@ -50,6 +50,7 @@ export function createHoldCreator(services: CreateHoldServices) {
   return ({ body, validationErrors, idempotencyKey, caller }: CreateHoldRequest): Promise<EndpointResponse> => {
     const now = clock();
     const request = { idempotencyKey, caller, body, validationErrors, now };
+    // `keyed` is undefined for a request without an Idempotency-Key. The response is then not stored.
     return createOnce(request, idempotency, async (keyed, errors) => {
       const fields = ['bayId', 'startDate', 'endDate'] as const;
       const options = { catalogue, facilities: caller.facilities, config, now };

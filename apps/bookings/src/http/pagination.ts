@@ -59,10 +59,10 @@ export function pageRequest(
 }
 
 /**
- * In bytes. Many clients limit the size of a response header. Longer links, whose query has hundreds of ids, are only
- * in the body.
+ * Many clients limit the size of a response header. Longer links, whose query has hundreds of ids, are only in the
+ * body.
  */
-const maxLinkHeader = 4_096;
+const maxLinkHeaderBytes = 4_096;
 
 export interface ListRequest {
   readonly path: string;
@@ -77,6 +77,7 @@ export function listResponse<Item>(
   total: number,
   link: MakeLink,
 ): EndpointResponse {
+  // Each link sets `page` and `pageSize` itself.
   const { page: _page, pageSize: _pageSize, ...filters } = query;
   const hrefOf = (target: number): string =>
     link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
@@ -84,6 +85,6 @@ export function listResponse<Item>(
   const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
     .join(', ');
-  const headers: Record<string, string> = linkHeader.length <= maxLinkHeader ? { Link: linkHeader } : {};
+  const headers: Record<string, string> = linkHeader.length <= maxLinkHeaderBytes ? { Link: linkHeader } : {};
   return { status: 200, body: envelope, headers };
 }

@@ -16,7 +16,7 @@ interface FacilityPlaces {
 }
 
 interface Entry {
-  /** By the monotonic clock. */
+  /** In milliseconds of the monotonic clock. */
   readonly loadStartedAt: number;
   readonly promise: Promise<FacilityPlaces | undefined>;
   isLoaded: boolean;

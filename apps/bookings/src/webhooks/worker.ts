@@ -44,6 +44,7 @@ export function startWorker(options: WorkerOptions) {
   const finished: AttemptResult[] = [];
   let runningTotal = 0;
   let isStopped = false;
+  /** Ends the pause of the loop early. Has no effect while the loop does not pause. */
   let wakeUp = (): void => {};
 
   /** Records the results of finished attempts, claims due deliveries, and starts their attempts. */

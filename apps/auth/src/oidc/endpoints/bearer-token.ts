@@ -45,8 +45,8 @@ export function presentedTokenOf(request: Request): PresentedToken | BearerError
 }
 
 /**
- * Moves the token of a form into the Authorization header. Rejects a request with several tokens in the form, or with a
- * token in both the form and the header (RFC 6750 section 2).
+ * Moves the token of a form into the Authorization header, from which all later code reads the token. Rejects a request
+ * with several tokens in the form, or with a token in both the form and the header (RFC 6750 section 2).
  */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
   const token = (request.body as { access_token?: unknown } | undefined)?.access_token;

@@ -11,6 +11,9 @@ const insertFeed = `insert into booking_feed
  * The column n adds a booking to a count (1), subtracts the booking (-1) or changes no count (0). If the values of n of
  * the latest version add up to less than 0, the booking was deleted or has left the facility. If the booking returns to
  * the facility, it gets a new `first_number`.
+ *
+ * A change of the location or of the hour has two rows with the same version: one with -1 and one with 1. Their
+ * `last_state` is the same, so `(array_agg(last_state))[1]` takes the first.
  */
 export const numberChanges = `latest as (
   select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as version_rank
@@ -51,7 +54,7 @@ from facility where id = any($1)`,
    * The first row contains the changes as comma-separated lists. If each of 1000 changes were a row, the service would
    * need three times as long to read them. If the changes were a JSON array, PostgreSQL would need 1 ms longer. The
    * bookings are not joined to the changes, because PostgreSQL would then look up each booking separately, which takes
-   * 5 ms longer.
+   * 5 ms longer. In the first row, the columns of a booking are null.
    */
   page: `with page as materialized (
   select number, first_number, booking_id, deleted, last_state from booking_feed

@@ -76,13 +76,14 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
       // may send the next transaction to another replica.
       const { run, db, close } = await beginReadOnly(replica);
       try {
-        for (let milliseconds = 1; ; milliseconds *= 2) {
+        for (let pauseMs = 1; ; pauseMs *= 2) {
+          // `run` returns a list of rows for each statement.
           const [[progress]] = await run<[Progress[]]>(progressTowards(position));
           if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
           if (progress.bytesBehind <= 0) return { db, close };
           const remaining = deadline - performance.now();
           if (remaining <= 0) throw new UnusableReplicaError('behind');
-          await pause(Math.min(milliseconds, remaining));
+          await pause(Math.min(pauseMs, remaining));
         }
       } catch (error) {
         close();
