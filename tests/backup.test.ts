@@ -83,7 +83,8 @@ const headerOf = (token: string) => token.split('.')[0];
 /** Rotates the signing keys, and returns the first token that auth signs with the new key. */
 async function rotateKeys(oldToken: string): Promise<string> {
   const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
-  await runCommand('auth', environment, 'keys.ts', '', ['rotate', '--now']);
+  const standardInput = '';
+  await runCommand('auth', environment, 'keys.ts', standardInput, ['rotate', '--now']);
   return eventually(async () => {
     const token = await getToken(auth.base);
     return headerOf(token) !== headerOf(oldToken) && token;
@@ -100,6 +101,7 @@ const restore = (name: string, target: Record<string, string>): Promise<number> 
     restored = await startEmbeddedPostgres({
       dataDir: join(folder, name),
       port: system.database.port,
+      // Makes the test faster. Only a crash of this machine could damage the restored database.
       fsync: false,
       settings: { restore_command: `cp ${archive}/%f %p`, recovery_target_action: 'promote', ...target },
     });
@@ -134,6 +136,7 @@ async function expectLostBookingsCreated(token: string, ids: readonly string[], 
     if (stored.has(id)) expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
     else expect(response.status).toBe(201);
   };
+  // Eight requests at a time.
   for (let start = 0; start < ids.length; start += 8) await Promise.all(ids.slice(start, start + 8).map(sendAgain));
   expect((await storedIds()).size).toBe(new Set([...ids, ...stored]).size);
 }

@@ -84,6 +84,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
+    // `expectNoLostOrDoubleBookings` also checks the status of every response, and Retry-After in every 503.
     test('while the database server is stopped, responses are 503 with Retry-After', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 50);
@@ -99,6 +100,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await expectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: database stopped`, load, { recovery });
       expect(recovery).toBeLessThan(10_000);
+      // Auth uses the same server, and recovers too.
       await eventually(() => getToken(auth.base));
     }, 60_000);
 
@@ -141,10 +143,11 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test('while the network loses all packets, responses are 503 within 10 s', async () => {
-      const load = startBookingLoad([firstInstance.base], token, { workers: 4 });
+      const workers = 4;
+      const load = startBookingLoad([firstInstance.base], token, { workers });
       await waitForBookings(load, 20);
       proxy.freeze();
-      await eventually(async () => (load.statuses()[503] ?? 0) >= 4);
+      await eventually(async () => (load.statuses()[503] ?? 0) >= workers);
       proxy.resume();
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 20);
@@ -172,7 +175,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       const slow = await startSlowRequest(stopping.base);
       const exit = stopping.stop('SIGTERM');
       const drained = await timed(async () => {
-        // A request without a response shows that the instance no longer accepts connections.
+        // A request without a response (status 0) shows that the instance no longer accepts connections.
         await eventually(async () => (load.statuses()[0] ?? 0) > 0);
         await slow.unlock();
         expect((await slow.response).status).toBe(201);
@@ -187,6 +190,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       // Every write to /dev/full fails with ENOSPC.
       const full = openSync('/dev/full', 'w');
       const instance = await system.startBookings({}, { logTo: full });
+      // The instance has its own copy of the file descriptor.
       closeSync(full);
       for (let count = 0; count < 20; count += 1) expect(await bookOnce(instance.base, token)).toBe(201);
       await eventually(async () => (await instance.metric(/^log_writes_failed_total/)) > 0);

@@ -55,8 +55,10 @@ test('spans of both services have routes and SQL without values, and belong to t
   const token = await getToken(auth.base);
   expect(await bookOnce(bookings.base, token)).toBe(201);
 
-  const [traceId, callerSpanId] = ['a'.repeat(32), 'b'.repeat(16)];
+  const traceId = 'a'.repeat(32);
+  const callerSpanId = 'b'.repeat(16);
   const list = await fetch(`${bookings.base}/api/bookings?userAlias=somebody`, {
+    // The prefix `00` is the version of the header, and the suffix `01` means that the caller records the trace.
     headers: { Authorization: `Bearer ${token}`, traceparent: `00-${traceId}-${callerSpanId}-01` },
   });
   expect(list.status).toBe(200);
@@ -68,12 +70,14 @@ test('spans of both services have routes and SQL without values, and belong to t
   expect(statements).toContainEqual(expect.stringContaining('from booking'));
 
   await eventually(async () => spans.some(({ service, name }) => service === 'auth' && name === 'POST /connect/token'));
+  // The request of `bookOnce` had no traceparent, so the service has started a trace for it.
   const logged = await eventually(async () => bookings.log().find(({ status }) => status === 201));
   const createSpan = spans.find(({ name }) => name === 'POST /api/bookings');
   expect(createSpan?.traceId).toMatch(/^[0-9a-f]{32}$/);
   expect(logged.traceId).toBe(createSpan?.traceId);
 
   const text = JSON.stringify(spans);
+  // `getToken` sends the secret of demo-pat-north.
   const secrets = ['demo-pat-north-secret', token, 'somebody'];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
 }, 60_000);

@@ -30,6 +30,10 @@ export interface TokenOptions extends ServiceRunOptions {
 
 /** The servers with which auth is compared. Each has a script in targets/. */
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
+/**
+ * The number of refresh tokens at the beginning of a round. More tokens than connections are needed: a used token is
+ * replaced only when its response arrives, and wrk already sends the next request then.
+ */
 const tokensPerRound = 4 * defaultConnections;
 
 export async function compareTokens(options: TokenOptions): Promise<Sample[]> {
@@ -125,6 +129,7 @@ export function refresh(folder: string): Operation {
       const client = isService ? web : serviceClient;
       return {
         script: 'refresh.lua',
+        // The script appends the last argument to the body of each request.
         args: [pathOf(target), file, noHeader, `&client_id=${client.id}&client_secret=${client.secret}`],
       };
     },

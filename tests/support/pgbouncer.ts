@@ -6,7 +6,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { rolePassword } from './database-server.ts';
 import { eventually } from './wait.ts';
@@ -21,12 +21,13 @@ export interface Pooler {
 }
 
 export async function startPooler(databasePort: number): Promise<Pooler> {
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
   // PgBouncer runs as another user (see below), who must be able to read the folder.
   await chmod(folder, 0o755);
   const entry = (app: string) =>
     `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=${rolePassword}`;
+  // `auth_type = any` accepts every user name and requires no password.
   const settings = [
     `[databases]\n${entry('auth')}\n${entry('bookings')}\n[pgbouncer]`,
     `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
@@ -40,6 +41,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     stdio: 'ignore',
     ...account,
   });
+  // Waits until PgBouncer accepts connections.
   await eventually(async () => {
     const socket = connect(port, '127.0.0.1');
     try {
@@ -50,7 +52,6 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     }
   }, 10_000);
   return {
-    // With `auth_type = any`, PgBouncer accepts every user name, and requires no password.
     urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
     stop: async () => {
       const exited = once(child, 'exit');

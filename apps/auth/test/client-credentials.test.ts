@@ -230,6 +230,7 @@ describe('the lifecycle of a personal access token', () => {
 
   test('a new token has an id and a secret of 256 bits, and the database does not contain the secret', async () => {
     const token = await create();
+    // 43 characters of base64url contain 256 bits.
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
     expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
     expect((await useToken(token)).status).toBe(200);

@@ -86,7 +86,8 @@ const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 
 </script>`;
 
 async function openScreen(): Promise<Page> {
-  const context = await browser.newContext(contextOptions({ width: 1280, scheme: 'dark' }, true));
+  const hasJavaScript = true;
+  const context = await browser.newContext(contextOptions({ width: 1280, scheme: 'dark' }, hasJavaScript));
   const page = await context.newPage();
   await page.goto(screenAddress);
   return page;
@@ -106,7 +107,9 @@ async function readCode(screen: Page): Promise<string> {
 }
 
 async function openPhone(screen: Page): Promise<Page> {
-  const phone = await (await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, false))).newPage();
+  const hasJavaScript = false;
+  const context = await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, hasJavaScript));
+  const phone = await context.newPage();
   await phone.goto((await screen.locator('#address').textContent()) ?? '');
   return phone;
 }
@@ -120,6 +123,7 @@ withBrowser(
 
     const phone = await openPhone(screen);
     expect(await phone.evaluate('document.activeElement.name')).toBe('user_code');
+    // The page accepts the code in lower case too.
     await phone.keyboard.type(code.toLowerCase());
     await saveScreenshot(phone, 'device-phone-1-code');
     await phone.keyboard.press('Enter');
@@ -140,7 +144,7 @@ withBrowser(
     await phone.getByRole('heading', { name: 'Bay 7 screen is connected' }).waitFor();
     await saveScreenshot(phone, 'device-phone-4-connected');
 
-    // Without this call, the second poll would follow too soon after the first one (`slow_down`).
+    // Simulates 10 s. Without this call, the second poll would follow too soon after the first one (`slow_down`).
     await createDevice(server).passTime(10);
     expect(await poll(screen)).toBe('Welcome, Pat Player');
     await saveScreenshot(screen, 'device-screen');

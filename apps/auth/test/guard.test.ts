@@ -36,6 +36,7 @@ async function signInByGrant(name: string, secret: string, address: string, at =
 
 async function signInByPage(name: string, secret: string, address: string) {
   const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': address });
+  // After a successful sign-in, `return` leads to a simple page with the status 200.
   return browser.send(await browser.open(`${server.origin}/sign-in?return=/signed-out`), {
     username: name,
     password: secret,
@@ -110,11 +111,12 @@ describe('repeated failed sign-ins', () => {
     await resetCounts();
     const guesses = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
+        // Every second attempt goes to the other instance.
         signInByGrant(username, 'wrong', `198.51.100.${n}`, n % 2 ? server.origin : otherInstance.origin),
       ),
     );
-    const answered = guesses.filter(({ status }) => status === 400);
-    expect(answered.length).toBeLessThanOrEqual(5);
+    const rejectedPasswords = guesses.filter(({ status }) => status === 400);
+    expect(rejectedPasswords.length).toBeLessThanOrEqual(5);
     expect(guesses.every(({ status }) => status === 400 || status === 429)).toBe(true);
   });
 });
@@ -123,6 +125,7 @@ describe('whether an account exists', () => {
   test('sign-in responses do not reveal whether an account exists, before and during the lockout', async () => {
     await resetCounts();
     const unknown = 'nobody@example.com';
+    // Five failures lock a name, so the last two attempts happen during the lockout.
     for (let n = 1; n <= 7; n++) {
       const [ofKnown, ofUnknown] = await Promise.all([
         signInByGrant(username, 'wrong', `198.51.100.${n}`),

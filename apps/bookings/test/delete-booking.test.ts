@@ -56,6 +56,7 @@ describe('a booking that does not exist', () => {
 describe('If-Match', () => {
   test('an old ETag in If-Match returns 412, the booking is not deleted, and its externalBookingId stays in use', async () => {
     const { body, headers } = await create({ externalBookingId: 'ext-stays' });
+    // The update changes the ETag, and leaves the externalBookingId as it is.
     expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
     expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);
     expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(200);

@@ -1,4 +1,6 @@
-// Tests `npm run distribute -w apps/bookings` on a plain PostgreSQL. tests/citus.test.ts tests it on a Citus cluster.
+// Tests which tables `npm run distribute -w apps/bookings` distributes, and that the command changes nothing on a plain
+// PostgreSQL. tests/citus.test.ts tests the command on a Citus cluster. All tests of this app can also run on a Citus
+// cluster (TEST_DATABASE_URL).
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';

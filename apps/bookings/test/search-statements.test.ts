@@ -13,7 +13,7 @@ import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);
 const at = (hours: number): Date => new Date(origin + hours * hour);
-/** The lengths of the test bookings, in hours. */
+/** The lengths of the test bookings, in hours. A booking of 0 hours starts and ends at the same instant. */
 const lengths = [0, 1, 1, 2, 9];
 
 interface TestBooking {
@@ -31,7 +31,9 @@ for (let group = 0; group < 6; group++) {
   for (let start = group % 3; start < 40; start += 3) {
     const number = String(bookings.length).padStart(12, '0');
     const end = start + (lengths[(start + group) % lengths.length] ?? 0);
-    const [facility, location] = [`f${group % 2}`, `l${group % 2}${group % 3 === 0 ? 'a' : 'b'}`];
+    const facility = `f${group % 2}`;
+    // The facility f0 has the locations l0a and l0b, and f1 has l1a and l1b.
+    const location = `l${group % 2}${group % 3 === 0 ? 'a' : 'b'}`;
     bookings.push({ id: `00000000-0000-7000-8000-${number}`, facility, location, start, end });
   }
 }
@@ -63,11 +65,13 @@ afterAll(async () => {
 
 /** The ends of an interval that is open at one end, in hours after `origin`. */
 const [beginningOfTime, endOfTime] = [-1e9, 1e9];
+/** Whether the booking overlaps the interval, which includes `from` and excludes `to`. */
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
   start === end ? start >= from && start < to : start < to && end > from;
 
 /** The current time of the searches, in hours after `origin`. */
 const now = 20;
+/** The bays of two thirds of the bookings. The bay of a booking has the id of the booking. */
 const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
 const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooking) => boolean][] = [
   ['all bookings', {}, () => true],
@@ -156,8 +160,10 @@ test.each(
       .sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1))
       .map(({ id }) => id);
     const found: string[] = [];
-    for (let page = 1; page <= Math.ceil(expected.length / 7) + 1; page++) {
-      const { bookings: items, total } = await search({ facilities, now: at(now), ...filter }, { page, pageSize: 7 });
+    const pageSize = 7;
+    // The last page of the loop is empty.
+    for (let page = 1; page <= Math.ceil(expected.length / pageSize) + 1; page++) {
+      const { bookings: items, total } = await search({ facilities, now: at(now), ...filter }, { page, pageSize });
       expect(total).toBe(expected.length);
       found.push(...items.map(({ id }) => id));
     }

@@ -23,6 +23,7 @@ export interface EndpointResponse {
 }
 
 export interface EndpointRequest<Query, Body, Caller> {
+  /** The values of the path parameters. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
@@ -82,6 +83,7 @@ export interface Endpoint<Caller = unknown> {
    * Without this flag, the router responds with 400.
    */
   readonly handlesValidationErrors?: boolean;
+  /** `never` stands for the unknown types of the query and the body. A handler with any types can be assigned. */
   readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;
 }
 

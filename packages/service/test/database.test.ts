@@ -10,7 +10,8 @@ let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // The query timeout is 200 ms. The tests run statements that take 20 s.
+  // The query timeout is 200 ms. The tests run statements that take 20 s. The pool has only one connection, so the next
+  // statement gets a new connection only if the pool has closed the old one.
   db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, queryTimeout: 200 });
 });
 afterAll(async () => {

@@ -15,7 +15,7 @@ describe('addressKey', () => {
     ['[2001:db8::1]', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('addressKey maps an IPv4 address to itself, and an IPv6 address to its /64 network: %s to %s', (address, key) => {
+  ])('addressKey removes ports and zones, and maps an IPv6 address to its /64 network: %s to %s', (address, key) => {
     expect(addressKey(address)).toBe(key);
   });
 

@@ -13,7 +13,7 @@ export interface InteractionOptions extends ConsentPageOptions {
   readonly interactions: Interactions;
   readonly site: Site;
   readonly pages: SignInPages;
-  /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
+  /** Returns the links to the social providers. A link begins with `base` and ends with `query`, which can be empty. */
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
 }
 
@@ -46,6 +46,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
     signInContextOf(await interactions.find(request, response));
 
   const router = Router();
+  // Serves the paths `sign-in` and `register` below this path.
   router.use('/interaction/:uid', pages.routes(findSignInContext, csrfContext));
   router.get('/interaction/:uid', async (request, response) => {
     const interaction = await interactions.find(request, response);

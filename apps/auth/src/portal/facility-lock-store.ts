@@ -15,6 +15,7 @@ export async function lockFacilityAs(
   facilityId: string,
   tx: Database,
 ): Promise<ManagingRole | undefined> {
+  // Unlike `for update`, this lock does not block transactions that insert rows which reference the facility.
   await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
   const [row] = await query<{ role: FacilityRole }>(
     tx,

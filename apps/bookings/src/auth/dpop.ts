@@ -39,6 +39,7 @@ export async function checkProof(
   { baseUrl, useProof, now }: DpopOptions,
 ): Promise<void> {
   const { dpop } = headers;
+  // A repeated header is an array.
   if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const { thumbprint, jti, iat } = verify(dpop, { method, url: baseUrl + url, accessToken: token });
   if (Math.abs(now().getTime() / 1000 - iat) > maxClockDifference) {
@@ -51,6 +52,7 @@ export async function checkProof(
   if (!isFirstUse) throw dpopError('invalid_dpop_proof', 'The proof was already used.');
 }
 
+/** Verifies the proof, and converts an error of the verification to a 401 response. */
 function verify(...[proof, request]: Parameters<typeof verifyDpopProof>) {
   try {
     return verifyDpopProof(proof, request);

@@ -53,6 +53,7 @@ export function createBookingCreator({
     const { body, caller } = request;
     const now = clock();
     const context = { externalBookingId: body.externalBookingId ?? '' };
+    // `keyed` is undefined if the request has no valid Idempotency-Key.
     return createOnce({ ...request, now, context }, idempotency, async (keyed, errors) => {
       const hold = body.holdId === undefined ? undefined : await findHold(body.holdId, caller);
       const holdErrors = hold ? findHoldErrors(hold, body) : [];
@@ -115,6 +116,7 @@ function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<C
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
   const { start, end } = parseDates({ startDate, endDate });
+  // `validateBooking` reports missing and invalid times.
   if (!start || !end || end < start) return [];
   const held = { start: Date.parse(hold.startDate), end: Date.parse(hold.endDate) };
   return contains(held, { start: start.getTime(), end: end.getTime() })

@@ -37,6 +37,7 @@ export const holdSchema = responseSchema(
     correlationId: { ...textSchema, description: 'Left out where the client gave none.' },
     _links: linksSchema('self', 'edit', 'delete', 'book'),
   },
+  // The properties that can be left out.
   ['correlationId'],
 );
 

@@ -1,7 +1,7 @@
 // Reads and writes holds.
 //
 // Transactions that create a hold or a booking for the same bay run one after the other, because both lock the row of
-// the bay. A new hold increases bay.held_until. The statement that writes a booking checks this column
+// the bay. A new or extended hold increases bay.held_until. The statement that writes a booking checks this column
 // (bookings/storage/statements.ts).
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -190,7 +190,8 @@ export function createHoldStore(db: Database) {
     deleteExpired: async (pauseMilliseconds = 200): Promise<number> => {
       let deleted = 0;
       for (;;) {
-        // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted.
+        // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted. The holds of
+        // each facility are deleted by one statement, because their rows are on one node of a distributed database.
         const expired = await query<{ facilityId: string; id: string }>(db, holdReads.findExpired, [deleteBatch]);
         for (const [facilityId, holds] of Map.groupBy(expired, (hold) => hold.facilityId)) {
           const ids = holds.map(({ id }) => id);
@@ -204,6 +205,7 @@ export function createHoldStore(db: Database) {
   };
 }
 
+/** Returns the id of the row that `lockClient` locks. */
 function clientKey({ clientId, subject }: Caller): string {
   return createHash('sha256')
     .update(JSON.stringify([clientId, subject]))

@@ -1,5 +1,5 @@
 // Applies the numbered SQL files of a directory to a database, in their order, and each file only once
-// (docs/behaviour.md, "Start-up").
+// (docs/behaviour.md, "Start-up"). Also checks whether a release can use the schema of a database.
 //
 // Several hosts can start a migration at the same time: an advisory lock lets one run after the other. This lock
 // belongs to the database session and does not work through a connection pooler, so the URL must lead directly to
@@ -156,6 +156,7 @@ function checkHistory(
   }
 }
 
+/** Repeats `work` if it fails because other transactions have the locks that it needs. */
 export async function retryOnLockError(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -199,8 +200,8 @@ async function applyMigration(client: pg.Client, { version, name, sql, checksum 
 }
 
 /**
- * Drops the invalid indexes whose names occur in the SQL. An interrupted CREATE INDEX CONCURRENTLY leaves an index that
- * PostgreSQL maintains but never uses. `create index if not exists` would not replace this index.
+ * Drops the invalid indexes whose names occur in the SQL as separate words. An interrupted CREATE INDEX CONCURRENTLY
+ * leaves an index that PostgreSQL maintains but never uses. `create index if not exists` would not replace this index.
  */
 async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
