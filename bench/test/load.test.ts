@@ -5,10 +5,14 @@ import pg from 'pg';
 import { datasetOf } from '../src/dataset.ts';
 import { loadDataset } from '../src/load.ts';
 
+const maxFacilities = 250;
+const dataset = datasetOf(5_000, maxFacilities);
+
 let database: TestDatabase;
 let client: pg.Client;
 beforeAll(async () => {
   database = await createTestDatabase();
+  await loadDataset(database.url, dataset, () => {});
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
 });
@@ -20,13 +24,10 @@ afterAll(async () => {
 const count = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0].count);
 
 describe('the loader', () => {
-  const maxFacilities = 250;
-  const dataset = datasetOf(5_000, maxFacilities);
   const exclusionViolation = '23P01';
 
   test('writes exactly as many bookings as requested, and nothing when it runs again', async () => {
     const lines: string[] = [];
-    await loadDataset(database.url, dataset, (line) => lines.push(line));
     await loadDataset(database.url, dataset, (line) => lines.push(line));
     expect(await count('select count(*) from booking')).toBe(5_000);
     expect(lines.at(-1)).toBe('the 5000 bookings exist already');
@@ -37,6 +38,7 @@ describe('the loader', () => {
     const overlapping = `select count(*) from booking a join booking b on a.facility_id = b.facility_id
       and a.bay_id = b.bay_id and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
     expect(await count(overlapping)).toBe(0);
+    // A copy of a booking, without its external id and correlation id, overlaps the booking.
     const copy = client.query(
       `insert into booking select facility_id, gen_random_uuid(), location_id, bay_id, null, null, user_alias,
        start_date, end_date, created_at, last_updated_at from booking limit 1`,

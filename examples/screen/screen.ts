@@ -23,10 +23,12 @@ let accessToken = { value: '', expiresAt: 0 };
 /** An access token is replaced a minute before it expires, so that it does not expire during a request. */
 const renewBeforeExpiryMs = 60_000;
 
+const noMetadata = undefined;
 const config = await oidc.discovery(
   new URL(environment.AUTH_URL ?? 'http://localhost:4000'),
   environment.CLIENT_ID ?? 'demo-display',
-  undefined,
+  noMetadata,
+  // The screen is a public client: it has no secret.
   oidc.None(),
   { execute: environment.AUTH_URL?.startsWith('https:') ? [] : [oidc.allowInsecureRequests] },
 );
@@ -41,6 +43,7 @@ const client = createBookingsClient({
 });
 
 if (!state.refreshToken) await signIn();
+// Shows the bookings of the state file until the first changes arrive.
 show();
 const stopping = new AbortController();
 process.once('SIGINT', () => stopping.abort()).once('SIGTERM', () => stopping.abort());
@@ -55,6 +58,7 @@ async function signIn(): Promise<void> {
       useTokens(await oidc.pollDeviceAuthorizationGrant(config, device));
       return;
     } catch (error) {
+      // If nobody has entered the code before it expired, a new code is shown.
       if (!(error instanceof oidc.ResponseBodyError && error.error === 'expired_token')) throw error;
     }
   }
@@ -114,6 +118,7 @@ function loadState(): State {
   try {
     return JSON.parse(readFileSync(stateFile, 'utf8'));
   } catch {
+    // There is no file at the first start.
     return { bookings: [] };
   }
 }

@@ -30,6 +30,7 @@ test('the id of the session changes at every sign-in, which prevents session fix
 
 test('a user whose session was idle for three hours must enter the password again', async () => {
   const { browser } = await registerUser(server);
+  // Both the last request and the last sign-in were three hours ago.
   await server.db.raw("update browser_session set seen_at = now() - interval '3 hours'");
   await server.db.raw(
     `update oidc_artifact
@@ -56,6 +57,7 @@ test('a session that ends during a request is not stored again', async () => {
   });
   await lock.raw("delete from oidc_artifact where model = 'Session'");
   await lock.commit();
+  // When the request read the session, the user was signed in, but had not given consent to demo-web.
   expect((await page).url.searchParams.get('error')).toBe('consent_required');
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });

@@ -24,12 +24,15 @@ const stableHeaders = (response: Response) =>
 
 describe('plain requests and requests with an unknown parameter', () => {
   test('a plain request and another request get the same headers, body and kind of token', async () => {
-    const [plainResponse, otherResponse] = [await requestToken(form), await requestToken(withUnknownParameter)];
+    const plainResponse = await requestToken(form);
+    const otherResponse = await requestToken(withUnknownParameter);
     expect([plainResponse.status, otherResponse.status]).toEqual([200, 200]);
     expect(stableHeaders(plainResponse)).toEqual(stableHeaders(otherResponse));
-    const [plainBody, otherBody] = [await statusAndBody(plainResponse), await statusAndBody(otherResponse)];
+    const plainBody = await statusAndBody(plainResponse);
+    const otherBody = await statusAndBody(otherResponse);
     expect({ ...plainBody, access_token: '' }).toEqual({ ...otherBody, access_token: '' });
-    const [plainToken, otherToken] = [String(plainBody.access_token), String(otherBody.access_token)];
+    const plainToken = String(plainBody.access_token);
+    const otherToken = String(otherBody.access_token);
     expect(decodeProtectedHeader(plainToken)).toEqual(decodeProtectedHeader(otherToken));
     const maskedClaims = { jti: '', iat: 0, exp: 0 };
     expect({ ...decodeJwt(plainToken), ...maskedClaims }).toEqual({ ...decodeJwt(otherToken), ...maskedClaims });
@@ -52,12 +55,12 @@ describe('plain requests and requests with an unknown parameter', () => {
   test('with a wrong secret, a plain request and another get the same response and one audit event each', async () => {
     await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
-    const [plainResponse, otherResponse] = [
-      await requestToken({ ...form, client_secret: 'wrong' }),
-      await requestToken({ ...withUnknownParameter, client_secret: 'wrong' }),
-    ];
+    const plainResponse = await requestToken({ ...form, client_secret: 'wrong' });
+    const otherResponse = await requestToken({ ...withUnknownParameter, client_secret: 'wrong' });
     expect(stableHeaders(plainResponse)).toEqual(stableHeaders(otherResponse));
-    expect(await statusAndBody(plainResponse)).toEqual({ ...(await statusAndBody(otherResponse)), status: 401 });
+    const plainBody = await statusAndBody(plainResponse);
+    expect(plainBody.status).toBe(401);
+    expect(plainBody).toEqual(await statusAndBody(otherResponse));
     await server.auth.waitUntilIdle();
     expect(await server.db('audit_event').select('kind')).toEqual([
       { kind: 'token.refused' },
@@ -91,13 +94,16 @@ test.each(Object.entries(form))('%s that is sent twice returns invalid_request',
 });
 
 test('the next request is rejected after a revocation, or if the account is disabled or has no role', async () => {
+  /** Makes a change in the database, requests a token, and reverts the change. Returns the status of the request. */
   const statusDuring = async (table: string, where: object, change: object, revert: object) => {
     await server.db(table).where(where).update(change);
     const { status } = await requestToken(form);
     await server.db(table).where(where).update(revert);
     return status;
   };
-  const [disable, enable] = [{ disabled_at: new Date() }, { disabled_at: null }];
+  // A personal access token is revoked by disabling its client.
+  const disable = { disabled_at: new Date() };
+  const enable = { disabled_at: null };
   expect(await statusDuring('client', { id }, disable, enable)).toBe(401);
   expect(await statusDuring('account', { id: 'acc-bot-north' }, disable, enable)).toBe(401);
   const roles = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete('*');
@@ -112,6 +118,7 @@ describe('requests on one connection', () => {
   const headerOf = (length: number) =>
     `POST /connect/token HTTP/1.1\r\nHost: test\r\n${contentType}\r\nContent-Length: ${length}\r\n\r\n`;
   const open = () => connect(Number(new URL(server.origin).port), '127.0.0.1');
+  /** Waits for this number of responses on the connection, and returns their statuses. */
   const statuses = (socket: Socket, wanted: number): Promise<readonly string[]> =>
     new Promise((resolve, reject) => {
       let text = '';

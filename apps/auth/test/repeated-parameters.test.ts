@@ -70,6 +70,7 @@ describe.each(Object.keys(requests))('with response_type=%s', (responseType) => 
       expect(redirectParameters(page)).toMatchObject({
         error: 'invalid_request',
         error_description: expect.stringContaining('twice'),
+        // A repeated state is not returned.
         ...(name !== 'state' && { state: 'st-1' }),
       });
     }

@@ -28,6 +28,7 @@ test('the example verifies events, and stores the latest state of a booking in a
   await system.call('DELETE', `/api/bookings/${deleted.id}`);
   const events = await receiver.received(4);
   const store = new Map<string, { booking?: { id: string } }>();
+  // The example gets every event twice: first in the order of the events, and then in the reverse order.
   for (const { body, headers } of [...events, ...events.toReversed()]) {
     receiveEvent(body, headers, webhook.secret, store);
   }

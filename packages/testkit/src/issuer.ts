@@ -53,6 +53,7 @@ export interface TestIssuer {
   publish(): void;
   /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;
+  /** The numbers of requests so far. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
 }

@@ -136,6 +136,9 @@ function settingsOf(origin: string, issuer: string): SocialProviders['settings']
   };
 }
 
+/** The user for whom the demo gets a native token if the request names no user. */
+const defaultUserId = '100001';
+
 /**
  * Returns the routes of the sign-in page. For the demo, also returns a route that issues an access token to a native
  * app.
@@ -155,11 +158,12 @@ function signInRoutes(title: string, grants: SocialGrants, issuer?: string): Soc
         : { error: 'access_denied', error_description: 'the user cancelled' };
       for (const [name, value] of Object.entries(result)) callback.searchParams.set(name, value);
       callback.searchParams.set('state', query.get('state') ?? '');
+      // Only OpenID Connect has an issuer. The parameter `iss` protects clients from mix-up attacks (RFC 9207).
       if (issuer) callback.searchParams.set('iss', issuer);
       return { status: 303, location: callback.href };
     },
     'GET /native-token': ({ query }) => {
-      const user = grants.findUser(query.get('user') ?? '100001');
+      const user = grants.findUser(query.get('user') ?? defaultUserId);
       if (!user) return { status: 404, json: { error: 'not_found' } };
       const accessToken = grants.issueToken(user, nativeClientId);
       return { json: { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 } };

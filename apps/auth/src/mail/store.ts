@@ -37,7 +37,8 @@ export function createMailStore({ db }: { db: Database }) {
 
     /**
      * Returns up to `limit` e-mails that must be sent now, and leases them to this instance for `seconds`. If the
-     * instance stops before it has sent an e-mail, another instance sends the e-mail after the lease has ended.
+     * instance stops before it has sent an e-mail, another instance sends the e-mail after the lease has ended. The end
+     * of the lease is stored in `next_try_at`.
      */
     lease: (limit: number, seconds: number): Promise<readonly QueuedEmail[]> =>
       query<QueuedEmail>(

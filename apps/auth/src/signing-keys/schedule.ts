@@ -43,6 +43,7 @@ export function createKeySchedule(store: KeyStore) {
       const keys = await store.list();
       if (signingAlgorithms.every((alg) => keys.some((key) => key.alg === alg && key.state === 'current'))) return;
       await store.change(async (changes) => {
+        // Another instance may have created the keys before this instance got the lock.
         const present = await changes.algorithmsWithCurrentKey();
         for (const alg of signingAlgorithms) {
           if (!present.includes(alg)) await changes.insert(alg, 'current', 0);
@@ -67,6 +68,7 @@ export function createKeySchedule(store: KeyStore) {
     async advance(): Promise<void> {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {
+        // Retires a current key if the next key of the algorithm is due. `activateDue` then makes that key current.
         for (const alg of signingAlgorithms) {
           await changes.retireReplaced(alg, {
             minimumSeconds: minimumPublicationSeconds[alg],

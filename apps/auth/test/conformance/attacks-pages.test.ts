@@ -172,6 +172,7 @@ describe('cookies', () => {
       const response = await fetch(url, { redirect: 'manual', headers: { Cookie: cookies.join('; ') } });
       return response.headers.get('location');
     };
+    // This page creates a session, although nobody is signed in.
     await browser.open(`${server.origin}/connect/endsession`);
     const cookiesBefore = sessionOf();
     // The session has two cookies: `_session` and its signature `_session.sig`.
@@ -259,21 +260,14 @@ describe('another site cannot act for the user (CSRF)', () => {
     const page = await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' }));
     const cookie = cookiesOf(browser).join('; ');
     const csrf = csrfOf(page, '/sign-in');
+    const withoutToken = { ...player };
+    const withToken = { ...player, csrf };
     for (const [form, headers] of [
-      [{ ...player }, { Cookie: cookie }],
-      [{ ...player, csrf }, {}],
-      [
-        { ...player, csrf },
-        { Cookie: cookie, Origin: 'https://evil.example' },
-      ],
-      [
-        { ...player, csrf },
-        { Cookie: cookie, Origin: 'null' },
-      ],
-      [
-        { ...player, csrf },
-        { Cookie: cookie, 'Sec-Fetch-Site': 'same-site' },
-      ],
+      [withoutToken, { Cookie: cookie }],
+      [withToken, {}],
+      [withToken, { Cookie: cookie, Origin: 'https://evil.example' }],
+      [withToken, { Cookie: cookie, Origin: 'null' }],
+      [withToken, { Cookie: cookie, 'Sec-Fetch-Site': 'same-site' }],
     ] as [Record<string, string>, Record<string, string>][]) {
       expect((await server.post(`${page.url.pathname}/sign-in`, form, headers)).status).toBe(403);
       expect((await server.post(`${page.url.pathname}/consent`, { ...form, decision: 'allow' }, headers)).status).toBe(

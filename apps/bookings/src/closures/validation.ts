@@ -40,6 +40,7 @@ export async function validateClosure(
   }
   const problems = problemsOf(validationErrors);
   if (start && end && end < start) problems.push(problemOf('ERR00010'));
+  // A bay is missing in `bays` if it does not exist or belongs to none of the caller's facilities.
   if (bays.length < new Set(bayIds).size) problems.push(problemOf('ERR00012'));
 
   const facilityId = bays[0]?.facilityId ?? facilityOfLocation;

@@ -1,4 +1,4 @@
-// Creates, reads, searches, changes and deletes bookings.
+// Creates, reads, searches, changes and deletes bookings. A `Versioned` booking has its ETag in the property `etag`.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type { Booking, BookingList, BookingSearch, CreateBooking, UpdateBooking } from '../schemas.ts';

@@ -8,11 +8,22 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, Provider } from 'oidc-provider';
 import { createConcurrentUse } from './concurrent-use.ts';
 
-/** The clocks and timers that Jest must not replace. Jest then replaces only `performance`. */
-const doNotFake = [
-  ...(['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
-  ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
-];
+/** Makes Jest replace only the clock `performance`, and no other clocks and timers. */
+const fakePerformanceClock = () =>
+  jest.useFakeTimers({
+    doNotFake: [
+      'Date',
+      'hrtime',
+      'nextTick',
+      'queueMicrotask',
+      'setImmediate',
+      'clearImmediate',
+      'setInterval',
+      'clearInterval',
+      'setTimeout',
+      'clearTimeout',
+    ],
+  });
 
 test('a use whose response is not written counts as in progress for 5 s, and not longer', async () => {
   const concurrentUse = createConcurrentUse();
@@ -20,8 +31,9 @@ test('a use whose response is not written counts as in progress for 5 s, and not
   const consumed = Promise.withResolvers<void>();
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   let isConcurrent: boolean | undefined;
-  // The client `first` uses the token, and gets its response only when the test resolves `response`. Meanwhile, the
-  // clients `second` and `third` use the same token.
+  // Simulates the use of the token when the provider looks up the client of a request. The client `first` uses the
+  // token, and gets its response only when the test resolves `response`. Meanwhile, the clients `second` and `third`
+  // use the same token. The look-up finds no client, so all responses are errors, which does not matter for this test.
   const find = async (clientId: string): Promise<undefined> => {
     if (clientId === 'first') {
       await concurrentUse.consume('token', async () => [{}]);
@@ -46,7 +58,7 @@ test('a use whose response is not written counts as in progress for 5 s, and not
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: clientId });
     await fetch(`http://127.0.0.1:${port}/token`, { method: 'POST', body, headers: { Connection: 'close' } });
   };
-  jest.useFakeTimers({ doNotFake });
+  fakePerformanceClock();
   try {
     const first = send('first');
     await consumed.promise;

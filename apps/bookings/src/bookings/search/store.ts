@@ -40,6 +40,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
     const rowsToRead = (offset + pageSize) * criteria.facilities.length;
     const segment = rowsToRead > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
     const bookings = await readPage(criteria, pageSize, offset, segment);
+    // A segment without `to` reaches to the end of the list.
     if (bookings.length >= pageSize || !segment?.to) return bookings;
     // The segment has too few bookings, because some were deleted or moved after the counts were read. The page is read
     // again, now also from the bookings after the segment.
@@ -60,6 +61,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
       if (isLastPage) return { bookings, total: offset + bookings.length };
       // `counts.count` returns undefined if the maintained counts cannot count the bookings of this search.
       const counted = (await counts.count(criteria)) ?? (await countRows(criteria));
+      // Bookings may have changed between the two statements, so the count may contradict the page.
       return { bookings, total: reconcileTotal(bookings.length, offset, counted) };
     },
   };

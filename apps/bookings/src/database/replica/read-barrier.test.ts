@@ -10,6 +10,7 @@ test('each call gets the result of a look-up that began after the call, and look
       let begun = 0;
       const inFlight: { settle: (how: string) => void }[] = [];
       const barrier = createReadBarrier(() => {
+        // The result of a look-up is its number: 1 for the first look-up.
         const number = ++begun;
         return new Promise<number>((resolve, reject) => {
           inFlight.push({ settle: (how) => (how === 'reject' ? reject(new Error()) : resolve(number)) });
@@ -21,9 +22,11 @@ test('each call gets the result of a look-up that began after the call, and look
         if (step === 'call') {
           const begunBefore = begun;
           const check = (number: number) => expect(number).toBeGreaterThan(begunBefore);
+          // A look-up that is rejected has an error without a message.
           calls.push(barrier().then(check, (error) => expect(error.message).toBe('')));
         } else inFlight.shift()?.settle(step);
         expect(inFlight.length).toBeLessThanOrEqual(1);
+        // Lets the callbacks of the settled promises run.
         await new Promise(setImmediate);
       }
       await Promise.all(calls);
