@@ -90,6 +90,7 @@ describeInChromium('the API reference', () => {
       await page.getByText('TypeScript').first().click();
       expect(await findOurViolations()).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
+      // Swagger UI sets this background in dark mode. In light mode, the background is transparent.
       const background = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
       expect(background).toBe(colorScheme === 'dark' ? 'rgb(28, 32, 34)' : 'rgba(0, 0, 0, 0)');
       await saveScreenshot(page, `reference-${width}-${colorScheme}`);

@@ -11,6 +11,7 @@ import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase, thisRelease } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 
+/** Nothing listens at this address. The test browser does not follow a redirect to it, and returns the address. */
 const callback = 'http://localhost:4010/callback';
 
 export const serviceClient = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
@@ -67,6 +68,7 @@ const dataset = {
 export async function startAuth(options: {
   databaseUrl: string;
   folder: string;
+  /** The CPU core on which the server runs. Undefined stands for any core. */
   core: number | undefined;
   /** The folder of another release. Default: this repository. */
   release?: string | undefined;
@@ -91,6 +93,7 @@ export async function startAuth(options: {
   await runCommand(authFolder, ['src/commands/import.ts', file], env);
   return startChild({
     name: 'auth',
+    // `startChild` runs the script `start` of this package.json.
     script: join(authFolder, 'package.json'),
     cwd: authFolder,
     env,

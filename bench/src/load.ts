@@ -133,8 +133,8 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
 // Each booking was created one to eight days before its start. `hash` determines this time:
 // `('x' || digits)::bit(28)::int` converts hexadecimal digits to a number.
 //
-// The id is a UUIDv7 that ends with the tag of the facility. The tag consists of the first four hexadecimal digits of
-// the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
+// The id is a UUIDv7 (`7` is its version, and `a` its variant) that ends with the tag of the facility. The tag consists
+// of the first four hexadecimal digits of the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
 //
 // Bays with even numbers have external booking ids. A session consists of up to four successive bookings of a bay. Each
 // facility has 500 players.

@@ -29,8 +29,9 @@ export interface Shape {
 }
 
 const randomBelow = (limit: number): number => Math.floor(Math.random() * limit);
+const randomElement = (list: readonly string[]): string => list[randomBelow(list.length)] ?? '';
 const randomElements = (list: readonly string[], count: number): string[] =>
-  Array.from({ length: count }, () => list[randomBelow(list.length)] ?? '');
+  Array.from({ length: count }, () => randomElement(list));
 const randomBay = ({ bays }: Sources): string => bayId(1 + randomBelow(bays));
 const randomLocation = ({ locations }: Sources): string => locationId(1 + randomBelow(locations));
 const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
@@ -39,8 +40,9 @@ const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount
 /** The beginning of every search: it ends within the query, so that filters can follow. */
 const search = '/api/bookings?pageSize=50';
 
+// In the names, `now` stands for noon of the current day.
 export const shapes: readonly Shape[] = [
-  { name: 'booking by id', path: ({ ids }) => `/api/bookings/${randomElements(ids, 1)}` },
+  { name: 'booking by id', path: ({ ids }) => `/api/bookings/${randomElement(ids)}` },
   { name: 'location and day', path: (s) => `${search}&locationIds=${randomLocation(s)}&${fullDay(s)}` },
   {
     name: 'location and day, last page',
@@ -69,8 +71,8 @@ export const shapes: readonly Shape[] = [
     name: '50 correlation ids',
     path: ({ correlationIds }) => `${search}&correlationIds=${randomElements(correlationIds, 50).join(',')}`,
   },
-  { name: 'alias', path: ({ aliases }) => `${search}&userAlias=${randomElements(aliases, 1)}` },
-  { name: 'alias, active', path: ({ aliases }) => `${search}&userAlias=${randomElements(aliases, 1)}&isActive=true` },
+  { name: 'alias', path: ({ aliases }) => `${search}&userAlias=${randomElement(aliases)}` },
+  { name: 'alias, active', path: ({ aliases }) => `${search}&userAlias=${randomElement(aliases)}&isActive=true` },
   { name: 'all, overlapping an hour', path: (s) => `${search}&${oneHour(s)}` },
   { name: 'all, from now on', path: (s) => `${search}&startDate=${s.today}T12:00:00.000Z` },
   { name: 'all, until now', path: (s) => `${search}&endDate=${s.today}T12:00:00.000Z` },

@@ -26,7 +26,7 @@ export interface WrkOptions extends Load {
   readonly url: string;
   readonly seconds: number;
   readonly connections: number;
-  /** The CPU core to which wrk is bound. */
+  /** The CPU core on which wrk runs. Undefined stands for any core. */
   readonly core: number | undefined;
 }
 

@@ -1,4 +1,5 @@
-// Makes each DNS lookup of `changing.test` return another address. Tests load this file with `node --import`.
+// Makes each DNS lookup of `changing.test` return another address, as in an attack by DNS rebinding. Tests load this
+// file with `node --import`.
 //
 // The environment variable CHANGING_NAME lists the addresses, separated by commas. The first lookup returns the first
 // address, the second lookup the second address, and so on. When the list ends, all lookups return the last address.

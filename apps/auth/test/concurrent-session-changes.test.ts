@@ -7,8 +7,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player } from './flows.ts';
 
-// Sign-ins are not slowed down after failures.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
 
 const scope = `openid ${scopes.play}`;
 const web = { response_type: 'code', client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback', scope };

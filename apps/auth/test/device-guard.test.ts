@@ -103,6 +103,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
     await device.passTime(601);
     const { user_code } = await device.start();
     const address = '192.0.2.1';
+    // Each of the five codes is sent twice, so ten wrong codes are counted.
     for (const code of [used.user_code, expired.user_code, wrongCode, 'x', '12345678']) {
       expect((await device.enter(code, browserFrom(address))).status).toBe(400);
       const browser = browserFrom(address);

@@ -19,7 +19,10 @@ const request = (more: Record<string, string> = {}) => ({
   state: 'st-1',
   ...more,
 });
-/** Sends an authorization request, signs in and consents. Returns the URL of the redirect, and the parameters in it. */
+/**
+ * Sends an authorization request, and signs in and consents if the server shows these pages. Returns the URL of the
+ * redirect, and the parameters in it.
+ */
 const redirectOf = async (more: Record<string, string> = {}) => {
   const browser = openBrowser(server);
   const page = await signInAndConsent(browser, await browser.open(authorizeUrl(server, request(more))));
@@ -51,6 +54,8 @@ describe('response_type=token', () => {
     expect(after).toEqual(before);
   });
 
+  // oidc-provider does not support `token`, so the server rewrites it to `code token`. A client can also
+  // request `code token` itself.
   test('the response type `code token` gives the same response, without a code', async () => {
     const { params } = await redirectOf({ response_type: 'code token' });
     expect(Object.keys(params).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);

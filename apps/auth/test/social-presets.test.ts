@@ -8,6 +8,7 @@ import { socialProvidersFile } from './social-server.ts';
 
 const clientId = 'com.example.bay-booking';
 const clientSecret = 'public-provider-secret';
+/** The id of the user Ada at each of the simulated providers. */
 const adaId = '100001';
 
 const originalFetch = globalThis.fetch;

@@ -117,6 +117,7 @@ describe('an access token', () => {
     expect(description).toMatch(/^"[^"]+"$/);
   });
 
+  // In `bnVsbA.e30.x`, the header is `null` and the payload is `{}`.
   test.each(['Bearer', 'Bearer ', 'Bearer a b', 'Bearer a.b.c', 'Bearer ....', 'Bearer bnVsbA.e30.x', 'Bearer "x"'])(
     'the Authorization header %j returns 401',
     async (value) => {

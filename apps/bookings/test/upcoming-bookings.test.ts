@@ -5,6 +5,8 @@ import { importPlaces } from '../src/places/import-store.ts';
 import { errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
+const hourMilliseconds = 3_600_000;
+
 let system: TestSystem;
 let now = new Date('2030-01-01T00:00:00Z');
 beforeAll(async () => {
@@ -50,7 +52,7 @@ describe('a bay of the token’s facilities', () => {
     expect(await upcoming('bay-n1-03')).toEqual([]);
   });
 
-  test('a page has 10 bookings in the order of their start, and links that contain todayOnly', async () => {
+  test('a page has 10 bookings, and links that contain todayOnly', async () => {
     for (let hour = 0; hour < 12; hour += 1) {
       const digits = String(hour).padStart(2, '0');
       await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
@@ -81,11 +83,11 @@ describe('the calendar day of a facility', () => {
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
     // The early morning of the day that ends at `midnight`. The booking `running` began on the previous day.
-    const earlyToday = new Date(Date.parse(midnight) - 20 * 3_600_000);
+    const earlyToday = new Date(Date.parse(midnight) - 20 * hourMilliseconds);
     const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
     const running = await book(
       bayId,
-      new Date(earlyToday.getTime() - 9 * 3_600_000).toISOString(),
+      new Date(earlyToday.getTime() - 9 * hourMilliseconds).toISOString(),
       new Date(earlyToday.getTime() + 60_000).toISOString(),
     );
     const today = await book(bayId, lastMinute, midnight);
@@ -152,7 +154,7 @@ describe('the time zone of a facility', () => {
       await importTimeZone(timeZone);
       const bookingOfFirstDay = await bookInstant(lastSecond);
       const bookingsOfNextDay = await Promise.all(nextDay.map(bookInstant));
-      now = new Date(Date.parse(lastSecond) - 3_600_000);
+      now = new Date(Date.parse(lastSecond) - hourMilliseconds);
       expect(await findToday()).toEqual([bookingOfFirstDay]);
       now = new Date(nextDay[0] as string);
       expect(await findToday()).toEqual(bookingsOfNextDay);
@@ -172,6 +174,7 @@ describe('400 for an invalid query', () => {
 });
 
 describe('a bay that does not exist', () => {
+  // `bay-e1-01` belongs to a facility that the token does not contain.
   test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
     "a bay that does not exist in the token's facilities returns 404: %s",
     async (id) => {

@@ -32,7 +32,7 @@ const noErrors: readonly ValidationError[] = [];
  * It treats a field whose value is null as missing.
  */
 export function createValidator(formats: Formats): (schema: object) => Validate {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false });
+  const ajv = new Ajv2020({ allErrors: true, strict: true });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return (schema) => {
     const check = ajv.compile(schema);

@@ -11,6 +11,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 const parts: StartedParts = { services: [], stopFunctions: [] };
 const stopping = watchForStop({
+  // npm sets this variable. If npm ends without sending a signal, this process must stop too.
   isUnderNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
   onSecondSignal: () => {

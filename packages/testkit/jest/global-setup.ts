@@ -7,6 +7,7 @@ import { serverOfThisRun } from './shared-server.ts';
 export default async function startServer(): Promise<void> {
   if (process.env.TEST_DATABASE_URL) return;
   const server = await startEmbeddedPostgres({
+    // Tests do not need their data after a crash of the machine, and are faster without fsync.
     fsync: false,
     settings: { max_connections: 200, log_min_messages: 'fatal' },
   });

@@ -12,8 +12,6 @@ export const chromiumMissing = `no browser at ${chromiumPath} (set CHROMIUM_PATH
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
-    // The sandbox of Chromium does not work for root, who often runs tests in containers. The other options prevent
-    // background work that tests do not need.
     args: [
       // The sandbox of Chromium does not start as root or in most containers.
       '--no-sandbox',

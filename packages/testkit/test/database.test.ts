@@ -30,6 +30,7 @@ afterAll(async () => {
 test('databases created at the same time are migrated from one template and share no data', async () => {
   const [first, second, third] = await Promise.all(Array.from({ length: 3 }, () => create({ migrations })));
   const { url } = first as TestDatabase;
+  // The migration creates the table `thing` with one row, whose id is 1.
   await query(url, 'insert into thing values (2)');
   expect(await query(url, 'select id from thing order by id')).toEqual([{ id: 1 }, { id: 2 }]);
   for (const other of [second, third] as TestDatabase[])

@@ -38,7 +38,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     const session = await providerSessions.find(request, response);
     if (!session) return undefined;
     const { uid, accountId, signedInAt } = session;
-    // `recordUse` returns the time of the last use before this request.
+    // `recordUse` returns the time of the last use before this request. It does not record the use of an idle session.
     const [account, lastUsedAt] = await Promise.all([
       accounts.findById(accountId),
       store.recordUse(uid, accountId, idleLimit),

@@ -17,7 +17,8 @@ export interface ClientMetadataError {
 
 export interface ClientValidator {
   /**
-   * Returns those of the member names that are no client metadata, or that belong to a disabled feature of the library.
+   * Returns those of the member names that are no client metadata, that belong to a disabled feature of the library, or
+   * that only our own code may set.
    */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error, or undefined if the metadata is valid. */

@@ -1,6 +1,6 @@
-// Adjusts the responses of the endpoints that authenticate clients: pushed authorization requests, device
-// authorization, token, introspection and revocation (docs/behaviour.md, "Errors of the token endpoint" and
-// "Cross-origin requests"):
+// Adjusts the responses of the machine endpoints. These are the endpoints that authenticate clients: pushed
+// authorization requests, device authorization, token, introspection and revocation (docs/behaviour.md, "Errors of the
+// token endpoint" and "Cross-origin requests"):
 // - Their errors are always JSON.
 // - A failed client authentication always gives a 401 with a `WWW-Authenticate` header.
 // - Web pages of the client may read the response. Introspection is the exception.
@@ -14,9 +14,9 @@ const crossOriginEndpoints: ReadonlySet<string> = new Set([
   routes.token,
   routes.revocation,
 ]);
-const endpoints: ReadonlySet<string> = new Set([...crossOriginEndpoints, routes.introspection]);
+const machineEndpoints: ReadonlySet<string> = new Set([...crossOriginEndpoints, routes.introspection]);
 
-export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
+export const isMachineEndpoint = (path: string): boolean => machineEndpoints.has(path);
 
 /** Changes the request, and sets headers of the response, before the library handles the request. */
 export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {

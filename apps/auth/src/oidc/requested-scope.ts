@@ -25,6 +25,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
   const { responseTypeAllowed } = client;
   client.responseTypeAllowed = function responseTypeAndScopesAllowed(this: RegisteredClient, type): boolean {
     const allowed = responseTypeAllowed.call(this, type);
+    // The context of the current request. It is undefined if no request of the library is running.
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
     if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
     // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. The library would return invalid_request.

@@ -33,6 +33,8 @@ const jwksMaxAge = 15;
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
+    // Machine endpoints are those that authenticate clients, such as the token endpoint. The library can send HTML
+    // documents at the other endpoints.
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
     try {

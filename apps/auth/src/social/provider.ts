@@ -37,7 +37,10 @@ export interface FlowSecrets {
 export interface SocialProvider {
   readonly name: string;
   readonly title: string;
-  /** Whether native tokens are accepted. False if the settings name no app, or no endpoint that checks the tokens. */
+  /**
+   * Whether native tokens are accepted: access tokens that a native app got from the provider. False if the settings
+   * name no app, or no endpoint that checks the tokens.
+   */
   readonly acceptsNativeTokens: boolean;
   /**
    * Returns the address at the provider where the user signs in.

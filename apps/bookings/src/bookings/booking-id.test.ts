@@ -17,8 +17,10 @@ test('newTaggedId returns unique version 7 UUIDs with the time and the tag of th
 test('the tag of an id finds its facility among those of a token, even in upper case', () => {
   const facilities = Array.from({ length: 100 }, (_, index) => `fac-${index}`);
   const findLikelyFacilities = createFacilityLookup();
+  // Several facilities can have the same tag. The result then contains all of them.
   for (const facility of facilities) {
     expect(findLikelyFacilities(facilities, newTaggedId(facility, new Date()).toUpperCase())).toContain(facility);
   }
+  // None of the 100 facilities has the tag of `elsewhere`.
   expect(findLikelyFacilities(facilities, newTaggedId('elsewhere', new Date()))).toEqual([]);
 });

@@ -69,6 +69,10 @@ export function createClosureStore(db: Database) {
     return row;
   }
 
+  /**
+   * Replaces the closure, or deletes it if no replacement is given. A replacement can belong to another facility. Citus
+   * cannot update `facility_id`, so the closure is deleted and inserted again.
+   */
   function replaceOrDelete(old: Closure, replacement: Closure | undefined): Promise<boolean> {
     return retryOnce(db, () =>
       inTransaction(db, async (run) => {
@@ -89,10 +93,10 @@ export function createClosureStore(db: Database) {
     list: async (facilities: readonly string[], filter: ClosureFilter, page: PageRequest) => {
       const { locationIds, bayIds, start, end } = filter;
       const dates = [start?.toISOString() ?? null, end?.toISOString() ?? null];
-      const where = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
+      const filterValues = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
       const [rows, counted] = await Promise.all([
-        query<ClosureRow>(db, closureReads.list, [...where, page.pageSize, offsetOf(page)], isoTimestamps),
-        query<{ total: number }>(db, closureReads.count, where),
+        query<ClosureRow>(db, closureReads.list, [...filterValues, page.pageSize, offsetOf(page)], isoTimestamps),
+        query<{ total: number }>(db, closureReads.count, filterValues),
       ]);
       return { rows, total: counted[0]?.total ?? 0 };
     },
@@ -107,7 +111,10 @@ export function createClosureStore(db: Database) {
     findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
       (await query<{ id: string }>(db, closureReads.baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
 
-    /** Adds a closure. `response` is given if the request had an Idempotency-Key, and is then stored. */
+    /**
+     * Adds a closure. `response` is given if the request had an Idempotency-Key, and is then stored. If the response
+     * cannot be stored, nothing is added, and the outcome says why.
+     */
     create: (closure: Closure, response: NewResponse | undefined): Promise<StoreResponseOutcome> =>
       outcomeOf(
         retryOnce(db, () =>

@@ -50,6 +50,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
       success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
+      // The response contains the validation errors together with the problems that `createHold` finds.
       handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -81,9 +82,9 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
+      // A hold that does not exist returns 404, even if the request has validation errors.
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
-        // A hold that does not exist returns 404, even if the request has validation errors.
         const hold = await find(id, caller);
         if (body.holdSeconds === undefined || validationErrors.length > 0)
           throw badRequest(problemsOf(validationErrors));

@@ -6,6 +6,7 @@
  */
 const maxWaitingPings = 100;
 
+/** `modified` is a change number. It is converted to float8, because pg returns a bigint as a string. */
 const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
 last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`;
 /** Selects the deliveries of webhook $1 that are in state $2. If $2 is null, selects all its deliveries. */

@@ -27,6 +27,9 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
   list: `select ${columns} from webhook where ${visible} order by created_at, id`,
   find: `select ${columns} from webhook where ${visible} and id = $3`,
   lock: `select ${columns} from webhook where id = $1 for update`,
+  /**
+   * A webhook that is enabled again no longer counts as failing. In the `case`, `state` is the state before the update.
+   */
   update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
   failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
   last_updated_at = $7
@@ -79,6 +82,7 @@ export function createWebhookStore(db: Database) {
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
       const transaction = inTransaction<CreateOutcome>(db, async (run) => {
+        // A stored response has one facility. A token that no longer names this facility cannot get the response again.
         const [facilityId = ''] = facilityIds;
         const stored = await storeResponse(run, response, { facilityId, createdAt });
         if (stored !== 'stored') throw new Rollback(stored);

@@ -26,6 +26,7 @@ export type Run = <Rows extends readonly object[][]>(...statements: readonly Sta
  * transaction was committed.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
+  // A transaction of knex has no pool.
   const pool = findPool(db);
   if (!pool) return db.transaction(async (savepoint) => work(runOn(await connectionOf(savepoint))));
   const connection = pool.takeIdle() ?? (await pool.acquire().promise);

@@ -14,6 +14,7 @@ import type { RateLimit } from '../../http/rate-limit.ts';
 import { countTokenRequest } from '../client-policy.ts';
 import type { ClientCredentials } from '../grants/client-credentials.ts';
 import { ownMetadataOf } from '../registered-client.ts';
+// Silences the warning of oidc-provider that the body of a request has already been read.
 import '../library-warnings.ts';
 
 export interface PlainTokenRequestOptions {
@@ -49,6 +50,7 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   const serve: RequestHandler = async (request, response, next) => {
     // If the request is not plain, the library uses this property instead of reading the body again.
     request.body = await readBody(request);
+    // The route is a label of the metrics and of the access log.
     response.locals.route = path;
     response.setHeader('Cache-Control', 'no-store');
     const token = await issueToken(request.headers.authorization, request.body, request.ip ?? '');

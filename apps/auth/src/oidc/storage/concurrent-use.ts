@@ -129,6 +129,9 @@ const openedAt = new WeakMap<Socket, number>();
  * connection was opened. The reason is that a client opens a connection for each of many simultaneous requests. If the
  * client is busy, it may get the first response before it has sent the last request. This last request must still count
  * as a concurrent use.
+ *
+ * Node sets `socket.server`, but its types do not declare this property. The first request of a server registers the
+ * listener that records the connections. Connections that were opened earlier count as opened now.
  */
 function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: Server } }): number {
   const now = performance.now();

@@ -19,6 +19,7 @@ export const createEndSession =
     await orUnavailable(() =>
       query(
         db,
+        // `queueLogoutTokens` reads the ended session from the common table expression `ended`.
         `with ended as (
            delete from oidc_artifact where model = 'Session' and id = $1 returning account_id, payload)
          ${queueLogoutTokens}`,

@@ -16,7 +16,10 @@ import {
   valuesOf,
 } from './columns.ts';
 
-/** Must equal the expression of the constraint booking_no_overlap, so that searches by time can use its index. */
+/**
+ * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
+ * expression of the constraint booking_no_overlap, so that searches by time can use its index.
+ */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
 // Citus allows only immutable functions in updates. `extract` is not immutable for times with a time zone, so the time
@@ -77,6 +80,7 @@ export interface BayCheck {
 const hasNoNewHold = (checkedHeldUntil: string): string =>
   `(held_until is null or held_until <= greatest(now(), ${checkedHeldUntil}::timestamptz))`;
 
+/** The parameter of each field, such as `$3::text`. The first field has the parameter $1. */
 const insertParameter = parameters(fields, 1);
 export const insertValues = (booking: Booking, { rulesVersion, checkedHeldUntil }: BayCheck): unknown[] => [
   ...valuesOf(fields, booking),
@@ -214,7 +218,8 @@ order by id for no key update`,
 
   /**
    * Reads the live holds of bay $2 that overlap the interval from $3 to $4. The transaction must already have locked
-   * the bay, so that no other transaction can add a hold until this transaction ends.
+   * the bay, so that no other transaction can add a hold until this transaction ends. `now()` would be the time
+   * at which the transaction began. Holds that expired while the transaction waited for the lock would still count.
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,

@@ -6,11 +6,11 @@ import { distributedWriter } from './distributed-writer.ts';
 import { postgresWriter } from './postgres-writer.ts';
 import type { BookingWriter } from './writer.ts';
 
-/** Citus creates this table. Its presence shows that tables can be distributed. */
-const isDistributed = "select to_regclass('pg_dist_partition') is not null as flag";
+/** Citus creates the table pg_dist_partition. Its presence shows that tables can be distributed. */
+const distributedFlagSql = "select to_regclass('pg_dist_partition') is not null as flag";
 
 /** Both writers are correct on every database. A selection that is a few seconds old therefore only costs speed. */
 export function createWriterSelection(db: Database): () => Promise<BookingWriter> {
-  const flag = createCachedFlag(db, isDistributed);
+  const flag = createCachedFlag(db, distributedFlagSql);
   return async () => ((await flag()) ? distributedWriter : postgresWriter);
 }
