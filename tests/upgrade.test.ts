@@ -15,8 +15,6 @@ import type { Instance } from './support/instance.ts';
 import { checkOutPreviousRelease, type PreviousRelease } from './support/previous-release.ts';
 import { expectNoLostOrDoubleBookings, getToken, startTestSystem } from './support/test-system.ts';
 
-const demoPath = 'packages/local/demo/bookings.json';
-
 const system = useFixture(startTestSystem, 90_000);
 let load: Load;
 /** The folder with the migrations of the simulated next release. */
@@ -31,7 +29,8 @@ afterAll(() => rm(nextRelease, { recursive: true, force: true }));
 
 /**
  * Replaces the old instances one by one. `addresses` are the addresses to which the load sends requests. Each new
- * instance gets requests before its old instance stops.
+ * instance gets requests before its old instance stops. `waitForBookings` waits until the load has created a number of
+ * further bookings. This number only has to be large enough that every instance gets several requests.
  */
 async function replaceInstances(
   oldInstances: readonly Instance[],
@@ -79,20 +78,24 @@ afterAll(() => previous?.remove());
 (previous ? test : test.skip)(
   'no request fails and no booking is lost during an upgrade from the previous release',
   async () => {
+    // Without a previous release, this test is skipped.
     const release = previous?.folder as string;
     const { database } = system;
     await database.query('postgres', 'create database previous');
-    // The previous release uses its own database, with the roles of the test system.
+    // Both releases use a new database, which the previous release migrates. The database has the roles of the test
+    // system.
     const inPrevious = (url: string) => ({ DATABASE_URL: url.replace(/\/bookings$/, '/previous') });
     const owner = inPrevious(database.ownerUrlOf('bookings'));
     const environment = inPrevious(database.urlOf('bookings', system.proxy.port));
+    // The owner's migrations create the tables, and the services use them as the role `bookings_service`.
     await queryOnce(
       owner.DATABASE_URL,
       'alter default privileges grant select, insert, update, delete on tables to bookings_service',
     );
     // The arguments are the service, its environment, the command, the standard input, the arguments, and the folder.
     await runCommand('bookings', owner, 'migrate.ts', '', [], release);
-    await runCommand('bookings', owner, 'import.ts', await readFile(join(release, demoPath), 'utf8'), ['-'], release);
+    const demo = await readFile(join(release, 'packages/local/demo/bookings.json'), 'utf8');
+    await runCommand('bookings', owner, 'import.ts', demo, ['-'], release);
     const oldInstances = await Promise.all([1, 2].map(() => system.startBookings(environment, { release })));
     const addresses = oldInstances.map(({ base }) => base);
     load = startLoad(addresses, token, { retry: false });
@@ -111,6 +114,7 @@ afterAll(() => previous?.remove());
     // command `recount` adds them to the feed.
     await runCommand('bookings', owner, 'recount.ts');
     const reader = startFeedReader(addresses, token, 'fac-north');
+    // `stop` reads the feed to its end.
     await reader.stop();
     const reported = [...reader.latest.values()].map(({ booking }) => booking.externalBookingId);
     expect(new Set(reported)).toEqual(load.acknowledged);

@@ -4,6 +4,7 @@ import { formatNumber } from './statistics.ts';
 
 export interface Verdict {
   readonly goal: string;
+  /** The operator and the bound, for example `≥ 0.95`. */
   readonly bound: string;
   readonly measured: number;
   readonly isMet: boolean;
@@ -34,7 +35,10 @@ const median =
   (results) =>
     results.median(operation, target, field);
 
-/** Returns the highest memory use of the service after any of the operations, in megabytes. */
+/**
+ * Returns the highest memory use of the service after any of the operations, in megabytes. The value is -Infinity if
+ * none of the operations was measured.
+ */
 const maxMemory =
   (operations: readonly string[]): Measure =>
   (results) =>
@@ -60,7 +64,10 @@ const releaseBounds = {
   refresh: 0.95,
 };
 
-/** "Rate to X" is the rate, divided by the rate of the target or operation X (docs/performance.md). */
+/**
+ * "Rate to X" is the rate, divided by the rate of X (docs/performance.md). A target is a server, such as `service` or
+ * `fastify`, or a variant of a measurement, such as `idle` and `during sign-ins`.
+ */
 const goals: readonly Goal[] = [
   atLeast(0.55, 'get: rate to bare', ratio('get', 'bare')),
   atLeast(1, 'get: rate to Fastify', ratio('get', 'fastify')),

@@ -3,8 +3,10 @@ import type { Load } from './booking-load.ts';
 
 const lines: string[] = [];
 
-export const recordMeasurement = (failure: string, result: Readonly<Record<string, unknown>>): void =>
-  void lines.push(`${failure}: ${JSON.stringify(result)}`);
+/** `failure` describes the failure, for example the component that was stopped. */
+export function recordMeasurement(failure: string, result: Readonly<Record<string, unknown>>): void {
+  lines.push(`${failure}: ${JSON.stringify(result)}`);
+}
 
 /** Records the number of responses of each status, and the duration of the slowest request in milliseconds. */
 export const recordLoad = (failure: string, load: Load, more: Readonly<Record<string, unknown>> = {}): void =>

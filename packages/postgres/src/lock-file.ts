@@ -1,6 +1,6 @@
-// Locks a resource for one process with a lock file. The file contains the process id of the owner and the time when
-// the owner started. A process that finds the file checks whether the owner still runs. The lock is therefore free
-// after its owner was killed with kill -9.
+// Locks a resource for one process with a lock file. The file contains the process id of the owner, and a text that
+// distinguishes the owner from other processes with the same id. A process that finds the file checks whether the owner
+// still runs. The lock is therefore free after its owner was killed with kill -9.
 //
 // The file is written under another name and then linked to its final name, so that no process reads a partial file.
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,6 +32,7 @@ export interface Lock {
  */
 export function acquireLock(path: string): Lock {
   const draft = `${path}.${process.pid}`;
+  // `processIdentity` returns undefined if it cannot find out when the process started. Then only the ids are compared.
   writeFileSync(draft, `${process.pid}\n${processIdentity(process.pid) ?? ''}\n`, { mode: 0o644 });
   let isAfterCrash = false;
   try {
@@ -59,7 +60,7 @@ function release(path: string): void {
  *
  * Only one process at a time may check and remove the lock file. Otherwise a process could check the file of the old
  * owner, and then remove the file of a new owner. Only the process that has created the link `PATH.removal` may remove
- * the lock file.
+ * the lock file. `draft` is the file that identifies this process, so the link identifies it too.
  */
 function removeStale(path: string, draft: string): boolean {
   const removalPath = `${path}.removal`;

@@ -1,4 +1,5 @@
-// Finds and reads files of this repository. The tests of its layout, documents and infrastructure use this file.
+// Finds and reads files of this repository, and extracts the imports of a module and the parts of a Markdown text. The
+// tests of the layout, documents and infrastructure of the repository use this file.
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 

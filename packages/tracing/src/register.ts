@@ -44,6 +44,7 @@ registerInstrumentations({
       // The services read the trace id for their logs from the request header `traceparent`. A request without this
       // header begins a new trace here. The hook sets the header, so that the log contains the id of the new trace.
       requestHook: (span, request) => {
+        // An outgoing request is a `ClientRequest`. The instrumentation itself sets the header of such a request.
         if (!(request instanceof IncomingMessage)) return;
         const { traceId, spanId, traceFlags } = span.spanContext();
         request.headers.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
@@ -52,6 +53,7 @@ registerInstrumentations({
         if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return;
         // The query string is not recorded, because it may contain an authorization code, a token or a name.
         if (request.url?.includes('?')) span.setAttribute('url.query', 'REDACTED');
+        // The services store the path template of the endpoint, such as `/api/bookings/{id}`, in `locals.route`.
         const { route } = (response as { locals?: { route?: string } }).locals ?? {};
         if (route === undefined) return;
         span.setAttribute('http.route', route);

@@ -10,7 +10,7 @@ import type { AuthConfig } from '../config.ts';
 export interface SharedServices {
   readonly config: AuthConfig;
   readonly logger: Logger;
-  /** The registry of the process. Each subject registers its metrics there. */
+  /** The registry of the process. Each module registers its metrics there. */
   readonly metrics: Metrics;
   readonly audit: Audit;
 }

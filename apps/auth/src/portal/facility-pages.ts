@@ -40,6 +40,7 @@ const defaultRole: InvitableRole = 'bookings-manager';
 
 /**
  * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
+ * The pages that change members and invitations also redirect to this page.
  */
 const notices: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
@@ -61,7 +62,10 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
   'too-many': () => `A facility can have ${maxMembers} members and open invitations. Revoke or withdraw some first.`,
 };
 
-/** Adds to each member what the page shows about the member, and which changes the signed-in user may make. */
+/**
+ * Adds to each member what the page shows about the member, and which changes the signed-in user may make.
+ * `facility.role` is the role of the signed-in user.
+ */
 function describeMembers(members: readonly Member[], ownAccountId: string, facility: ManagedFacility) {
   const activeOwners = members.filter(({ role, isDisabled }) => role === 'owner' && !isDisabled);
   return members.map((member) => {
@@ -139,6 +143,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     if (!mayInvite(facility.role, role)) return notPermitted();
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
+      // Sets the header of the response, and returns the text for the page.
       const text = setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.');
       return showError(429, { field: 'email', text });
     }

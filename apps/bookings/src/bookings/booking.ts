@@ -6,6 +6,7 @@ export type { Booking } from './storage/columns.ts';
 /** A booking as clients see it, apart from its links. */
 export type PublicBooking = Pick<Booking, PublicField>;
 
+/** The values of the fields that an update replaces. */
 export type BookingChange = Pick<Booking, UpdateField>;
 
 /** The ETags of the header If-Match, without quotes. Undefined allows every version of a resource. */

@@ -49,6 +49,7 @@ const bookingFields = {
 
 export const bookingSchema = responseSchema({ ...bookingFields, _links: editLinksSchema }, optionalFields);
 
+/** A booking in a list. Its only link is `self`. */
 export const bookingItemSchema = responseSchema({ ...bookingFields, _links: linksSchema('self') }, optionalFields);
 
 export const bookingListSchema = listSchema(bookingItemSchema);

@@ -51,6 +51,7 @@ export function createBookingUpdater(services: UpdateServices) {
     // belongs to this facility, and one statement is enough. If the statement updates nothing, the code below reads the
     // booking, and then repeats the update or reports why the booking cannot be updated.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
+      // The update succeeds only if the opening hours and closures of the bay still have this version.
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
       // Few bays are held, so this first attempt does not look up the holds. Any live hold of the bay prevents it.
@@ -61,6 +62,7 @@ export function createBookingUpdater(services: UpdateServices) {
 
     return repeatUntilSettled(async () => {
       const booking = await find(id, caller);
+      // The `contextData` of each problem in the response.
       const context = { externalBookingId: booking.externalBookingId ?? '' };
       const findAllConflicts = () =>
         findConflicts(

@@ -3,6 +3,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { BookingEvent } from './webhook.ts';
 
+/** The fields of a request that registers or updates a webhook. Invalid fields are left out. */
 export interface RequestedWebhook {
   readonly url?: string;
   readonly events?: readonly BookingEvent[];
@@ -11,6 +12,8 @@ export interface RequestedWebhook {
 }
 
 /**
+ * `url` is undefined if the field is invalid, or if an update has no such field.
+ *
  * `facilityIds` is the field of the request. If a registration has no such field, `facilityIds` are the facilities of
  * the token. Undefined if the field is invalid, or if an update has no such field.
  */

@@ -1,4 +1,4 @@
-// Reads locations and bays with their upcoming bookings, and reads and sets opening hours.
+// Reads locations and bays with their upcoming bookings, and reads, sets and deletes opening hours.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
