@@ -21,6 +21,8 @@ import {
   type Target,
 } from './measure.ts';
 
+const maxFacilitiesOfToken = 10;
+
 export interface ServiceTarget {
   readonly name: string;
   readonly dataset: Dataset;
@@ -50,7 +52,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       children.push(child);
       targets.push({ name, ...child });
       // The token has the same number of facilities for each dataset, so that only the size of the table differs.
-      const facilities = Math.min(10, ...services.map((service) => service.dataset.facilities));
+      const facilities = Math.min(maxFacilitiesOfToken, ...services.map((service) => service.dataset.facilities));
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const client = new pg.Client({ connectionString: databaseUrl });
       clients.push(client);

@@ -80,6 +80,7 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
 
   const screen = startExample('screen', environment);
   const [, address = '', code = ''] = await screen.waitForOutput(/Sign in at (\S+) with the code (\S+)/);
+  // A member of staff enters the code, confirms it, signs in, and allows the access.
   const browser = openFormBrowser([system.auth]);
   const allow = { name: 'decision', value: 'allow' };
   const entered = await browser.send(await browser.open(address), { user_code: code });
@@ -93,6 +94,7 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
 
   await book(24, 'Eve');
   const restarted = startExample('screen', environment);
+  // The screen first shows the bookings that it has stored in STATE_FILE, and then reads the changes since then.
   await restarted.waitForOutput(/bay-n2-04: 1 bookings\n.*Bob/);
   await restarted.waitForOutput(/bay-n2-04: 2 bookings\n.*Eve\n.*Bob/);
   await client.bookings.delete(ada.id);

@@ -87,6 +87,7 @@ describe('a service account creates a personal access token', () => {
   test('reloading the page with the secret shows no secret and creates no other token', async () => {
     const { browser, page } = await portal.signIn(name);
     const form = filled(page, '/portal/tokens', { name: 'Till', expiresInDays: '30' });
+    // When a browser reloads the page, it sends the form again.
     const responses = await Promise.all([browser.send(form, {}), browser.send(form, {}), browser.send(form, {})]);
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     const again = await browser.send(form, {});
@@ -275,6 +276,7 @@ describe('a service account rotates a token', () => {
 describe('the token of another account', () => {
   test.each(['rotate', 'revoke'])('the page %s returns 404 for the token, and the token still works', async (page) => {
     const { id, secret } = await createToken();
+    // `bot` is another service account, which belongs to the fixture.
     const other = await portal.signIn('bot');
     const path = `/portal/tokens/${id}/${page}`;
     expect((await other.browser.open(portal.at(path))).status).toBe(404);

@@ -110,6 +110,7 @@ describe('201 for a valid request', () => {
   ])('the date-time %s is read as %s, because the zone and the seconds can be left out', async (text, instant) => {
     const response = await post(bookingBody({ startDate: text, endDate: text }));
     expect(response.body).toMatchObject({ startDate: instant, endDate: instant });
+    // The other rows of this table book the same time.
     await system.call('DELETE', `/api/bookings/${response.body.id}`);
   });
 

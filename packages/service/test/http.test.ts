@@ -41,6 +41,7 @@ describe('GET /health', () => {
   });
 
   test('/health/ready returns 503 if a check times out', async () => {
+    // This check never ends. The service waits 2 s for a check.
     const { app } = createTestApp({ database: () => new Promise(() => {}) });
     const { body } = await request(app).get('/health/ready').expect(503);
     expect(body.checks.database).toBe('no answer in time');
@@ -68,6 +69,7 @@ describe('X-Request-Id', () => {
   });
 
   test('is replaced by a UUID if it is too long', async () => {
+    // A request id can have at most 128 characters.
     const { app } = createTestApp();
     const response = await request(app).get('/things/1').set('X-Request-Id', 'x'.repeat(129));
     expect(response.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
@@ -87,6 +89,7 @@ test('GET /metrics counts requests by route template and not by path', async () 
 test('GET /metrics counts the problems of responses by route and code', async () => {
   const { app, lines } = createTestApp();
   app.post('/things', (_request, response) => {
+    // The function that sends the problems of a response stores their codes here.
     response.locals.codes = ['BOOK00002'];
     response.status(400).json({});
   });

@@ -16,6 +16,7 @@ export interface DecidedScopes {
 
 export type ConsentGrants = ReturnType<typeof createConsentGrants>;
 
+/** `provider` returns the current provider. A new provider replaces it when the signing keys are rotated. */
 export function createConsentGrants(provider: () => Provider, { audience, isCustom }: ResourceServer) {
   return {
     /** Returns undefined if there is no such grant, or if the grant belongs to another account or client. */
@@ -53,6 +54,7 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
 export async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { client, session, account, result, provider } = ctx.oidc;
   if (!client || !session || !account) return undefined;
+  // `result` is the result of the interaction that ends in this request, for example of the consent page.
   const grantId = result?.consent?.grantId ?? session.grantIdFor(client.clientId);
   return findGrant(provider as Provider, grantId, { accountId: account.accountId, clientId: client.clientId });
 }

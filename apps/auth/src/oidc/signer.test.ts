@@ -7,6 +7,7 @@ import { signingKeyFor } from './signer.ts';
 test('a signature consists of r and s with 32 bytes each, even if one of them begins with a zero byte', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'test' };
+  // The type of a JWK in oidc-provider differs from the type in Node. For ES256, the result is an object that signs.
   const signer = signingKeyFor(jwk as never) as ExternalSigningKey;
   // In about one of 128 signatures, r or s begins with a zero byte. The test must include such signatures.
   let signaturesWithZeroByte = 0;

@@ -58,8 +58,8 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
 }
 
 /**
- * Returns the path of the sign-in page on which the user chose the provider. `returnTo` is null only if the user wanted
- * to add the provider to an account.
+ * Returns the path of the sign-in page on which the user chose the provider. `interactionUid` is null if the user did
+ * not come from a client. Then `returnTo` is null only if the user wanted to add the provider to an account.
  */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
   interactionUid === null ? signInPath(returnTo ?? '/account') : `/interaction/${interactionUid}/sign-in`;

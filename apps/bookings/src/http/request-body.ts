@@ -1,5 +1,5 @@
 // Reads request bodies of at most 100 kB. A mandatory body is JSON in UTF-8. An optional body can also be a form
-// (docs/behaviour.md, "Request bodies").
+// or a JSON string (docs/behaviour.md, "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 

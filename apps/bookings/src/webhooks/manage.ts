@@ -1,4 +1,4 @@
-// Finds, lists, updates, deletes and pings the webhooks of a client, and rotates their secrets.
+// Finds, lists, updates, deletes and pings the webhooks of a client, rotates their secrets, and lists their deliveries.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
@@ -97,6 +97,7 @@ export function createWebhookManagement(services: ManagementServices) {
       // Undefined if the webhook was deleted since `find`.
       const updated = await store.update(id, change, { latest, at: now(), check: ifMatchCheck(ifMatch) });
       if (!updated) throw apiError('ERR00404');
+      // If the update ends a pause, deliveries may be due.
       wakeWorker();
       return responseOf(updated);
     },
@@ -112,6 +113,7 @@ export function createWebhookManagement(services: ManagementServices) {
       const at = now();
       const secret = newSecret();
       const previousUntil = new Date(at.getTime() + previousSecretMilliseconds);
+      // The encrypted secret can be decrypted only for the webhook with this id.
       if (!(await store.rotate(id, secretBox.encrypt(secret, id), previousUntil, at))) throw apiError('ERR00404');
       return withSecret(responseOf(await find(id, caller)), secret);
     },

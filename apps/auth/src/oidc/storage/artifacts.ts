@@ -48,8 +48,9 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       if (!row) return undefined;
       // If this request is a concurrent use, the artifact is returned as unused, because the library would revoke the
       // grant of a used artifact. The library then tries to consume the artifact, which fails and rejects the request.
-      const isUsed = row.consumedAt !== null && !concurrentUse.isConcurrent(row.id, row.consumedAt);
-      return payloadOf(row.payload, id, isUsed ? (row.consumedAt ?? undefined) : undefined);
+      const { consumedAt } = row;
+      const isReplay = consumedAt !== null && !concurrentUse.isConcurrent(row.id, consumedAt);
+      return payloadOf(row.payload, id, isReplay ? consumedAt : undefined);
     };
 
     return {
@@ -104,7 +105,10 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       ]);
     },
 
-    /** Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns the number of deleted artifacts. */
+    /**
+     * Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns the number of deleted artifacts. If
+     * several instances clean up at the same time, each one skips the rows that another one has locked.
+     */
     async cleanUp(limit = 1_000): Promise<number> {
       const rows = await run(
         `delete from oidc_artifact where ctid = any (array(

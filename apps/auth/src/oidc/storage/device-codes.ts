@@ -28,12 +28,13 @@ const toleranceSeconds = 0.1;
 const retentionSeconds = 600;
 
 /** The SQL condition that the code has not expired, and that the user has neither allowed nor denied the request. */
-const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
+const pendingCondition = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retentionSeconds} seconds'`;
 
 /**
  * Finds a code by the hash of the device code ($1). If the client $2 owns the code, and the code was not used and has
- * not expired, the statement also records the poll: it stores the interval and the time of the next allowed poll.
+ * not expired, the statement also records the poll: it stores the interval and the time of the next allowed poll. With
+ * `for update`, concurrent polls wait for each other, so each poll sees the time that the previous poll has stored.
  */
 const pollStatement = `
   with found as (
@@ -95,7 +96,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   const decide = async (reference: string, payload: AdapterPayload): Promise<boolean> => {
     const rows = await run(
       `update oidc_artifact set payload = $2::jsonb, grant_id = $3, account_id = $4
-        where id = $1 and ${isPending} returning 1 as done`,
+        where id = $1 and ${pendingCondition} returning 1 as done`,
       [reference, jsonText(withoutSecrets('DeviceCode', payload)), payload.grantId ?? null, payload.accountId ?? null],
     );
     return rows.length > 0;
@@ -158,7 +159,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     /** Finds a code that the user can still allow or deny. `userCode` is in upper case and without separators. */
     async findPending(userCode: string): Promise<PendingCode | undefined> {
       const [row] = await run<{ id: string; clientId: string; payload: AdapterPayload }>(
-        `select id, client_id as "clientId", payload from oidc_artifact where user_code = $1 and ${isPending}`,
+        `select id, client_id as "clientId", payload from oidc_artifact where user_code = $1 and ${pendingCondition}`,
         [userCode],
       );
       return row && { reference: row.id, clientId: row.clientId, params: row.payload.params ?? {} };
@@ -169,7 +170,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
       const rows = await run(
         `update oidc_artifact
             set payload = payload || '{"error": "access_denied", "errorDescription": "the user denied the request"}'
-          where id = $1 and ${isPending} returning 1 as done`,
+          where id = $1 and ${pendingCondition} returning 1 as done`,
         [reference],
       );
       return rows.length > 0;

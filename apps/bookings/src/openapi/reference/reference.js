@@ -2,7 +2,8 @@
 //
 // Browsers load this file without a build step, as a classic script after the script of Swagger UI, which defines
 // SwaggerUIBundle. A plugin replaces or wraps components of Swagger UI, which are found by their names. `create`
-// creates React elements without JSX.
+// creates React elements without JSX. Swagger UI passes the parts of the document as collections of Immutable.js, hence
+// `get`, `getIn`, `first` and `size`.
 (() => {
   const page = document.getElementById('reference');
   const { document: documentPath, scope } = page.dataset;
@@ -47,12 +48,12 @@
 
     const CodeSample = ({ sample }) => {
       const isShell = sample.get('lang') === 'Shell';
-      // The second argument of `getComponent` connects the component to the state of Swagger UI.
       const code = { language: isShell ? 'bash' : 'javascript', canCopy: true };
       return create(
         'details',
         { className: 'code-sample', open: isShell },
         create('summary', null, sample.get('label')),
+        // The second argument of `getComponent` connects the component to the state of Swagger UI.
         create(getComponent('HighlightCode', true), code, sample.get('source')),
       );
     };
