@@ -69,6 +69,7 @@ describe('client credentials', () => {
     await client.locations.get('loc-north-1');
     await system.auth.stop('SIGKILL');
     const now = Date.now();
+    // Ten seconds before the token expires, the client uses it, and tries in vain to renew it.
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_590_000);
     expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
     await eventually(async () => to('/connect/token').length === 2);

@@ -17,7 +17,13 @@ export function describeInChromium(title: string, declareTests: () => void): voi
   (hasChromium ? describe : describe.skip)(title, declareTests);
 }
 
-/** Starts the system and Chromium before the tests of a describe block, and closes them after the tests. */
+/** The start of the system alone may take a minute. */
+const startTimeoutMs = 90_000;
+
+/**
+ * Starts the system and Chromium before the tests of a describe block, and closes them after the tests. `environment`
+ * is called only at the start, because variables may contain the address of a server that `beforeAll` has started.
+ */
 export const useBrowserSystem = (environment: () => Record<string, string> = () => ({})): BrowserSystem =>
   useFixture(async () => {
     const [system, browser] = await Promise.all([startSystem(environment()), launchChromium()]);
@@ -34,4 +40,4 @@ export const useBrowserSystem = (environment: () => Record<string, string> = () 
         await system.close();
       },
     };
-  }, 90_000);
+  }, startTimeoutMs);

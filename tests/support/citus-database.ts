@@ -8,6 +8,7 @@ import { type AppName, readDemo, runCommand } from './commands.ts';
 import { queryOnce, rolePassword, type StoppableDatabase, serviceUrls } from './database-server.ts';
 
 const script = join(import.meta.dirname, '../../infra/postgres/service.sql');
+/** Arguments of psql. The script reads the passwords of the two roles from these variables. */
 const passwords = ['-v', `owner_password=${rolePassword}`, '-v', `service_password=${rolePassword}`];
 const run = promisify(execFile);
 
@@ -19,9 +20,13 @@ export interface CitusDatabase extends StoppableDatabase {
 export const distribute = (database: CitusDatabase): Promise<string> =>
   runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
 
-/** Starts a cluster with the databases of both services, and distributes the tables of bookings. */
+/**
+ * Starts a cluster with the databases of both services, and distributes the tables of bookings. `programs` is the
+ * folder with the programs of a PostgreSQL that has the extension Citus.
+ */
 export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
+  // Until now, the databases with this name on the nodes did not know each other.
   await database.cluster.join('bookings');
   await distribute(database);
   return database;

@@ -62,6 +62,7 @@ export async function startInstance(
     log: () =>
       output
         .split('\n')
+        // The last line may be incomplete. Messages of Node are not JSON.
         .filter((line) => line.startsWith('{') && line.endsWith('}'))
         .map((line) => JSON.parse(line)),
     metric: async (pattern) => {
@@ -87,6 +88,7 @@ export async function startInstance(
   return instance;
 }
 
+/** Kills the instances that are still running. */
 export async function stopInstances(): Promise<void> {
   await Promise.all([...running].map((instance) => instance.stop('SIGKILL')));
 }

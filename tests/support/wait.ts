@@ -24,7 +24,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 
 /** Waits as `eventually` does. Returns the duration in milliseconds. */
 export const timeUntil = (check: () => Promise<unknown>, limitMs?: number): Promise<number> =>
-  timed(() => eventually(check as () => Promise<true>, limitMs));
+  timed(() => eventually(check, limitMs));
 
 /**
  * Whether a request to the URL returns a success status.

@@ -380,6 +380,7 @@ describe('social_access_token', () => {
     const responses = await Promise.all(Array.from({ length: 16 }, () => exchange({ token, provider: 'facebook' })));
     expect(responses.map(({ status }) => status)).toEqual(Array(16).fill(200));
     expect(new Set(responses.map(subOf)).size).toBe(1);
+    // The name of this user is `Not Pat Player`.
     const { rows } = await server.db.raw(
       "select 1 from account where username like 'facebook:%' and name = 'Not Pat Player'",
     );
@@ -401,6 +402,7 @@ describe('the sign-in for a device', () => {
     const codes = await device.start(parameters);
     const visitor = browser();
     const next = await visitor.send(await device.enter(codes.user_code, visitor), {}, allow);
+    // Without `acr_values`, the next page is our sign-in page, and not the page of the provider.
     const login = next.title.startsWith('Sign in ·') ? await choose(visitor, next, 'google') : next;
     expectSignInPageOf('google', login);
     const connected = await visitor.send(await signInAs(visitor, login, ada), {}, allow);

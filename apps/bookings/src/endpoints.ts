@@ -1,4 +1,5 @@
-// Lists what the API consists of: its endpoints, and the tags and named schemas of the OpenAPI document.
+// Lists what the API consists of: its endpoints, and the tags and named schemas of the OpenAPI document. Only the
+// endpoints of webhooks are created elsewhere (webhooks/webhooks.ts), because webhooks can be switched off.
 import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';

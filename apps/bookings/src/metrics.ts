@@ -1,6 +1,6 @@
-// Registers the metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, and
-// the database server that each list was read from. The number of created and rejected bookings needs no metric of its
-// own: the request counts and `http_problems_total`, which every service has, show it.
+// Registers the metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, the
+// database server that each list was read from, and the lag of the replica. The number of created and rejected bookings
+// needs no metric of its own: the request counts and `http_problems_total`, which every service has, show it.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { JwksCache } from './auth/jwks-cache.ts';

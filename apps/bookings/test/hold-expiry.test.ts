@@ -19,7 +19,7 @@ let fast: TestSystem;
 let slow: TestSystem;
 let tokenOfOtherClient: string;
 beforeAll(async () => {
-  fast = await createTestSystem({ now: clockAheadBy(20), poolMax: 10 });
+  fast = await createTestSystem({ now: clockAheadBy(20) });
   slow = await createTestSystem({ now: clockAheadBy(-20), sharing: fast });
   tokenOfOtherClient = await fast.token(['fac-north', 'fac-south'], { client_id: 'other' });
 });
@@ -69,6 +69,7 @@ test('if the owner of a hold and another client compete for its time slot, exact
       await fast.call('DELETE', `/api/booking-holds/${competitor.body.id}`, { token: tokenOfOtherClient });
     await until(liveHolds, (holds) => holds.length === 0);
   }
+  // The timing decides which of the two wins a round, so the test does not expect a certain number for each.
   expect(winners.owner + winners.competitor).toBe(60);
   expect([...fast.databaseErrors, ...slow.databaseErrors]).toEqual([]);
 }, 60_000);
@@ -79,6 +80,7 @@ test('a booking succeeds even if its hold expires while the booking waits for th
   try {
     const body = bookingBody({ bayId });
     await lockHolder.query('begin');
+    // The booking request reaches the lock in less than 300 ms, so the hold expires while the request waits.
     const holdId = await holdFor(300, body);
     await lockHolder.query('select from bay where facility_id = $1 and id = $2 for no key update', [
       'fac-north',

@@ -78,6 +78,7 @@ describe('concurrent requests', () => {
   test('64 requests with one Idempotency-Key create one booking, and every 201 has the same body', async () => {
     const body = bookingBody({ bayId: 'bay-n1-06' });
     const responses = await Promise.all(repeat(64, () => post(body, { 'Idempotency-Key': 'one-key' })));
+    // 409: the first request with the key is still in progress.
     for (const { status } of responses) expect([201, 409]).toContain(status);
     const created = responses.filter(({ status }) => status === 201);
     expect(created.length).toBeGreaterThan(0);
@@ -204,14 +205,20 @@ describe('32 concurrent clients on a few bays', () => {
     // The clients choose their bays at random. The first bay gets three fifths of the requests.
     const bays = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
     const statuses = new Map<number, number>();
+    const tenMinutesMs = 600_000;
+    /** The bookings last 10, 20 or 30 minutes, and start in the same two hours, so many of them overlap. */
     const randomBody = () => {
-      const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 12) * 600_000;
+      const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 12) * tenMinutesMs;
       return bookingBody({
         bayId: bays[Math.floor(Math.random() * bays.length)] as string,
         startDate: new Date(start).toISOString(),
-        endDate: new Date(start + (1 + Math.floor(Math.random() * 3)) * 600_000).toISOString(),
+        endDate: new Date(start + (1 + Math.floor(Math.random() * 3)) * tenMinutesMs).toISOString(),
       });
     };
+    /**
+     * Sends 60 requests: about 40 % create a booking, half of them with an external id. The others update (35 %) or
+     * delete (25 %) the latest booking of the client.
+     */
     const runClient = async (number: number): Promise<void> => {
       const ownBookings: string[] = [];
       for (let step = 0; step < 60; step += 1) {

@@ -261,12 +261,14 @@ test('a replay sends again all changes after a number, as booking.updated and bo
 test('events are not sent if the client has sent no request for 7 days, until its next request', async () => {
   const { receiver, id } = await registerReceiver();
   const other = await system.token(['fac-north', 'fac-south'], { client_id: 'another-client' });
+  // By default, the lease of a webhook ends 7 days after the last request of its client. This request is the last one.
   await system.call('GET', '/api/bookings?pageSize=1');
   clockAheadMs += 7 * 86_400_000 + 60_000;
   const { body } = await system.call('POST', '/api/bookings', { token: other, body: bookingBody() });
   const find = () => query(system.db, 'select from webhook_delivery where webhook_id = $1', [id]);
   expect(await find()).toEqual([]);
   expect(receiver.events).toEqual([]);
+  // This request renews the lease.
   await system.call('GET', '/api/bookings?pageSize=1');
   expect((await receiver.received(1))[0]?.event.data.booking?.id).toBe(body.id);
 });

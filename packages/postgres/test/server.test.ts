@@ -165,6 +165,7 @@ test('a postmaster.pid with the id of an unrelated process does not prevent the 
 });
 
 test('an interrupted first start does not prevent the next start', async () => {
+  // The first start creates the files in the folder `.new`, and renames the folder when all files are complete.
   mkdirSync(`${dataDir}.new/base`, { recursive: true });
   writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
   const { server } = await launch();

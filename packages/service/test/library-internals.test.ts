@@ -34,7 +34,7 @@ function createRecordingKnex() {
   const statements: unknown[] = [];
   const calls: string[] = [];
   const connection = {
-    query(...[statement, callback]: [object, KnexCallback]): void {
+    query(statement: object, callback: KnexCallback): void {
       statements.push(statement);
       callback(null, { rows: [{ one: 1 }], rowCount: 1, command: 'SELECT' });
     },
@@ -130,6 +130,8 @@ async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise
   };
   const query = {
     submit({ stream }: PgConnection) {
+      // These are the kinds of messages that a batch sends. For the responses to Close, Parse and Bind, pg calls no
+      // method of the query object.
       stream.write(
         Buffer.concat([
           serialize.close({ type: 'S', name: 'unknown' }),

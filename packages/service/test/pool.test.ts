@@ -13,6 +13,7 @@ class FakeConnection implements PooledConnection {
     this.id = id;
   }
 
+  /** These connections run no statement, so none is overdue. */
   closeIfOverdue(): void {}
 
   async close(): Promise<void> {

@@ -9,6 +9,7 @@ let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   // With one connection, a query after a failed transaction shows whether the transaction has released the connection.
+  // `queryTimeout` is in milliseconds. The tests run one statement that takes longer.
   db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, queryTimeout: 200 });
   await db.raw('create table word (text text primary key, length integer)');
 });

@@ -64,6 +64,7 @@ async function findNodes(): Promise<readonly string[]> {
   return onServer(serverUrl(), async (server) => {
     const { rowCount } = await server.query("select from pg_extension where extname = 'citus'");
     if (!rowCount) return [serverUrl()];
+    // The coordinator has the group 0.
     const { rows } = await server.query(
       'select nodename, nodeport from pg_dist_node where groupid > 0 order by groupid',
     );
@@ -102,6 +103,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   if (nodes.length > 1) hash.update(JSON.stringify(distribution));
   const digest = hash.digest();
   const template = `template_${digest.toString('hex', 0, 8)}`;
+  // The lock has the bytes of the hash that follow the bytes in the name.
   const lockKey = digest.readInt32BE(8);
   return onServer(serverUrl(), async (server) => {
     // Several jest workers may need the same template at the same time: one worker creates the template, and the others
@@ -129,6 +131,7 @@ async function joinNodes(nodes: readonly string[], database: string): Promise<vo
   const urls = nodes.map((node) => databaseUrl(database, node));
   await onEach(urls, (node) => node.query('create extension citus'));
   await onServer(databaseUrl(database), async (coordinator) => {
+    // With fewer shards than the default of 32, a database is created and copied faster.
     await coordinator.query(`alter database ${database} set citus.shard_count = 8`);
     for (const [index, url] of urls.entries()) {
       const { hostname, port } = new URL(url);

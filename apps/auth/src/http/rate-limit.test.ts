@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
-// The limit returns 0 for an allowed request, or else the seconds to wait.
+// The limit returns 0 for an allowed request, or else the seconds to wait. It stores at most 10 000 counts.
 
 test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);

@@ -25,6 +25,7 @@ export interface EmailVerificationOptions {
 }
 
 const csrfContext = 'verify-email';
+/** The purpose of the one-time links that lead to the page. */
 const purpose = 'verify-email';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];

@@ -26,11 +26,12 @@ function completeResponses(provider: Provider, audience: string): void {
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
     // RFC 9207 section 2 requires `iss` in every response. The library leaves it out if the response has an id_token.
     response.iss = ctx.oidc.provider.issuer;
+    // The response of the implicit flow must contain no code (implicit-flow.ts).
     removeCode(ctx, response);
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
-    // Without a code or a refresh token, the handler of the grant type has already added `scope`.
+    // For a grant type without a code or refresh token, its handler has already added `scope`.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);

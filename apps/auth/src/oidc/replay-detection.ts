@@ -9,7 +9,7 @@ import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
 
 /** The seconds for which an identifier is stored after its expiry, because the clock of a client may be ahead. */
-const margin = 600;
+const marginSeconds = 600;
 
 /**
  * Stores that an assertion or proof with this issuer and `jti` was used. Resolves to false if it was already used
@@ -20,7 +20,7 @@ export type RecordFirstUse = (issuer: string, jti: string, expiresAt: number) =>
 export const createReplayDetection =
   (artifacts: Pick<ArtifactStore, 'insertOnce'>): RecordFirstUse =>
   (issuer, jti, expiresAt) => {
-    const expiresIn = Math.max(0, Math.ceil(expiresAt - Date.now() / 1000)) + margin;
+    const expiresIn = Math.max(0, Math.ceil(expiresAt - Date.now() / 1000)) + marginSeconds;
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 

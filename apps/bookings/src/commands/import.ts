@@ -19,6 +19,7 @@ runCommand(async () => {
   // npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
   const directory = process.env.INIT_CWD ?? process.cwd();
   const facilities = readImport(await readInputFile(file, directory));
+  // One transaction imports everything. A statement that imports thousands of bays may take two minutes.
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
     // Throws an error if the schema of the database does not fit this release.

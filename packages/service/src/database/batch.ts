@@ -155,6 +155,7 @@ export class Batch {
     this.handleCommandComplete({ text: '' });
   }
 
+  // COPY is not supported. `copy … from stdin` fails, and the data of `copy … to stdout` are ignored.
   handleCopyInResponse(connection: PgConnection): void {
     connection.sendCopyFail('a batch has no data to copy');
   }

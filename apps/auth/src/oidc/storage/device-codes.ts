@@ -84,6 +84,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
     orUnavailable(() => query<Row>(db, sql, values));
 
+  // The library always passes `expiresIn`, although it is optional in the type of an adapter.
   const create = async (id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> => {
     const rows = await run(
       `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,

@@ -6,7 +6,7 @@
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
 const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour, last_state)';
 
-/** The hour in which a booking starts, as the log and the bins store it. */
+/** The hour in which a booking starts, as the log and the counts store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
 /** Appends the insertion of bookings to the log. `source` is a table or CTE with their rows. */
@@ -15,7 +15,8 @@ select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${
 
 /**
  * Appends the deletion of bookings to the log. `deleted` is a CTE with their rows, which include `location_id` and
- * `hour`. `lastState` is an SQL expression that converts a row of `deleted` to JSON.
+ * `hour`. `lastState` is an SQL expression that converts a row of `deleted` to JSON. A deletion counts as one more
+ * version of the booking.
  */
 export const countDeleted = (
   deleted: string,
@@ -35,5 +36,6 @@ export const countUpdated = (old: string, updated: string): string => `insert in
   from ${updated} cross join ${old} cross join (values (-1), (0), (1)) change (n)
   where (change.n = 0) = (${old}.location_id = ${updated}.location_id and ${old}.hour = ${updated}.hour)`;
 
+/** Appends one row, whose values are parameters. */
 export const appendChange = `insert into booking_change ${deletionColumns}
 values ($1, $2::uuid, $3, $4, $5, $6::timestamptz, $7::jsonb)`;

@@ -38,11 +38,14 @@ export interface ChangePage {
 }
 
 export interface FeedHead {
+  /** The highest change number of the facility. */
   readonly changeNumber: number;
+  /** See `ChangePage`. */
   readonly removedNumber: number;
 }
 
 interface State extends FeedHead {
+  /** Whether the feed contains all bookings that were created before the service had a feed. */
   readonly isFilled: boolean;
   readonly hasUnnumberedChanges: boolean;
 }

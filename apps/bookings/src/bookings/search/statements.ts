@@ -130,7 +130,10 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
     return [{ conditions: [...startsLater, ...bounds] }];
   }
   if (!split) return [{ conditions: [] }];
-  const [short, long] = inProgressAt(split, criteria.isActive === true && split === criteria.now, bind);
+  // A search for active bookings is split at `now`, unless its interval has a start. Then `conditionsOf` compares the
+  // bookings with `now`.
+  const selectsActive = criteria.isActive === true && split === criteria.now;
+  const [short, long] = inProgressAt(split, selectsActive, bind);
   return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: startsLater }];
 }
 
