@@ -97,7 +97,10 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
       return { uid: session.uid, accountId, signedInAt };
     },
 
-    /** Signs the user out. Returns the `uid` of the session, so that the caller can delete its own record of the session. */
+    /**
+     * Signs the user out. Returns the `uid` of the session, so that the caller can delete its own record of the
+     * session.
+     */
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {
       const session = await sessionOf(request, response);
       await revokeSessionGrants(session.authorizations);
