@@ -1,6 +1,13 @@
 // Tests which new passwords are accepted.
 import { describe, expect, test } from '@jest/globals';
 import { validateNewPassword } from './password-policy.ts';
+import { hashPassword } from './passwords.ts';
+
+async function durationOf(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
 
 describe('validateNewPassword', () => {
   test.each([
@@ -36,12 +43,16 @@ describe('validateNewPassword', () => {
   );
 
   test.each(['4@8({[<369&#!1/|0$5+7%2', '1l!|3e@4a$5s0o7t'.repeat(5), 'abcdefgh1!'.repeat(25), '2020-01-01'.repeat(8)])(
-    'a password that is expensive to estimate is checked in less than 60 ms: %s',
+    'a password that is expensive to estimate is estimated faster than it is hashed: %s',
     async (password) => {
-      await validateNewPassword(password, []);
-      const started = performance.now();
-      for (let n = 0; n < 5; n++) await validateNewPassword(password, []);
-      expect((performance.now() - started) / 5).toBeLessThan(60);
+      const estimates: number[] = [];
+      const hashes: number[] = [];
+      for (let n = 0; n < 5; n++) {
+        estimates.push(await durationOf(() => validateNewPassword(password, [])));
+        hashes.push(await durationOf(() => hashPassword(password)));
+      }
+      // The fastest runs are compared, because other programs of the machine can slow down single runs.
+      expect(Math.min(...estimates)).toBeLessThan(Math.min(...hashes));
     },
   );
 
