@@ -138,6 +138,7 @@ test('availability, holds and the change feed show the newest changes, also whil
 }, 60_000);
 
 test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then comes from the primary', async () => {
+  /** `turns` is an even number. */
   const medianDuration = async (turns: number): Promise<number> => {
     const times: number[] = [];
     for (let turn = 0; turn < turns; turn += 1) times.push((await bookAndFind(firstInstance, secondInstance)).duration);
@@ -149,6 +150,8 @@ test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then c
   const behindMedian = await medianDuration(40);
   expect(await readsFromPrimary(secondInstance, 'behind')).toBeGreaterThan(behindReads);
   expect(await readsFromPrimary(secondInstance, 'resting')).toBeGreaterThan(20);
+  // Most lists do not wait at all: after a list has waited in vain, the circuit breaker sends the next lists to the
+  // primary immediately.
   expect(behindMedian).toBeLessThan(10 * upToDateMedian);
   expect(await secondInstance.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
   expect(await secondInstance.isReady()).toBe(true);

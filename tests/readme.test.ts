@@ -32,6 +32,7 @@ describe('the commands of the README', () => {
       string,
       string,
     ];
+    // The first block stores the token in a shell variable and prints nothing.
     expect(token.trim()).toBe('');
     expect(bays).toContain('"loc-north-1"');
     expect(bays).toContain('"bay-n1-01"');

@@ -19,6 +19,8 @@ export interface CompareOptions extends ServiceRunOptions {
 }
 
 const peers = ['bare', 'fastify', 'express'];
+/** The maximum number of facilities in the token. The dataset can have fewer. */
+const maxFacilities = 25;
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, only, targetNames, profile } = options;
@@ -27,7 +29,7 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
   try {
     return await onDatabase(databaseUrl, async (client) => {
       await removeCreated(client);
-      const facilities = Math.min(25, dataset.facilities);
+      const facilities = Math.min(maxFacilities, dataset.facilities);
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const allOperations = await bookingOperations({ ...options, client, token, facilities });
       const operations = allOperations.filter(({ name }) => only.length === 0 || only.includes(name));

@@ -39,6 +39,7 @@ export async function expectAvailabilityAndHolds({ writer, reader, token }: Inst
   await expectFree(true);
   const holdId = await create(writer, '/api/booking-holds', slot);
   await expectFree(false);
+  // A search with the id of a hold ignores this hold. A booking with the id uses up the hold.
   await expectFree(true, `&holdId=${holdId}`);
   await expectBookingRejected();
   const bookingId = await create(reader, '/api/bookings', { ...booking, holdId });

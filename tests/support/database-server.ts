@@ -1,4 +1,5 @@
-// Starts a PostgreSQL server with the databases of both services. Tests can stop it, kill it and start it again.
+// Starts a PostgreSQL server with the databases of both services. Tests can stop it, kill it and start it again. Also
+// contains functions that work with every server of the tests, such as the servers of a Citus cluster.
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   // If root runs the tests, PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(folder, 0o711);
   const [port] = (await freePorts(1)) as [number];
-  // Without fsync, the server is faster. It protects data only if the machine fails, and not if a process is killed.
+  // Without fsync, the server is faster. Fsync is only needed if the machine fails, and not if a process is killed.
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
   const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
@@ -106,6 +107,7 @@ export const serviceUrls =
 export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
   process.kill(readPostmaster(server.dataPath)?.pid as number, signal);
   await server.ended;
+  // The process has ended already, so `stop` only releases the lock of the data directory.
   await server.stop();
 }
 

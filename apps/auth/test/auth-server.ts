@@ -1,4 +1,5 @@
 // Starts an authorization server for a test file. The server has its own database with the demo accounts and clients.
+// Also contains small helpers for requests to the server.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
@@ -143,6 +144,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const others: { close: () => Promise<void> }[] = [];
   const closeAll = async (): Promise<void> => {
     if (!closeFunctions.delete(closeAll)) return;
+    // A test may have closed another instance already. Closing it again may fail, which makes no difference here.
     for (const other of others) await other.close().catch(() => {});
     await first.close();
     await proxy.disconnect();

@@ -250,14 +250,14 @@ describe('errors of the token endpoint follow RFC 6749', () => {
 
   test('a body that is not a form or too long gives invalid_request', async () => {
     const url = `${server.origin}/connect/token`;
-    const json = await fetch(url, {
+    const withJsonBody = await fetch(url, {
       method: 'POST',
       body: JSON.stringify(patForm),
       headers: { 'Content-Type': 'application/json' },
     });
-    expect(await statusAndBody(json)).toMatchObject({ status: 400, error: 'invalid_request' });
-    const long = await server.post('/connect/token', { ...patForm, padding: 'x'.repeat(100_000) });
-    expect(await statusAndBody(long)).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await statusAndBody(withJsonBody)).toMatchObject({ status: 400, error: 'invalid_request' });
+    const withLongBody = await server.post('/connect/token', { ...patForm, padding: 'x'.repeat(100_000) });
+    expect(await statusAndBody(withLongBody)).toMatchObject({ status: 400, error: 'invalid_request' });
   });
 });
 

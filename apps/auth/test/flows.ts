@@ -41,6 +41,7 @@ export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }
 
+/** Runs an authorization request as the user, and returns the parameters that the client gets at its redirect URI. */
 export async function authorize(
   server: AuthServer,
   params: Record<string, string>,

@@ -54,10 +54,14 @@ const requestUrl = (params: Record<string, string> = {}): string =>
  * Opens a page in a new browser context. No application runs at the redirect URIs of the demo clients, so the context
  * itself responds to requests for these URIs.
  */
-async function newPage(
-  viewport: Viewport,
-  { javaScriptEnabled = false, ...options }: { javaScriptEnabled?: boolean; timezoneId?: string } = {},
-): Promise<Page> {
+async function newPage({
+  javaScriptEnabled = false,
+  ...options
+}: {
+  javaScriptEnabled?: boolean;
+  timezoneId?: string;
+} = {}): Promise<Page> {
+  const [viewport] = viewports as [Viewport];
   const context = await browser.newContext({ ...contextOptions(viewport, javaScriptEnabled), ...options });
   await context.route('http://localhost:4010/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
@@ -82,6 +86,7 @@ async function enterDeviceCode(page: Page): Promise<void> {
   await fillIn(page, { user_code }, 'Continue');
 }
 
+/** For each page, a function that opens the page. */
 const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'sign in': (page) => page.goto(requestUrl()),
   'failed sign-in': async (page) => {
@@ -109,6 +114,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.goto(`${server.origin}/reset-password`);
     await fillIn(page, { username: 'nobody@example.com' }, 'Send the link');
   },
+  // An unknown token shows the same page as the token of a used link.
   'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
   'your account': (page) => signIn(page),
   'confirm that it is you': async (page) => {
@@ -125,6 +131,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('link', { name: /Google/ }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
   },
+  // No device has this code.
   'device code': (page) => page.goto(`${server.origin}/device?user_code=bcdf-ghjk`),
   'wrong device code': async (page) => {
     await page.goto(`${server.origin}/device?user_code=bcdf-ghjk`);
@@ -152,7 +159,7 @@ describe('pages without JavaScript', () => {
   withBrowser.each(Object.keys(pages))(
     'the page “%s” has no axe violation and does not overflow, at every width and in both colour schemes',
     async (name) => {
-      const page = await newPage(viewports[0] as Viewport);
+      const page = await newPage();
       try {
         await pages[name]?.(page);
         expect(await page.title()).toMatch(/ · Bay Booking$/);
@@ -174,10 +181,8 @@ describe('pages without JavaScript', () => {
 });
 
 describe('flows without JavaScript', () => {
-  const viewport = viewports[0] as Viewport;
-
   withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await signIn(page, requestUrl({ prompt: 'consent' }));
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
@@ -188,6 +193,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('the redirect URI may redirect to a page of another origin', async () => {
+    // For a browser, 127.0.0.1 and localhost are different origins.
     const application = createServer((request, response) => {
       const { port } = request.socket.address() as AddressInfo;
       if (request.url?.startsWith('/callback')) response.writeHead(302, { Location: `http://localhost:${port}/app` });
@@ -195,7 +201,7 @@ describe('flows without JavaScript', () => {
     });
     await new Promise<void>((resolve) => application.listen(0, resolve));
     const { port } = application.address() as AddressInfo;
-    const page = await newPage(viewport);
+    const page = await newPage();
     const redirect_uri = `http://127.0.0.1:${port}/callback`;
     await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
@@ -205,7 +211,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('registration and denied consent lead to the redirect URI', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await page.goto(requestUrl({ prompt: 'consent' }));
     await page.getByRole('link', { name: 'Create an account' }).click();
     await fillIn(
@@ -219,7 +225,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('a social sign-in replaces the account that is signed in', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await signIn(page);
     await page.goto(requestUrl({ acr_values: 'idp:facebook', prompt: 'login consent' }));
     await page.getByRole('button', { name: /Ada Fairway/ }).click();
@@ -229,7 +235,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('a user adds a social provider to the account, and removes it', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await signIn(page);
     await page.getByRole('button', { name: 'Add Google' }).click();
     await page.getByRole('button', { name: /Ben Bunker/ }).click();
@@ -239,7 +245,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('every page for a signed-in user offers sign-out, also the consent page', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await signIn(page, requestUrl({ prompt: 'consent' }));
     await page.getByRole('button', { name: 'Sign out' }).click();
     expect(page.url()).toBe(`${server.origin}/signed-out`);
@@ -248,7 +254,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('signing out at the request of a client returns to the client', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await signIn(page);
     const redirectUri = 'http://localhost:4010/signed-out';
     const request = new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: redirectUri, state: 's' });
@@ -258,7 +264,7 @@ describe('flows without JavaScript', () => {
   });
 
   withBrowser('a user can sign in with the keyboard, and sees the focus', async () => {
-    const page = await newPage(viewport);
+    const page = await newPage();
     await page.goto(`${server.origin}/sign-in`);
     expect(await page.evaluate('document.activeElement.name')).toBe('username');
     await page.keyboard.type(player.username);
@@ -273,13 +279,13 @@ describe('flows without JavaScript', () => {
 
 describe('pages with JavaScript', () => {
   withBrowser('the account page shows times in the time zone of the viewer, and names that zone', async () => {
-    const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
+    const page = await newPage({ javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
     await signIn(page);
     expect(await page.locator('time').first().textContent()).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d GMT\+9$/);
   });
 
   withBrowser('response_mode=form_post reaches the application', async () => {
-    const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true });
+    const page = await newPage({ javaScriptEnabled: true });
     const posted = page.waitForRequest((request) => request.url() === webCallback);
     await signIn(page, requestUrl({ response_mode: 'form_post', prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();

@@ -13,6 +13,7 @@ const system = useFixture(() => createTestSystem());
 
 const lockNotAvailable = '55P03';
 
+/** Tries to lock each bay from another connection, with `nowait`, which fails for a bay that is locked already. */
 async function findLockedBays(): Promise<string[]> {
   const locked: string[] = [];
   for (const bay of ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-s1-01']) {
@@ -101,6 +102,7 @@ test('moving a booking to another facility locks its old and its new bay', async
 });
 
 test('bays of one facility are locked in the order of their ids', () => {
+  // `singleStatementWrites` is for PostgreSQL, and `separateWrites` is for Citus.
   for (const sql of [singleStatementWrites.update, separateWrites.update, bayStatements.lock])
     expect(sql).toMatch(/order by id\s+for no key update/);
 });

@@ -87,6 +87,7 @@ describe('opening hours', () => {
     expect(await at('05:59', '07:00')).toEqual(['BOOK00003 closed']);
     expect(await at('06:00', '07:00')).toBe('booked');
     expect(await at('20:30', '21:00')).toBe('booked');
+    // A booking may begin and end at the same time.
     expect(await at('21:00', '21:00')).toEqual(['BOOK00003 closed']);
     await put('loc-north-2', { weekly: { tuesday: [{ opens: '22:00', closes: '02:00' }] } });
     expect(outcome(await book('bay-n2-02', '2040-01-03T21:00:00Z', '2040-01-04T01:00:00Z'))).toBe('booked');
@@ -208,7 +209,9 @@ describe('closures', () => {
 
 describe('a closure that is created during requests for bookings', () => {
   test('a closure applies to every request that begins after its creation, also at another instance', async () => {
-    const other = await createExtraSystem({ sharing: system, poolMax: 16 });
+    // The other instance handles all requests of a round at the same time, because it has a connection for each.
+    const concurrentRequests = 16;
+    const other = await createExtraSystem({ sharing: system, poolMax: concurrentRequests });
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {
       const day = Date.UTC(2042, 0, 1 + round);
@@ -217,9 +220,10 @@ describe('a closure that is created during requests for bookings', () => {
         other.call('POST', '/api/bookings', {
           body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
         });
-      const during = Array.from({ length: 16 }, (_, slot) => bookAt(slot));
+      // These requests are not awaited yet, so the closure is created while they run.
+      const during = Array.from({ length: concurrentRequests }, (_, slot) => bookAt(slot));
       const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(24 * 60) });
-      const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(32 + slot)));
+      const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(concurrentRequests + slot)));
       expect(closure.status).toBe(201);
       expect(after.map(outcome)).toEqual(after.map(() => ['BOOK00003 blocked']));
       for (const { status } of await Promise.all(during)) statuses.add(status);

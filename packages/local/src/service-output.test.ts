@@ -26,11 +26,13 @@ test('requests and audit events are printed only if LOG_LEVEL is set', () => {
   expect(printableLines('bookings', request, hideRequests)).toEqual([]);
   expect(printableLines('auth', event, hideRequests)).toEqual([]);
   expect(printableLines('bookings', request, showRequests)).toEqual([`bookings | ${request}`]);
+  expect(printableLines('auth', event, showRequests)).toEqual([`auth     | ${event}`]);
 });
 
 test.each(['plain text', '{"msg":"listening","port":4000}', 'null', '{broken'])(
   'the line %s is printed unchanged after the name of the app',
   (line) => {
+    // The spaces make `auth` as long as `bookings`.
     expect(printableLines('auth', line, hideRequests)).toEqual([`auth     | ${line}`]);
   },
 );

@@ -37,7 +37,8 @@ const isLinux = process.platform === 'linux';
 
 export function processState(pid: number): ProcessState {
   try {
-    // Signal 0 only checks whether the process exists. For a process of another user, the error is EPERM.
+    // Signal 0 only checks whether the process exists. ESRCH means that it does not. The error EPERM means that it
+    // exists and belongs to another user.
     process.kill(pid, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone';
@@ -48,7 +49,10 @@ export function processState(pid: number): ProcessState {
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
 }
 
-/** Returns a text that distinguishes the process from earlier and later processes with the same id. */
+/**
+ * Returns a text that distinguishes the process from earlier and later processes with the same id: its start time. On
+ * Linux, the start time is counted from the boot of the machine, so the text also has the id of the boot.
+ */
 export function processIdentity(pid: number): string | undefined {
   if (!isLinux) return ps(pid, 'lstart');
   const startTicks = readStat(pid)?.startTicks;

@@ -21,6 +21,7 @@ async function startServer(handler: RequestListener, options: Partial<HttpServer
 /** Opens a connection that reads nothing until `resume` is called. */
 function openConnection(port: number): Socket {
   const socket = connect(port, '127.0.0.1').pause();
+  // When the server closes the connection, the socket may get an ECONNRESET, which is no failure of the test.
   socket.on('error', () => {});
   sockets.push(socket);
   return socket;
@@ -123,6 +124,7 @@ test('a client that waits for each response can send hundreds of requests on one
     request.resume().on('end', () => response.end('ok'));
   });
   const socket = openConnection(port).resume();
+  // More than the 100 requests that may wait at the same time.
   for (let n = 0; n < 300; n++) {
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi');
     await once(socket, 'data');

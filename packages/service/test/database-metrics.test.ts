@@ -44,11 +44,12 @@ describe('the database metrics', () => {
       code: divisionByZero,
     });
     const text = await registry.metrics();
-    expect(text).toMatch(/database_errors_total\{pool="primary",code="42P01",service="test"\} 1/);
-    expect(text).toMatch(/database_errors_total\{pool="primary",code="22012",service="test"\} 1/);
+    for (const code of [undefinedTable, divisionByZero])
+      expect(text).toContain(`database_errors_total{pool="primary",code="${code}",service="test"} 1`);
   });
 
   test('count a failed connection by the code of the network error', async () => {
+    // No server listens on port 1.
     const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
     await expect(db.raw('select 1')).rejects.toBeDefined();
     expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);

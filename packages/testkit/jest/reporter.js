@@ -10,6 +10,7 @@ export default class CountsReporter {
     const folder = join(context.config.rootDir, '.jest');
     mkdirSync(folder, { recursive: true });
     const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = results;
+    // A test file that cannot run at all, for example because an import fails, counts as one failed test.
     const counts = {
       passed: numPassedTests,
       failed: numFailedTests + numRuntimeErrorTestSuites,

@@ -26,6 +26,7 @@ export interface Link {
   readonly text: string;
 }
 
+/** Decodes `&amp;` last, so that `&amp;lt;` becomes the text `&lt;`. */
 const decodeEntities = (text: string): string =>
   text
     .replaceAll('&lt;', '<')
@@ -34,10 +35,13 @@ const decodeEntities = (text: string): string =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** Returns the attributes of a tag: `name="value"`, or a name without a value such as `checked`. */
+/**
+ * Returns the attributes in the text after the name of a tag: `name="value"`, or a name without a value such as
+ * `checked`.
+ */
 function attributesOf(tag: string): Record<string, string> {
   const attributes: Record<string, string> = {};
-  for (const [, name, value] of ` ${tag}`.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
+  for (const [, name, value] of tag.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
     attributes[(name as string).toLowerCase()] = decodeEntities(value ?? '');
   return attributes;
 }

@@ -2,10 +2,14 @@
 // failures and actions, and sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** The tables, each with the SQL condition of its expired rows. */
+/**
+ * The tables, each with the SQL condition of its expired rows. Links and social sign-ins stop working at `expires_at`,
+ * and their rows are deleted an hour later.
+ */
 const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
+  // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // A row of browser_session has expired if oidc-provider stores no session for it. Rows of the last day are not
   // deleted, because their sessions may not be stored yet.

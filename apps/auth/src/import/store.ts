@@ -134,6 +134,7 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
   }
 }
 
+/** Replaces all memberships of the account by those in the file. */
 async function storeMemberships(
   tx: Database,
   accountId: string,

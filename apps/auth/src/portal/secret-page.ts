@@ -21,7 +21,10 @@ export interface SecretPageOptions {
 
 export type SecretPage = ReturnType<typeof createSecretPage>;
 
-/** Quotes an argument for a POSIX shell, if it needs quotes. */
+/**
+ * Puts an argument for a POSIX shell in single quotes, if it needs quotes. Such quotes cannot contain a single quote,
+ * so each one is written as `'\''`: the quotes end, a single quote follows, and the quotes begin again.
+ */
 const shellQuote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** Whether a form can contain the text without URL encoding. The option `-d` of `curl` does not encode the text. */

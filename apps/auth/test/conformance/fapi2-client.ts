@@ -16,7 +16,9 @@ export type Variant = 'openid_connect' | 'plain_oauth';
 
 export interface Fapi2System {
   readonly server: AuthServer;
+  /** The client that sends the requests of most tests. */
   readonly first: KeyClient;
+  /** A client with another key. The tests use it, for example, to redeem a code that was issued to `first`. */
   readonly second: KeyClient;
   /**
    * A client that signs its assertions with RS256. FAPI 2.0 does not allow RS256, so the server must reject the
@@ -56,10 +58,11 @@ export interface Tokens {
   readonly idToken: JWTPayload | undefined;
 }
 
+/** The options of a token request. In the defaults, `own` is the third parameter of `createFapi2Client`. */
 export interface TokenRequest {
-  /** The client that signs the DPoP proof. Default: the client `own`. */
+  /** The client whose key signs the DPoP proof. Default: `own`. */
   readonly key?: KeyClient;
-  /** The client that authenticates. Default: the client `own`. */
+  /** The client that authenticates. Default: `own`. */
   readonly from?: KeyClient;
   /** Claims that replace the claims of the client assertion. */
   readonly assertion?: Body;

@@ -35,6 +35,7 @@ export function availabilityResponse(
   const { body, headers } = listResponse({ ...request, path: availabilityPath }, items, total, link);
   return {
     status: 200,
+    // `body` also contains `items`. They are named here so that `asOf` comes directly after them in the JSON.
     body: { items, asOf, ...(body as object) },
     headers: { ...headers, 'Cache-Control': 'no-store' },
   };

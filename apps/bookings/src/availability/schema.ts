@@ -5,6 +5,7 @@ import { idsSchema, textSchema } from '../http/text.ts';
 
 const string = { type: 'string' } as const;
 
+/** The maximum length of the interval of a search, in days of 24 hours. */
 export const maxDays = 32;
 
 export const availabilityQuerySchema = {

@@ -21,9 +21,12 @@ import { readJsonObject, readOptionalBody } from './request-body.ts';
 import { sendResponse, sendWithoutBody } from './response.ts';
 
 const strictHandling = 'handling=strict';
-/** Matches a range of the Accept header for JSON or for a type that ends with +json, such as application/hal+json. */
+/**
+ * Matches an entry (media range) of the Accept header for JSON or for a type that ends with +json, such as
+ * application/hal+json.
+ */
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
-/** Matches a range with the weight `q=0`, which the client does not accept. */
+/** Matches an entry with the weight `q=0`, which the client does not accept. */
 const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
 
 const noInput: Validated = { value: {}, validationErrors: [] };
@@ -126,6 +129,7 @@ function createHandler(
     if (!acceptsJson(request)) throw apiError('ERR00406');
     const strict = isStrict(request.get('prefer'));
     const input = await readInput(request, response, strict);
+    // Set before the validation, so that a response with an error has this header too.
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
     if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
@@ -142,7 +146,10 @@ function createHandler(
   };
 }
 
-/** Adds `handling=strict` to the preferences that the endpoint itself has applied, such as `wait=25`. */
+/**
+ * Adds `handling=strict` to the preferences that the endpoint itself has applied, such as `wait=25`. Otherwise, the
+ * header of the endpoint would replace the header that is set already.
+ */
 function withStrictHandling(result: EndpointResponse): EndpointResponse {
   const applied = result.headers?.['Preference-Applied'];
   if (applied === undefined) return result;

@@ -3,17 +3,18 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { BayRow, LocationRow } from './store.ts';
 
 export function locationResource({ id, name }: LocationRow, link: MakeLink) {
-  const segment = encodeURIComponent(id);
+  const encodedId = encodeURIComponent(id);
   return {
     id,
     name,
     _links: {
-      self: link('GET', `/api/booking-locations/${segment}`),
-      bays: link('GET', `/api/booking-bays?locationId=${segment}`),
+      self: link('GET', `/api/booking-locations/${encodedId}`),
+      bays: link('GET', `/api/booking-bays?locationId=${encodedId}`),
     },
   };
 }
 
+/** The specification requires an empty `_links` for a bay. */
 export function bayResource({ id, name, description, kind, location_id, location_name }: BayRow) {
   return { id, name, description, kind, location: { id: location_id, name: location_name }, _links: {} };
 }

@@ -18,7 +18,7 @@ import type { BookingEvent } from './webhook.ts';
 const pollMilliseconds = 500;
 /** The maximum number of changes that the feeder reads for a cursor in one query. */
 const pageSize = 500;
-const day = 86_400_000;
+const dayMilliseconds = 86_400_000;
 
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
@@ -62,8 +62,9 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed, config, now } = options;
-  const active = await cursors.findActive(new Date(now().getTime() - config.webhookLeaseDays * day));
+  const active = await cursors.findActive(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
+  // A head is the latest change number of a facility.
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {

@@ -24,6 +24,7 @@ export function observeDeliveries(
     help: 'Seconds that the oldest due delivery of the active webhooks has waited; 0 if none waits.',
     registers: [registry],
     async collect() {
+      // If the database is unavailable, the gauge is 0, and Prometheus still gets all other metrics.
       const due = await oldestDue().catch(() => undefined);
       this.set(due ? Math.max((now().getTime() - due.getTime()) / 1000, 0) : 0);
     },

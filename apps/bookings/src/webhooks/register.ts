@@ -35,6 +35,7 @@ export function createRegistration(services: RegistrationServices) {
 
   return async (request: RegistrationRequest): Promise<EndpointResponse> => {
     const { body, caller, idempotencyKey } = request;
+    // If the field is invalid, its error is already in the list, so the facilities are not checked again.
     const hasFacilityError = request.validationErrors.some(({ field }) => field === 'facilityIds');
     const facilityIds = hasFacilityError ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
     const webhookErrors = findWebhookErrors(body.url, facilityIds, caller.facilities, outbound);
@@ -61,6 +62,7 @@ export function createRegistration(services: RegistrationServices) {
         keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
       );
       if (outcome === 'too many') throw apiError('HOOK00001');
+      // Any other outcome means that a request with the same idempotency key was first. `createOnce` handles it.
       return outcome === 'created' ? response : outcome;
     });
   };
@@ -78,6 +80,7 @@ export function createRegistration(services: RegistrationServices) {
   }
 }
 
+/** The caller has validated the request, so `url` is present. */
 function newWebhook(
   { url = '', events = bookingEvents, description }: RequestedWebhook,
   facilityIds: readonly string[],

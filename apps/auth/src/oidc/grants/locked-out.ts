@@ -7,6 +7,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
  */
 export function lockedOut(ctx: KoaContextWithOIDC, retryAfter: number): Error {
   ctx.set('Retry-After', String(retryAfter));
+  // `detail` is only logged. oidc-provider sets both `status` and `statusCode` of its errors, so both are replaced.
   return Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
     status: 429,
     statusCode: 429,

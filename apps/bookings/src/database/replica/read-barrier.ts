@@ -10,22 +10,18 @@ export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T>
   let next: Promise<T> | undefined;
 
   const start = (): Promise<T> => {
-    const started = lookUp();
-    const clear = (): void => {
-      if (current === started) current = undefined;
-    };
-    current = started;
-    started.then(clear, clear);
-    return started;
-  };
-  const startNext = (): Promise<T> => {
     next = undefined;
-    return start();
+    const clear = (): void => {
+      current = undefined;
+    };
+    current = lookUp();
+    current.then(clear, clear);
+    return current;
   };
 
   return () => {
-    if (!current) return next ?? start();
-    next ??= current.then(startNext, startNext);
-    return next;
+    if (current) next ??= current.then(start, start);
+    // There can be a `next` without a `current`: when a look-up has just ended, and the next one starts in a moment.
+    return next ?? start();
   };
 }
