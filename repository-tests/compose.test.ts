@@ -5,11 +5,13 @@ import { parse } from 'yaml';
 import { type Document, variablesOf } from './support/infrastructure.ts';
 
 describe('docker-compose.yml', () => {
+  // `merge` resolves the YAML merge keys of the file, such as `<<: *service`.
   const compose: Document = parse(read('docker-compose.yml'), { merge: true });
   const services = Object.entries<Document>(compose.services);
 
   test('the containers of our images have read-only file systems and no privileges', () => {
     const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
+    // auth and bookings, each with one service for its migration and one for the demo data, and the proxy.
     expect(ours).toHaveLength(7);
     for (const [name, service] of ours) {
       expect({ name, ...service }).toMatchObject({
@@ -38,8 +40,10 @@ describe('docker-compose.yml', () => {
       ...read('docker-compose.yml').matchAll(/\$\{(\w*(?:PASSWORD|SECRET|COOKIE_KEYS)\w*)(?::-([^}]*))?\}/g),
     ];
     expect(secrets.length).toBeGreaterThan(8);
+    // The name is compared too, so that the message of a failure contains the name.
     for (const [, name, value] of secrets)
       expect([name, value]).toEqual([name, expect.stringMatching(/^DEVELOPMENT-ONLY/)]);
+    // The key is base64 of 32 bytes: the 16 characters of the mark, and 16 others.
     const key = /\$\{KEY_ENCRYPTION_KEY:-([^}]+)\}/.exec(read('docker-compose.yml'))?.[1] as string;
     expect(Buffer.from(key, 'base64').toString()).toMatch(/^DEVELOPMENT-ONLY.{16}$/);
   });

@@ -244,6 +244,7 @@ describe('after the user has allowed the access', () => {
     expect(await device.poll(codes, { form, headers: await proof() })).toMatchObject(pending);
     await device.connect(codes);
     await device.passTime(5);
+    // A poll without a proof is rejected.
     expect(await device.poll(codes, { form })).toMatchObject(invalidGrant);
     await device.passTime(5);
     const tokens = await device.poll(codes, { form, headers: await proof() });

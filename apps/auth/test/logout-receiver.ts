@@ -1,4 +1,5 @@
-// Starts a server that receives logout tokens as a client does, for the tests of the back-channel logout.
+// Provides the clients for the tests of the back-channel logout: their metadata, a server that receives logout tokens,
+// and the validation of a token.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -93,8 +94,10 @@ export async function validateLogoutToken(
   });
   expect(decodeProtectedHeader(token)).toEqual({ alg, typ: 'logout+jwt', kid: expect.any(String) });
   expect(payload.events).toEqual({ 'http://schemas.openid.net/event/backchannel-logout': {} });
+  // Section 4 recommends a lifetime of at most two minutes.
   expect(Number(payload.exp) - Number(payload.iat)).toBeLessThanOrEqual(120);
   expect(payload).not.toHaveProperty('nonce');
+  // A logout token must contain `sub` or `sid`.
   expect(payload.sub ?? payload.sid).toEqual(expect.any(String));
   return payload;
 }

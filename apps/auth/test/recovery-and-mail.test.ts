@@ -1,4 +1,5 @@
-// Tests the e-mails for registrations and password resets, their one-time links, and the outbox.
+// Tests the e-mails for registrations and password resets, their one-time links, the outbox, and the deletion of
+// expired rows.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -26,14 +27,16 @@ const linkIn = (text: string): string => /https?:\/\/\S+token=\S+/.exec(text)?.[
 const password = 'seven unusual lamps';
 const newPassword = 'eight quiet harbours';
 
-async function register(name: string): Promise<{ visitor: FormBrowser; page: Page; username: string }> {
+/** Registers the user NAME@example.org. `visitor` is the browser of the user, who is signed in there. */
+async function register(name: string): Promise<{ visitor: FormBrowser; username: string }> {
   const visitor = openBrowser();
   const username = `${name}@example.org`;
   const form = await visitor.open(`${server.origin}/register`);
-  const page = await visitor.send(form, { name: 'Rita Reader', username, password });
-  return { visitor, page, username };
+  await visitor.send(form, { name: 'Rita Reader', username, password });
+  return { visitor, username };
 }
 
+/** Requests a password reset, and returns the link in the e-mail. */
 async function requestReset(username: string): Promise<string> {
   const visitor = openBrowser();
   const response = await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
@@ -266,6 +269,8 @@ describe('password resets', () => {
         .mails()
         .filter(({ to, subject }) => to.includes(username) && subject === 'Choose a new password')
         .map(({ text }) => linkIn(text));
+    // A recipient gets five e-mails with new links in an hour. The first one was sent by the registration, so the fifth
+    // request repeats the link of the fourth.
     for (let n = 0; n < 5; n++) await request();
     await eventually(async () => links().length === 5);
     expect(new Set(links()).size).toBe(4);

@@ -26,11 +26,13 @@ const exclusionViolation = '23P01';
 
 const countRows = async (where: string): Promise<number> => {
   const [row] = await query<{ n: number }>(system.db, `select count(*)::int as n from booking where ${where}`);
+  // -1 differs from every count, so a missing row fails the test.
   return row?.n ?? -1;
 };
 
 /** Compares the counts with the number of rows: by facility, by location, before an instant, and active bookings. */
 async function expectRightCounts(): Promise<void> {
+  // Makes the reader use the counts even while a test has marked them as incomplete.
   const areCountsComplete = async () => true;
   const { count } = createCountReader(system.db, areCountsComplete);
   for (const facility of facilities) {
@@ -92,6 +94,7 @@ function placesWithBayAt(location: 'loc-north-1' | 'loc-north-2'): string {
 }
 
 test('counts stay correct while 16 clients, compactions, recounts and imports that move a bay run', async () => {
+  // Enough connections for the 16 clients and the concurrent jobs.
   const instance = await createExtraSystem({ sharing: system, poolMax: 24 });
   const ids: string[] = [];
   let isRunning = true;
@@ -102,6 +105,7 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
   const clients = Promise.all(Array.from({ length: 16 }, () => runClient(instance, ids, 50))).finally(() => {
     isRunning = false;
   });
+  /** How many counts (bins) each recount has found wrong and corrected. */
   const corrections: number[] = [];
   await Promise.all([
     clients,

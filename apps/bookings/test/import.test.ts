@@ -1,4 +1,5 @@
-// Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files").
+// Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files"), and that `npm run migrate` can run
+// again.
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { ImportError } from '@bay-booking/common/import-document';
@@ -27,6 +28,7 @@ const bay = (fields: object = {}) => ({
 const location = (fields: object = {}) => ({ id: 'loc-new', name: 'Location', bays: [bay()], ...fields });
 const importFacilities = (facilities: unknown) => importPlaces(system.db, readImport(JSON.stringify({ facilities })));
 
+/** Returns the errors for which the import of these facilities is rejected. */
 async function errorsOf(facilities: unknown): Promise<readonly string[]> {
   try {
     await importFacilities(facilities);
@@ -114,6 +116,7 @@ describe('the import command', () => {
 
 describe('an import of ids that exist already', () => {
   test('an import changes nothing if the same file is imported twice', async () => {
+    // `createTestSystem` has already imported these places.
     const before = await countPlaces();
     await importFacilities(places.facilities);
     expect(await countPlaces()).toEqual(before);
@@ -282,6 +285,7 @@ test('openingHours of a location are imported, and do not change if the file lea
   await importHours({});
   const { body } = await system.call('GET', '/api/booking-locations/loc-hours/opening-hours', { token });
   expect(body).toMatchObject({ alwaysOpen: false, ...openingHours, exceptions: [] });
+  // `importHours` throws before it returns a promise, because it validates the file first.
   const invalidHours = { weekly: { monday: [{ opens: '7', closes: '8' }] } };
   expect(() => importHours({ openingHours: invalidHours })).toThrow(
     '/facilities/0/locations/0/openingHours/weekly/monday/0/opens',
@@ -289,13 +293,13 @@ test('openingHours of a location are imported, and do not change if the file lea
 });
 
 test('docs/import.md lists every field of the file', () => {
-  const facility = importSchema.properties.facilities.items;
-  const location = facility.properties.locations.items;
+  const facilitySchema = importSchema.properties.facilities.items;
+  const locationSchema = facilitySchema.properties.locations.items;
   expect(documentedFields('Bookings')).toEqual({
     'the file': fieldsOf(importSchema),
-    'a facility': fieldsOf(facility),
-    'a location': fieldsOf(location),
-    'the opening hours': fieldsOf(location.properties.openingHours),
-    'a bay': fieldsOf(location.properties.bays.items),
+    'a facility': fieldsOf(facilitySchema),
+    'a location': fieldsOf(locationSchema),
+    'the opening hours': fieldsOf(locationSchema.properties.openingHours),
+    'a bay': fieldsOf(locationSchema.properties.bays.items),
   });
 });

@@ -23,6 +23,7 @@ export type AuthorizedFetchOptions = Required<
 export function createAuthorizedFetch(options: AuthorizedFetchOptions): AuthorizedFetch {
   const { auth } = options;
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
+  // The caller gets the tokens itself, and has bound them to its DPoP key `auth.dpop`.
   if ('getAccessToken' in auth)
     return repeatAfter401(fromFunction(auth.getAccessToken), sendDpop(options, oauth.DPoP({}, auth.dpop)));
   return withClientCredentials(auth, options);

@@ -11,7 +11,8 @@ import { buffer } from 'node:stream/consumers';
 export async function readInputFile(file: string, directory: string): Promise<string> {
   const bytes = file === '-' ? await buffer(process.stdin) : await readFile(resolve(directory, file));
   try {
-    // Without `fatal`, the decoder would replace invalid bytes by other characters instead of throwing an error.
+    // Without `fatal`, the decoder would replace invalid bytes by other characters instead of throwing an error. By
+    // default, the decoder removes a byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw new Error(`${file === '-' ? 'standard input' : file} is not in UTF-8; nothing was imported`);

@@ -21,6 +21,7 @@ export interface BrowserCookies {
 export const hostCookieName = (issuer: string, name: string): string =>
   issuer.startsWith('https:') ? `__Host-${name}` : name;
 
+/** `provider` returns the current provider. A new one replaces it when the signing keys rotate. */
 export function createBrowserCookies(provider: () => Provider, issuer: string): BrowserCookies {
   const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().createContext(request, response).cookies;
@@ -33,6 +34,7 @@ export function createBrowserCookies(provider: () => Provider, issuer: string): 
         httpOnly: true,
         sameSite: 'lax',
         signed: false,
+        // The library expects milliseconds.
         ...(maxAge !== undefined && { maxAge: maxAge * 1000 }),
       });
     },

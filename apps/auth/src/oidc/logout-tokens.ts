@@ -32,6 +32,7 @@ export function disableAutomaticLogoutTokens(provider: Provider): void {
   client.backchannelLogout = async () => {};
 }
 
+/** `provider` returns the current provider. A new one replaces it when the signing keys rotate. */
 export const createSendLogoutToken =
   (provider: () => Provider): SendLogoutToken =>
   async ({ clientId, accountId, sid }) => {

@@ -30,6 +30,7 @@ export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
       throw badRequest(
         problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
       );
+    // `changeNumber` is the number of the latest change.
     const { changeNumber, removedNumber } = await feed.assignNumbers(facilityId);
     // Deletions up to `removedNumber` were removed from the feed, so the replay would lack some deletions.
     if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
