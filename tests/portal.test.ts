@@ -62,7 +62,7 @@ describeInChromium('the portal', () => {
   beforeAll(async () => {
     smtp = await startSmtpSink();
   });
-  // A function, because the mail server starts only before the tests.
+  // The environment is the result of a function, because the address of the mail server is known only after beforeAll.
   const system = useBrowserSystem(() => ({ SMTP_URL: smtp.url }));
   afterAll(() => smtp?.close());
 
@@ -139,8 +139,9 @@ describeInChromium('the portal', () => {
     token.curl = (await partner.locator('#curl').textContent()) as string;
     token.next = (await partner.locator('#next').textContent()) as string;
 
-    const copy = partner.getByRole('button', { name: 'Copy' });
-    await copy.nth(1).click();
+    const copyButtons = partner.getByRole('button', { name: 'Copy' });
+    // The first button copies the client_id.
+    await copyButtons.nth(1).click();
     await partner.getByText('The client_secret copied.').waitFor();
     expect(await partner.evaluate('navigator.clipboard.readText()')).toBe(token.secret);
 

@@ -102,14 +102,15 @@ export function plotOf(results: Results, operation: string): string {
     .map((target) => ({ target, ...spreadOf(results.of(operation, target).map(({ rate }) => rate)) }))
     // This target always sends the same response, and is so much faster that its bar would make the others very short.
     .filter(({ target }) => target !== 'constant');
-  // All lengths are in pixels. The names of the targets end left of the bars.
+  // All lengths are in pixels. The names of the targets end left of the bars. The title is above the first bar.
   const maxBarWidth = 420;
   const barDistance = 28;
   const barLeft = 120;
+  const firstBarTop = 34;
   const scale = maxBarWidth / Math.max(1, ...bars.map(({ max }) => max));
-  const height = 40 + bars.length * barDistance;
+  const height = firstBarTop + bars.length * barDistance + 6;
   const drawn = bars.map(({ target, median: middle, min, max }, index) => {
-    const y = 34 + index * barDistance;
+    const y = firstBarTop + index * barDistance;
     const colour = target === 'service' ? '#1f6feb' : '#9aa4b0';
     const [from, to] = [barLeft + min * scale, barLeft + max * scale];
     return [

@@ -48,7 +48,7 @@ describe.each([
     return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 })).stdout;
   }
 
-  testOnNode('the first 20 lines of the README book a bay', async () => {
+  testOnNode('the only JavaScript example of the README has at most 20 lines and books a bay', async () => {
     const [example = '', ...others] = readmeBlocks('js');
     expect(others).toEqual([]);
     expect(example.trim().split('\n').length).toBeLessThanOrEqual(20);
@@ -56,6 +56,7 @@ describe.each([
   });
 
   testOnNode('bound tokens, the change feed and webhooks work', async () => {
+    // The program prints `true` for the first page of the change feed, and then the id and the type of the webhook.
     const program = `
       import { createBookingsClient } from '@bay-booking/client';
       import { verifyWebhook } from '@bay-booking/client/webhooks';

@@ -35,6 +35,9 @@ export async function book(base: string, token: string, booking: object): Promis
 const bays = Array.from({ length: 10 }, (_, index) => `bay-n1-${String(index + 1).padStart(2, '0')}`);
 
 const firstStart = Date.UTC(2040, 0, 1);
+const lengthMs = 60_000;
+/** The pause before a booking is sent again. */
+const retryDelayMs = 20;
 let bookingCount = 0;
 
 interface Booking {
@@ -54,13 +57,13 @@ export const bookingWithExternalId = (externalBookingId: string): Booking =>
 
 /** Returns booking number `number` of this test run. Ten bookings in a row have the same times and different bays. */
 function bookingOf(number: number): Booking {
-  const start = firstStart + Math.floor(number / bays.length) * 60_000;
+  const start = firstStart + Math.floor(number / bays.length) * lengthMs;
   return {
     externalBookingId: `load-${number}`,
     bayId: bays[number % bays.length] as string,
     userAlias: 'load',
     startDate: new Date(start).toISOString(),
-    endDate: new Date(start + 60_000).toISOString(),
+    endDate: new Date(start + lengthMs).toISOString(),
   };
 }
 
@@ -105,7 +108,7 @@ export function startLoad(
           break;
         }
         if (!retry) break;
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
       }
     }
   };

@@ -16,6 +16,8 @@ const bays = {
 } as const;
 type Facility = keyof typeof bays;
 const firstStart = Date.UTC(2060, 0, 1);
+/** The pause before a request is sent again. */
+const retryDelayMs = 20;
 /** The length of each booking in milliseconds. */
 const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */
@@ -46,13 +48,13 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
         else if (status !== 400 && status !== 404) unexpectedStatuses.push(status);
         return { status, id: body?.id ?? '' };
       }
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
     }
   }
 
   /**
-   * Creates bookings in the two facilities in turn, and changes each booking. Moves every third booking, and deletes
-   * every fourth.
+   * Creates bookings in the two facilities in turn, and changes each booking. Moves every third booking to the other
+   * facility, and deletes every fourth.
    */
   async function write(writer: number): Promise<void> {
     const firstSlot = writer * slotsPerWriter;

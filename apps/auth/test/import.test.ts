@@ -311,6 +311,7 @@ describe('an invalid file', () => {
 
 describe('an import inserts or updates by id', () => {
   test('importing the same file twice changes nothing, including passwords and secrets', async () => {
+    // The server was started with this document.
     const before = await readAllTables();
     await load(demoDocument(scopes));
     expect(await readAllTables()).toBe(before);

@@ -89,6 +89,7 @@ export function launch(
 
 /** Returns the process ids of the launcher, of auth, of bookings and of PostgreSQL, which the pid files contain. */
 export function processesOf({ dataDir }: Installation): number[] {
+  // `parseFloat` reads the number at the beginning of a line. `parseInt` would take the index of the line as its radix.
   const firstNumbersOfLines = (file: string) => {
     try {
       return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);

@@ -22,7 +22,9 @@ export type ClientSettings = FromSchema<{
 
 export const clientSettingNames = Object.keys(clientSettingSchemas) as readonly SettingName[];
 
+/** The settings that a personal access token can have. */
 const personalAccessTokenSettings: readonly SettingName[] = ['access_token_ttl'];
+/** The settings that a personal access token cannot have. */
 export const otherClientSettings = clientSettingNames.filter((name) => !personalAccessTokenSettings.includes(name));
 
 /** Returns all settings. Their values need no check, because the import has checked them. */

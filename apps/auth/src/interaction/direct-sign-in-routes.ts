@@ -51,7 +51,7 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
       // After the sign-in, the form redirects only to `returnTo`, which is a path of this site.
       allowExternalFormTargets: false,
       reauthenticate: again ? signedIn?.account : undefined,
-      complete: async (response) => response.redirect(303, returnTo),
+      complete: async (signInResponse) => signInResponse.redirect(303, returnTo),
     };
   };
 

@@ -53,7 +53,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
     const params = ctx.oidc.params as Record<string, string | undefined>;
     if (ctx.oidc.route === 'device_authorization') {
-      // The library ignores unknown scopes here. We reject them.
+      // The library ignores unknown scopes here. We reject them. The device gets an id_token if it requests openid.
       const requested = effectiveScopes(this, params.scope);
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
     }

@@ -105,6 +105,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   const acceptSignedIn: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const signedIn = await sessions.current(request, response);
+    // A user who has not used the session for a long time must sign in again.
     if (!signedIn || signedIn.isIdle) {
       return response.redirect(303, signInPath(pathOf(token), { again: signedIn !== undefined }));
     }

@@ -84,15 +84,15 @@ export function createInvitationStore({ db }: { db: Database }) {
     change: (tx: Database, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
     db.transaction(async (tx) => {
-      const actor = await lockFacilityAs(actorId, facilityId, tx);
+      const actorRole = await lockFacilityAs(actorId, facilityId, tx);
       // A user who accepts an invitation does not lock the facility, so the invitation must be locked too.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,
       ]);
-      const invitation = actor && (await find(facilityId, id, tx));
-      if (!actor || !invitation) return { error: 'not-open' };
-      if (!mayInvite(actor, invitation.role)) return { error: 'not-permitted' };
+      const invitation = actorRole && (await find(facilityId, id, tx));
+      if (!actorRole || !invitation) return { error: 'not-open' };
+      if (!mayInvite(actorRole, invitation.role)) return { error: 'not-permitted' };
       if (invitation.state === 'accepted' || invitation.state === 'withdrawn') return { error: 'not-open' };
       return change(tx, invitation);
     });
@@ -119,8 +119,9 @@ export function createInvitationStore({ db }: { db: Database }) {
     create: (invitation: NewInvitation): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
       db.transaction(async (tx) => {
         const { facilityId, email, role, actorId } = invitation;
-        const actor = await lockFacilityAs(actorId, facilityId, tx);
-        if (!actor || !mayInvite(actor, role)) return { error: 'not-permitted' };
+        // Undefined if the user may not manage the facility
+        const actorRole = await lockFacilityAs(actorId, facilityId, tx);
+        if (!actorRole || !mayInvite(actorRole, role)) return { error: 'not-permitted' };
         const invitee = await findInvitee(tx, invitation);
         if (invitee.isMember) return { error: 'already-member' };
         if (invitee.isOtherKind) return { error: 'other-kind' };

@@ -1,8 +1,9 @@
-// Stores the sign-ins at social providers that are not finished yet (table `social_attempt`).
+// Stores the flows that are not finished yet (table `social_attempt`). A flow is a sign-in at a social provider, from
+// the redirect to the provider until its callback.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 
-/** The purpose of a sign-in at a provider. Exactly one of the three fields is not null. */
+/** The purpose of a flow. Exactly one of the three fields is not null. */
 export interface FlowPurpose {
   /** The interaction of the authorization request for which the user signs in. */
   readonly interactionUid: string | null;
@@ -20,7 +21,7 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** The time in which the user must sign in at the provider. An interaction has the same lifetime. */
+/** The time in which the user must finish the flow. An interaction has the same lifetime. */
 const lifetimeSeconds = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {

@@ -4,7 +4,7 @@
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
+import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, scopes, statusAndBody } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, owner, pkce, player, webCallback } from '../flows.ts';
 import { startForRelyingParty } from './relying-party.ts';
@@ -64,6 +64,7 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     '/callback',
     '',
   ])('a request with the redirect URI %j shows an error page and is not redirected', async (redirectUri) => {
+    // With a registered redirect URI, the errors of the second and the third request are sent to that redirect URI.
     for (const params of [web, { ...web, prompt: 'none' }, { ...web, scope: 'unknown' }]) {
       const response = await visit({ ...params, redirect_uri: redirectUri });
       expect({ status: response.status, location: response.headers.get('location') }).toEqual({
@@ -247,7 +248,7 @@ describe('forged tokens are rejected (RFC 8725)', () => {
       const input = `${encode({ ...header, alg: 'HS256' })}.${encode(claims)}`;
       return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
     };
-    const spki = await exportSPKI((await importJWK(ourKey, 'ES256')) as never);
+    const spki = await exportSPKI((await importJWK(ourKey, 'ES256')) as CryptoKey);
     const forged = {
       'no algorithm': `${encode({ ...header, alg: 'none' })}.${encode(claims)}.`,
       'no signature': `${jwt.split('.').slice(0, 2).join('.')}.`,

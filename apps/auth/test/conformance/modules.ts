@@ -36,7 +36,10 @@ const returnsClaims =
 const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
 const email = { email: 'player@example.com', email_verified: true };
 
-/** Moves the times of all stored records into the past, as if `seconds` had passed. */
+/**
+ * Moves the times of all stored records into the past, as if `seconds` had passed. The payload of a session contains
+ * the time of its sign-in (`loginTs`), in seconds since 1970.
+ */
 async function passTime(server: AuthServer, seconds: number): Promise<void> {
   await server.db.raw(
     `update oidc_artifact set expires_at = expires_at - make_interval(secs => :seconds),
@@ -49,7 +52,7 @@ async function passTime(server: AuthServer, seconds: number): Promise<void> {
 
 /**
  * Sends two requests in one browser. The end user signs in for the first request, and `secondsBetween` pass before the
- * second request.
+ * second request. By default, more time passes than the `max_age` of 1 that a module requests.
  */
 async function requestTwice(
   rp: RelyingParty,
@@ -158,6 +161,7 @@ export const modules = {
     expect(Number(claims.auth_time)).toBeGreaterThan(Number(before.claims.auth_time) - 2);
   },
   'oidcc-prompt-none-not-logged-in': async (rp) => {
+    // The module of the suite sends a long `state`, which the error response must contain unchanged.
     const response = await rp.authorize({ prompt: 'none', state: 's'.repeat(128) });
     rp.expectError(response, /^(login|interaction|consent|account_selection)_required$/);
   },

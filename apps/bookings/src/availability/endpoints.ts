@@ -21,7 +21,7 @@ import type { AvailabilityStore, BayRow, TakenTimes } from './store.ts';
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
 const defineEndpoint = endpointDefiner<Caller>();
-const maxMilliseconds = maxDays * 86_400_000;
+const maxLengthMs = maxDays * 24 * 3_600_000;
 
 export interface AvailabilityServices extends SharedServices {
   readonly store: AvailabilityStore;
@@ -73,6 +73,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         endDate: '2030-05-02T06:00:00.000Z',
       },
       success: pageSuccess('bays', availabilitySchema, availabilityExample(link)),
+      // `readInterval` adds its own errors to those of the router, so that the response contains all of them.
       handlesValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
         const requested = readInterval(query, validationErrors);
@@ -102,11 +103,12 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
   // A date is undefined if it is missing or not valid. `routerErrors` then contains its error.
   const { start, end } = parseDates(query);
-  const length = start && end ? end.getTime() - start.getTime() : 0;
-  if (length > maxMilliseconds)
+  const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
+  if (lengthMs > maxLengthMs)
     errors.push({ field: 'endDate', kind: 'invalid', hint: `must be at most ${maxDays} days after startDate` });
   const problems = problemsOf(errors);
-  if (length < 0) problems.push(problemOf('ERR00010'));
+  // ERR00010: endDate is before startDate.
+  if (lengthMs < 0) problems.push(problemOf('ERR00010'));
   if (problems.length > 0 || !start || !end) throw badRequest(problems);
   return { start: start.getTime(), end: end.getTime() };
 }

@@ -5,7 +5,8 @@ const maxAttempts = 20;
 
 /**
  * Calls `attempt` until it returns a result. `attempt` returns undefined if a conflict prevented the write, but another
- * request had removed the conflict before `attempt` looked it up. `isFirst` is true for the first call.
+ * request had removed the conflict before `attempt` looked it up. `isFirst` is true for the first call, which can leave
+ * out checks that are rarely necessary.
  *
  * @throws {ApiError} 503 after 20 attempts
  */

@@ -4,6 +4,8 @@ import { defaultPageSizes, listQuerySchema, listSchema } from '../http/paginatio
 import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
+// The validation treats a field whose value is null as missing, so the schemas of `bayIds` and `locationId` do not
+// mention null.
 export const closureBodySchema = {
   type: 'object',
   required: ['startDate', 'endDate'],

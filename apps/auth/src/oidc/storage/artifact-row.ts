@@ -13,7 +13,7 @@ const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
 
 /** The columns of a row, in the order of `valuesOf`. */
 export const columns = 'model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at';
-/** The SQL expressions for the values of `columns`. */
+/** The SQL expressions for the values of `columns`. If $9 is null, `expires_at` is null, too. */
 export const placeholders = '$1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9)';
 
 /**

@@ -18,6 +18,7 @@ interface OAuth2Settings extends CommonSettings {
   readonly claims: { readonly sub: string; readonly name: string; readonly email: string };
 }
 
+/** Returns the schema of a setting that names a member of the userinfo response. */
 const member = (name: string) => ({ ...text, default: name });
 
 export const oauth2: ProviderType<OAuth2Settings> = {

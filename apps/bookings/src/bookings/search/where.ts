@@ -56,7 +56,7 @@ export function splitInstant({ time, isActive, upcoming, ...criteria }: Criteria
   return isActive === true ? criteria.now : undefined;
 }
 
-const hour = 3_600_000;
+const fourHoursMs = 4 * 3_600_000;
 /** Must equal the condition of the partial index booking_long. */
 const isLong = "end_date - start_date > interval '4 hours'";
 
@@ -67,7 +67,7 @@ const isLong = "end_date - start_date > interval '4 hours'";
  */
 export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
   const at = bindInstant(instant, bind);
-  const fourHoursBefore = bindInstant(new Date(instant.getTime() - 4 * hour), bind);
+  const fourHoursBefore = bindInstant(new Date(instant.getTime() - fourHoursMs), bind);
   const hasStarted = `start_date <= ${at}`;
   const hasNotEnded = `end_date > ${at}`;
   const shortHasNotEnded = isActive ? hasNotEnded : `(${hasNotEnded} or start_date = ${at})`;

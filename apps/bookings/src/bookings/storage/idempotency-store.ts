@@ -61,6 +61,8 @@ export function createIdempotencyStore(db: Database) {
       for (;;) {
         const expired = await query<{ id: string }>(db, idempotencyStatements.findExpired, [before, deleteBatch]);
         const ids = expired.map(({ id }) => id);
+        // The second statement checks the time again, because a new response may have replaced an expired one
+        // meanwhile.
         if (ids.length > 0) await query(db, idempotencyStatements.delete, [ids, before]);
         deleted += ids.length;
         if (ids.length < deleteBatch) return deleted;

@@ -12,15 +12,16 @@ export interface BookingWriter {
   readonly needsTransaction: boolean;
 
   /**
-   * The first statement inserts the booking if its bay is bookable and free, and if the results in `check` are still
-   * right. If this statement returns no row, it has inserted nothing, and the caller rolls the transaction back. With
-   * `holdId`, the statements also delete this hold.
+   * The first statement inserts the booking if its bay is bookable and free, and if nothing has changed since the
+   * checks of the opening hours, closures and holds, whose results are in `check`. If this statement returns no row, it
+   * has inserted nothing, and the caller rolls the transaction back. With `holdId`, the statements also delete this
+   * hold.
    */
   insert(booking: Booking, check: BayCheck, holdId?: string): readonly [Statement, ...Statement[]];
 
   /**
    * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, if the bay
-   * is not bookable, if the results in the check are no longer right, or if the booking has another ETag.
+   * is not bookable, if something has changed since the checks, or if the booking has another ETag.
    */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
