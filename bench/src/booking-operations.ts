@@ -16,9 +16,7 @@ export interface RequestSource {
   readonly folder: string;
 }
 
-/** Returns today as YYYY-MM-DD. In every dataset, all slots of this day are booked. */
-const today = () => new Date().toISOString().slice(0, 10);
-
+/** Also inserts the bookings that the operation `update` changes. bench/wrk/ documents the arguments of the scripts. */
 export async function bookingOperations({
   client,
   dataset,
@@ -27,44 +25,47 @@ export async function bookingOperations({
   folder,
 }: RequestSource): Promise<Operation[]> {
   const bays = facilities * baysPerFacility;
-  const file = (name: string, lines: readonly string[]) => {
+  const writeLines = (name: string, content: readonly string[]) => {
     const path = join(folder, `${name}-${dataset.bookings}`);
-    writeFileSync(path, `${lines.join('\n')}\n`);
+    writeFileSync(path, `${content.join('\n')}\n`);
     return path;
   };
-  const lines = async (sql: string) =>
+  const selectLines = async (sql: string) =>
     (await client.query<{ line: string }>(sql, [facilityIds(facilities)])).rows.map(({ line }) => line);
 
   // `order by md5(…)` returns the rows in an order that looks random, but is the same in every run.
-  const ids = await lines(
+  const bookings = await selectLines(
     `select '/api/bookings/' || id as line from booking where facility_id = any($1) and start_date < '${createdFrom}' order by md5(id::text) limit 5000`,
   );
-  const day = today();
-  const search = await lines(
-    `select '/api/bookings?locationIds=' || id || '&startDate=${day}T00:00:00.000Z&endDate=${day}T23:59:59.999Z&pageSize=50' as line
+  // In every dataset, all slots of today are booked.
+  const today = new Date().toISOString().slice(0, 10);
+  const searches = await selectLines(
+    `select '/api/bookings?locationIds=' || id || '&startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z&pageSize=50' as line
      from location where facility_id = any($1) order by md5(id)`,
   );
-  const upcoming = await lines(
+  const upcoming = await selectLines(
     `select '/api/bays/' || id || '/upcoming-bookings' as line from bay where facility_id = any($1) order by md5(id) limit 500`,
   );
-  await prepareUpdates(client, facilities);
-  const updates = await lines(
+  await insertBookingsToUpdate(client, facilities);
+  // Each line has the id of a booking, its bay, and its start in seconds since 1970.
+  const updates = await selectLines(
     `select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from booking
      where facility_id = any($1) and start_date >= '${updatedFrom}'`,
   );
   const get = (name: string, paths: readonly string[]): Operation => {
-    const path = file(name, paths);
+    const path = writeLines(name, paths);
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
+  const updateFile = writeLines('update', updates);
   // The operations that write run last. Their bookings are in the future, and would otherwise be upcoming bookings of
   // the operation `upcoming`.
   return [
-    get('get', ids),
-    get('search', search),
+    get('get', bookings),
+    get('search', searches),
     get('upcoming', upcoming),
     create('create', { token, bays, prefix: '-' }),
     create('create-external', { token, bays, prefix: `ext-${Date.now()}` }),
-    { name: 'update', load: () => ({ script: 'update.lua', args: [token, file('update', updates)] }) },
+    { name: 'update', load: () => ({ script: 'update.lua', args: [token, updateFile] }) },
   ];
 }
 
@@ -95,8 +96,8 @@ export function create(
   };
 }
 
-/** Creates the bookings that the operation `update` changes: one on each of five days in each bay. */
-async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
+/** Inserts one booking on each of five days in each bay, for the operation `update`. */
+async function insertBookingsToUpdate(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
      select facility_id, ${newId},

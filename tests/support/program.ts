@@ -31,6 +31,7 @@ export function startProgram(args: readonly string[], environment: Record<string
   return {
     output: () => output,
     waitForOutput: (pattern) =>
+      // `exec` returns null for no match, but `eventually` expects undefined.
       eventually(async () => pattern.exec(output) ?? undefined).catch((cause) => {
         throw new Error(`${args.at(-1)} printed no ${pattern}:\n${output}`, { cause });
       }),

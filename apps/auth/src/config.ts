@@ -43,6 +43,7 @@ const origin = (value: string): string => {
 };
 
 export const encryptionKey = (value: string): Buffer => {
+  // `Buffer.from` ignores characters that are not base64. The regular expression finds them.
   const key = Buffer.from(value, 'base64');
   if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) throw new Error('must be 32 bytes in base64');
   return key;
@@ -87,7 +88,7 @@ const fields = {
   socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviderSettings),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),
-  // In seconds.
+  // The unit is seconds.
   keyPublishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
   // 0 means no limit.

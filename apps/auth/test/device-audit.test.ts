@@ -92,6 +92,7 @@ test('the audit trail contains denied devices, a denied consent, a wrong code an
     'device.denied',
   ]);
   expect(deniedConsent[2]).toMatchObject({ client: 'demo-screen', account: 'acc-player' });
+  // No device has this code.
   const wrongCode = await eventsOf(() => device.enter('BCDF-GHJK'));
   expect(wrongCode.map(({ kind }) => kind)).toEqual(['device-code.refused']);
   const rejectedRequest = await eventsOf(() =>

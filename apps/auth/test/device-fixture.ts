@@ -27,8 +27,13 @@ export function createDevice(server: AuthServer) {
     return (await response.json()) as DeviceAuthorization;
   };
 
+  /** Enters the code on the page `/device`. Returns the page with the decision, or the page with an error. */
+  const enter = async (userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> =>
+    browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
+
   return {
     start,
+    enter,
 
     /**
      * Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. The cast
@@ -42,17 +47,12 @@ export function createDevice(server: AuthServer) {
       return statusAndBody(await fetch(`${at}/connect/token`, { method: 'POST', headers, body }));
     },
 
-    /** Enters the code on the page `/device`. Returns the page with the decision, or the page with an error. */
-    async enter(userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> {
-      return browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
-    },
-
     /** Enters the code, allows the sign-in for the device, signs in and consents. Returns the last page. */
     async connect(
       { user_code }: Pick<DeviceAuthorization, 'user_code'>,
       { browser = openBrowser(server), user = player } = {},
     ): Promise<Page> {
-      const entered = await browser.send(await browser.open(`${server.origin}/device`), { user_code });
+      const entered = await enter(user_code, browser);
       return signInAndConsent(browser, await browser.send(entered, {}, allow), user);
     },
 

@@ -4,6 +4,8 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
 
+// portal-fixture.ts lists the accounts, such as `owner` (an owner of North Range) and `chain` (an owner of both
+// facilities). `north` is the path of North Range.
 const portal = useFixture(() => startPortal());
 // A session that was not used for 120 minutes is idle.
 const idleMinutes = 121;

@@ -40,6 +40,7 @@ test('the same key and body get the first response again, even if the booking wa
 test('the same key with another body returns 422 ERR00422', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);
+  // All bodies except the first one are also invalid, but only ERR00422 is reported.
   for (const otherBody of [
     { ...body, userAlias: 'Bob' },
     { ...body, bayId: 'bay-s1-01' },
@@ -95,11 +96,13 @@ test('all expired responses are deleted, even if there are more than a batch', a
   // A batch has 1000 responses (bookings/storage/idempotency-store.ts).
   await query(
     system.db,
-    `insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
+    `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
+     select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
      from generate_series(1, 2500) n`,
   );
   expect(await createIdempotencyStore(system.db).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
   expect(await query(system.db, "select from idempotency_key where id like 'old-%'")).toHaveLength(0);
+  // The responses of the other tests are not expired.
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);
 });
 
@@ -121,6 +124,7 @@ test('a second request returns 409 ERR00409 with Retry-After while the first one
 });
 
 test('an invalid Idempotency-Key (ERR00002) is reported together with all missing members (ERR00001)', async () => {
+  // The body lacks bayId, startDate and endDate.
   const response = await post({ userAlias: 'Ann' }, 'a b');
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);

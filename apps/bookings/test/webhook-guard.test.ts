@@ -16,6 +16,7 @@ beforeEach(async () => {
   respond = () => {};
   server = createServer((socket) => {
     connections.push(socket);
+    // The service may reset a connection. Without this listener, the error would end the test run.
     socket.on('error', () => {});
     socket.once('data', (request) => respond(socket, String(request)));
   });
@@ -71,6 +72,7 @@ describe('without allowed networks', () => {
     ['user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
   ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
     const delivery = await until(await attemptAt(system, url()), hasAttempted);
+    // The attempt has failed without a response, and the service will try again.
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
     expect(connections).toHaveLength(0);
   });

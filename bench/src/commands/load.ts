@@ -14,8 +14,9 @@ const { values } = parseArgs({
 });
 const log = (line: string) => process.stderr.write(`${line}\n`);
 const bookings = Number(values.bookings);
-const facilities = Number(values.facilities);
-if (!Number.isInteger(bookings) || bookings < 1000 || !Number.isInteger(facilities) || facilities < 1) {
+// A small dataset has fewer facilities.
+const maxFacilities = Number(values.facilities);
+if (!Number.isInteger(bookings) || bookings < 1000 || !Number.isInteger(maxFacilities) || maxFacilities < 1) {
   log('--bookings must be a whole number of at least 1000, and --facilities a whole number of at least 1');
   process.exit(1);
 }
@@ -23,7 +24,7 @@ const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDi
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 try {
-  await loadDataset(await server.database(`bookings_${bookings}`), datasetOf(bookings, facilities), log);
+  await loadDataset(await server.database(`bookings_${bookings}`), datasetOf(bookings, maxFacilities), log);
 } catch (error) {
   log(Error.isError(error) ? error.message : String(error));
   process.exitCode = 1;

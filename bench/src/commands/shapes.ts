@@ -1,6 +1,8 @@
 // Measures every reading endpoint and filter on a loaded database, with a token for one facility and with a token for a
-// hundred facilities.
+// hundred facilities. Each kind of request is a shape. The results are written to bench/results/.
 // Usage: npm run shapes -w bench -- --bookings N [--requests 100] [--only alias].
+// N is the size of the database. `--requests` is the number of requests per shape. `--only` is a part of the names of
+// the shapes to measure.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -37,6 +39,7 @@ try {
   const dataset = datasetOf(Number(values.bookings), maxFacilities);
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   await loadDataset(databaseUrl, dataset, log);
+  // With `core: undefined`, the service may use all CPU cores.
   const service = await startBookings({ databaseUrl, issuer, core: undefined });
   const results: ShapeResult[] = [];
   try {
@@ -46,8 +49,11 @@ try {
         const sources = await findSources(client, dataset, facilityCount);
         const token = await issuer.token({ facilities: sources.facilities, scope, exp: inOneDay() });
         const tenant = facilityCount === 1 ? 'one facility' : `${facilityCount} facilities`;
-        const common = { client, url: service.url, token, tenant, sources, only: values.only, log };
-        results.push(...(await measureShapes({ ...common, requests: Number(values.requests) })));
+        const { only } = values;
+        const requests = Number(values.requests);
+        results.push(
+          ...(await measureShapes({ client, url: service.url, token, tenant, sources, requests, only, log })),
+        );
       }
     });
   } finally {

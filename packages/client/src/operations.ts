@@ -1,8 +1,10 @@
-// Derives the types of requests and responses from the generated types of the OpenAPI document.
+// Defines the types of requests and responses. They are derived from `operations`, the generated types of the OpenAPI
+// document.
 import type { operations } from './generated/bookings-api.ts';
 
 export type OperationId = keyof operations;
 
+/** How an endpoint is called. `generated/operations.ts` lists these values for all endpoints. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/api/${string}`;
@@ -12,7 +14,8 @@ export interface Operation {
 
 type Parameters<Id extends OperationId> = operations[Id]['parameters'];
 type JsonOf<Content> = Content extends { content: { 'application/json': infer Json } } ? Json : undefined;
-type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & (200 | 201 | 202 | 204 | 304)]>;
+type SuccessStatus = 200 | 201 | 202 | 204 | 304;
+type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & SuccessStatus]>;
 
 export type QueryOf<Id extends OperationId> = NonNullable<Parameters<Id>['query']>;
 
@@ -25,14 +28,23 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+// Each of the next three types adds one part of a request. `unknown` adds nothing. The query may be left out, unless the
+// endpoint has a mandatory query parameter.
+type PathPart<Id extends OperationId> = Parameters<Id> extends { path: infer Path } ? { readonly path: Path } : unknown;
+type QueryPart<Id extends OperationId> =
+  Parameters<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> };
+type BodyPart<Id extends OperationId> = operations[Id] extends { requestBody: infer Body }
+  ? { readonly body: JsonOf<Body> }
+  : unknown;
+
 /** The path parameters, query and body of an endpoint, with the types of the OpenAPI document. */
 export type RequestOf<Id extends OperationId> = RequestOptions & {
   readonly headers?: Readonly<Record<string, string>>;
   /** Used only for endpoints that accept an Idempotency-Key. Default: a new key for every call. */
   readonly idempotencyKey?: string | undefined;
-} & (Parameters<Id> extends { path: infer Path } ? { readonly path: Path } : unknown) &
-  (Parameters<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> }) &
-  (operations[Id] extends { requestBody: infer Body } ? { readonly body: JsonOf<Body> } : unknown);
+} & PathPart<Id> &
+  QueryPart<Id> &
+  BodyPart<Id>;
 
 export interface ApiResponse<Result> {
   readonly status: number;

@@ -17,6 +17,10 @@ export interface ChangeOptions extends RequestOptions {
   readonly ifMatch?: string | undefined;
 }
 
+/**
+ * Used only for responses that have a body and an ETag. The type of a resource may include `undefined` for the status
+ * 304, but the client never sends If-None-Match and therefore never gets this status.
+ */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }

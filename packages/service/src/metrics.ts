@@ -49,6 +49,7 @@ export function collectProcessMetrics(metrics: Metrics): void {
     help: 'Blocks of log lines that could not be written, for example because the disk is full.',
     registers: [metrics.registry],
     collect() {
+      // A Counter has no function that sets its value.
       this.reset();
       this.inc(failedLogWrites());
     },

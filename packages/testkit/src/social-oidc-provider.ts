@@ -15,13 +15,11 @@ export async function createOidcProviderRoutes(options: OidcProviderOptions): Pr
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 
-  /** Checks the credentials of the client, which are in the header Authorization or in the form. */
-  const isAuthenticated = ({ headers, form }: SocialRequest): boolean => {
-    const [id, secret] = Buffer.from(headers.authorization?.replace(/^Basic /, '') ?? '', 'base64')
-      .toString()
-      .split(':')
-      .map(decodeURIComponent);
-    return (id ?? form.get('client_id')) === clientId && (secret ?? form.get('client_secret')) === clientSecret;
+  /** Checks the credentials of the client, which must be in the header Authorization (HTTP Basic, RFC 6749 2.3.1). */
+  const isAuthenticated = ({ headers }: SocialRequest): boolean => {
+    const credentials = headers.authorization?.replace(/^Basic /, '') ?? '';
+    const [id, secret] = Buffer.from(credentials, 'base64').toString().split(':').map(decodeURIComponent);
+    return id === clientId && secret === clientSecret;
   };
 
   return {

@@ -34,6 +34,7 @@ const maxQueueLength = 100;
 /** Checks the length of a password. Returns an error text for the user, or undefined if the length is valid. */
 export function validatePasswordLength(password: string): string | undefined {
   if (password === '') return 'Enter a password.';
+  // The spread operator counts characters. `length` counts some of them, such as emoji, twice.
   if ([...password].length < minPasswordLength) return `Use ${minPasswordLength} characters or more.`;
   if (password.length > maxPasswordLength) return `Use ${maxPasswordLength} characters at most.`;
   return undefined;

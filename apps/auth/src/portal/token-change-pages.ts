@@ -85,7 +85,6 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           return showRotate(request, response, token, { status: 400, error: 'Choose one of these times.' });
         }
         const result = await tokens.rotate(
-          signedIn.account,
           // A form with a known id was already submitted. A form without an id counts as submitted for the first time.
           { clientId, name, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
           actorOf(request, signedIn),
@@ -119,7 +118,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     `${path}/revoke`,
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
-        const revoked = await tokens.revoke(signedIn.account, token, actorOf(request, signedIn));
+        const revoked = await tokens.revoke(token, actorOf(request, signedIn));
         if (!revoked) return showEnded(request, response);
         response.redirect(303, '/portal?notice=revoked');
       }),

@@ -101,7 +101,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     // The form contains its id. A request without the id counts as a new form.
     const formId = field(request, 'form') || submittedForms.newId();
     const newToken = { name, days: Number(expiresInDays), formId };
-    const result = await tokens.create(account, newToken, actorOf(request, signedIn));
+    const result = await tokens.create(newToken, actorOf(request, signedIn));
     if (!('error' in result)) return secretPage.show(request, response, { ...result, name });
     if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(request, response);
     const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;

@@ -1,6 +1,5 @@
-// Creates, rotates and revokes the personal access tokens of service accounts. A form that is submitted twice creates
+// Creates, rotates and revokes the personal access tokens of a service account, which is the actor. A form that is submitted twice creates
 // only one secret. Each change is recorded in the history of every facility where the service account has a role.
-import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
@@ -56,13 +55,12 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
 
   return {
     create: (
-      account: Account,
       { name, days, formId }: { name: string; days: number; formId: string },
       actor: Actor,
     ): Promise<NewSecretResult> =>
-      oncePerForm(account.id, formId, async () => {
+      oncePerForm(actor.accountId, formId, async () => {
         const expiresAt = new Date(Date.now() + days * 86_400_000);
-        const token = { accountId: account.id, name, expiresAt, maxActive: maxActiveTokens };
+        const token = { accountId: actor.accountId, name, expiresAt, maxActive: maxActiveTokens };
         try {
           const secret = await clients.createPersonalAccessToken(token, actor);
           await recordChange('created', actor, secret.clientId, { name, days });
@@ -75,25 +73,20 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
 
     /** Gives a token a new secret. The old secret still works for `overlapSeconds`. */
     rotate: (
-      account: Account,
       form: { clientId: string; name: string; overlapSeconds: number; formId: string },
       actor: Actor,
     ): Promise<NewSecretResult> =>
-      oncePerForm(account.id, form.formId, async () => {
+      oncePerForm(actor.accountId, form.formId, async () => {
         const { clientId, name, overlapSeconds } = form;
-        const secret = await clients.rotatePersonalAccessToken(account.id, clientId, overlapSeconds, actor);
+        const secret = await clients.rotatePersonalAccessToken(actor.accountId, clientId, overlapSeconds, actor);
         if (!secret) return { error: 'not-found' };
         await recordChange('rotated', actor, clientId, { name, overlap: overlapSeconds });
         return secret;
       }),
 
     /** Returns false if the account has no such active token. */
-    async revoke(
-      account: Account,
-      { clientId, name }: { clientId: string; name: string },
-      actor: Actor,
-    ): Promise<boolean> {
-      if (!(await clients.revokePersonalAccessToken(account.id, clientId, actor))) return false;
+    async revoke({ clientId, name }: { clientId: string; name: string }, actor: Actor): Promise<boolean> {
+      if (!(await clients.revokePersonalAccessToken(actor.accountId, clientId, actor))) return false;
       await recordChange('revoked', actor, clientId, { name });
       return true;
     },

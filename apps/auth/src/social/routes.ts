@@ -45,7 +45,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     options;
   const failurePages = createFailurePages({ site, providers });
 
-  /** Redirects the browser to the provider. */
+  /** Redirects the browser to the provider. The page "Your account" also calls this function. */
   const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
     // A second flow in the same browser uses the same secret, so that the first flow still works.
     const browserSecret = cookies.get(request, response, cookieName) ?? newBrowserSecret();
@@ -79,29 +79,30 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
 
   const linkIdentity = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
     const { provider } = identity;
+    const title = titleOfProvider(providers, provider);
+    const showNotAdded = (text: string) =>
+      site.showMessage(request, response, {
+        status: 409,
+        title: `${title} was not added`,
+        text,
+        tone: 'bad',
+        links: [{ href: '/account', text: 'Back to your account' }],
+      });
     const signedIn = await sessions.current(request, response);
     // The user may have signed out, or signed in to another account, since the flow began.
-    const isSameUser = signedIn?.account.id === accountId;
-    const outcome = isSameUser ? await socialIdentities.link(accountId, identity) : 'other-user';
-    const title = titleOfProvider(providers, provider);
-    if (isSameUser && outcome === 'linked') {
-      audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
-      await options.sendSocialLinked(signedIn.account, title);
-      return response.redirect(303, '/account?done=linked');
+    if (signedIn?.account.id !== accountId) {
+      return showNotAdded('You are no longer signed in to the same account. Sign in to it and try again.');
     }
-    return site.showMessage(request, response, {
-      status: 409,
-      title: `${title} was not added`,
-      text: {
-        // Never shown. Only the types need this text.
-        linked: '',
-        taken: `That ${title} account already belongs to another Bay Booking account.`,
-        unconfirmed: 'Confirm your e-mail address first. Then add the provider again.',
-        'other-user': 'You are no longer signed in to the same account. Sign in to it and try again.',
-      }[outcome],
-      tone: 'bad',
-      links: [{ href: '/account', text: 'Back to your account' }],
-    });
+    const outcome = await socialIdentities.link(accountId, identity);
+    if (outcome === 'taken') {
+      return showNotAdded(`That ${title} account already belongs to another Bay Booking account.`);
+    }
+    if (outcome === 'unconfirmed') {
+      return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
+    }
+    audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
+    await options.sendSocialLinked(signedIn.account, title);
+    return response.redirect(303, '/account?done=linked');
   };
 
   /** Signs in the user who owns the social identity. The first sign-in creates an account. */
@@ -147,6 +148,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
     }
+    // The flow also contains its purpose.
     const { flow } = result;
     if ('failure' in result) {
       const { failure, reason } = result;

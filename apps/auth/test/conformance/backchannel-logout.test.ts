@@ -2,7 +2,7 @@
 // name of a module of the OpenID conformance suite; docs/conformance.md lists the results.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts';
+import { type ReceivedLogout, startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts';
 import {
   codeClient,
   createRelyingParty,
@@ -12,6 +12,7 @@ import {
 } from './relying-party.ts';
 
 const fixture = useFixture(async () => {
+  // Section 2.8 recommends that the response to a logout token has the header Cache-Control: no-store.
   const receiver = await startLogoutReceiver((response) => response.setHeader('Cache-Control', 'no-store').end());
   const server = await startForRelyingParty({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   const client = {
@@ -56,7 +57,7 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
     await server.auth.waitUntilIdle();
     expect(receiver.received).toHaveLength(1);
     const validation = { issuer: server.origin, clientId: codeClient.id };
-    const token = await validateLogoutToken(receiver.received[0] as never, validation);
+    const token = await validateLogoutToken(receiver.received[0] as ReceivedLogout, validation);
     expect(token).toMatchObject({ sub: claims.sub, sid: claims.sid });
     rp.expectError(await rp.authorize({ prompt: 'none' }, { browser }), 'login_required');
   });

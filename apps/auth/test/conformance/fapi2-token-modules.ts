@@ -3,7 +3,8 @@
 // the conformance suite. The protected resource is userinfo. apps/bookings/test/dpop.test.ts tests the same proofs at
 // the Bookings API.
 //
-// Each module runs as the registered client `own`. `second` is another registered client.
+// Each module runs as the registered client `own`. `second` is another registered client. The plan has two variants: in
+// `openid_connect`, the client requests the scope openid; in `plain_oauth`, it does not.
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type { ProofOptions } from '../key-client.ts';
@@ -19,12 +20,12 @@ const invalidGrant = { status: 400, error: 'invalid_grant' };
 const asSecond = (client: Fapi2Client): Fapi2Client =>
   createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
 
-/** Checks that a client assertion is rejected, and that a valid assertion can then redeem the same code. */
+/** Checks that an assertion with these claims is rejected, and that a valid assertion can then redeem the same code. */
 const rejectsAssertion =
-  (assertion: () => Record<string, unknown>): Module =>
+  (claims: () => Record<string, unknown>): Module =>
   async (client) => {
     const { code } = await client.authorize();
-    expect(await client.redeem(code, { assertion: assertion() })).toMatchObject(invalidClient);
+    expect(await client.redeem(code, { assertion: claims() })).toMatchObject(invalidClient);
     await client.expectTokens(await client.redeem(code));
   };
 
@@ -78,6 +79,7 @@ export const tokenModules = {
   'attempt-reuse-authorization-code-after-one-second': async (client) => {
     const { code } = await client.authorize();
     const { accessToken } = await client.expectTokens(await client.redeem(code));
+    // Changes the database as if the code had been used one second earlier.
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '1 s'`);
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
     // For a token without the scope openid, userinfo returns 403, even if the token is revoked.

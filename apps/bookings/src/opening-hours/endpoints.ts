@@ -84,6 +84,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success,
+      // One response reports the errors that the schema finds and those of `findRepeatedDates`.
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);

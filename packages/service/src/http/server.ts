@@ -74,6 +74,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.timeout = options.inactivityTimeout ?? defaultInactivityTimeout;
   if (options.onRefusedConnection) server.on('drop', options.onRefusedConnection);
   let isDraining = false;
+  // Serves the requests of one connection one after another.
   const queue = createRequestQueue((request, response) => {
     if (isDraining) response.setHeader('Connection', 'close');
     if (respondToMalformed && !hasOneHost(request)) sendMalformedResponse(request.socket, 400, respondToMalformed);

@@ -33,6 +33,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     for (const [name, value] of Object.entries((request.body ?? {}) as Record<string, string | string[]>)) {
       for (const entry of [value].flat()) query.append(name, entry);
     }
+    // `request.url` has no origin, but URL needs one. The value `http://local` is not used.
     for (const [name, value] of new URL(request.url, 'http://local').searchParams) query.append(name, value);
     const url = `${request.path}?${query}`;
     if (url.length > maxUrlLength) return showTooLong(request, response, 413);

@@ -4,11 +4,10 @@
 import type { TokenEndpointGrantContext } from 'oidc-provider';
 import { verifyProofOfRequest } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
-import { offlineAccess, type ScopeTable } from '../scopes.ts';
+import { offlineAccess } from '../scopes.ts';
 import type { TokenLifetimes } from '../token-lifetimes.ts';
 
 export interface IssueOptions {
-  readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
 }

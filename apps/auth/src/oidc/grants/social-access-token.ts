@@ -5,12 +5,14 @@ import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
 import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
+  readonly scopes: ScopeTable;
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
   /**
    * Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. A success

@@ -10,9 +10,11 @@ afterEach(() => {
 test('the last known discovery document stays in use while the provider is unavailable', async () => {
   const social = await startSocialProviders();
   const provider = createSocialProviders(parseSocialProviders(JSON.stringify(social.settings))).get('google');
+  // RFC 7636 requires a code verifier of at least 43 characters.
   const authorize = () =>
     provider?.authorizationUrl('http://localhost/callback', { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43) });
   try {
+    // The provider is unavailable, and no discovery document is known yet.
     social.outages.google = 'unavailable';
     await expect(authorize()).rejects.toThrow();
     social.outages.google = 'none';

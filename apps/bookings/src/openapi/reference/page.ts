@@ -36,6 +36,7 @@ export function renderPage(openApi: object, { baseUrl, tokenUrl, scope, assets }
     scope,
     styles: pathsOf('.css'),
     scripts: pathsOf('.js'),
+    // Each operation has exactly one tag.
     tags: tags.map(({ name }) => ({ name, operations: operations.filter((operation) => operation.tags[0] === name) })),
   });
 }
