@@ -21,7 +21,10 @@ export interface CompareDpopOptions extends RunOptions {
  * for the database most of the time. The CPU time of a request then depends on how many requests arrive together.
  */
 const connections = 64;
-/** Every request needs a new proof. This many proofs are prepared for each second of a round. */
+/**
+ * Every request needs a new proof. This many proofs are prepared for each second of a round: more than the service
+ * handles.
+ */
 const proofsPerSecond = 8_000;
 /** The maximum number of facilities in the token. The dataset can have fewer. */
 const maxFacilities = 25;

@@ -40,6 +40,7 @@ describe('the change feed', () => {
   test('read returns every change from the beginning, or every change after a given position', async () => {
     const { id } = await create();
     const all = await readAll();
+    // `startsOver` means that the page is the beginning of the feed, and that the reader must delete its older data.
     expect(all.pages[0]?.startsOver).toBe(true);
     expect(all.pages.flatMap(({ items }) => items).map((item) => item.id)).toContain(id);
     await client.bookings.delete(id);
@@ -98,6 +99,7 @@ describe('the change feed', () => {
     const { next } = await readAll();
     const { id } = await create();
     await readAll(next);
+    // Changes the database as if the service had deleted all changes up to now from the feed.
     await system.database.query(
       'bookings',
       "update facility set removed_change_number = change_number where id = 'fac-north'",
@@ -110,6 +112,7 @@ describe('the change feed', () => {
   });
 
   test('follow throws an error that a retry cannot correct', async () => {
+    // The token does not name this facility.
     const pages = client.changes.follow({ facilityId: 'fac-south', signal: stop.signal })[Symbol.asyncIterator]();
     await expect(pages.next()).rejects.toMatchObject({ status: 400 });
   });
@@ -185,6 +188,7 @@ describe('webhooks', () => {
     const verified: WebhookEvent[] = [secret, rotated.secret, [rotated.secret, secret]].map((candidate) =>
       verifyWebhook({ secret: candidate, headers: new Headers(headers as Record<string, string>), body }),
     );
+    // A replay sends a booking that exists as `booking.updated`, even if its last change was the creation.
     expect(verified.map(({ type }) => type)).toEqual(Array(3).fill('booking.updated'));
     expect((await client.webhooks.get(id)).etag).toBe(rotated.etag);
     await client.webhooks.delete(id);

@@ -1,4 +1,5 @@
-// Defines the import document with the demo accounts and clients (docs/behaviour.md, "The demo").
+// Defines the import document of the test server. It contains those accounts and clients of the demo that the tests
+// need (docs/behaviour.md, "The demo").
 import type { ImportDocument } from '../src/import/document.ts';
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 

@@ -47,6 +47,7 @@ const accounts = [
 export interface PortalFixture {
   readonly server: AuthServer;
   readonly smtp: SmtpSink;
+  /** Returns the URL of a path. */
   readonly at: (path: string) => string;
   readonly openBrowser: () => FormBrowser;
   /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
@@ -54,6 +55,7 @@ export interface PortalFixture {
   readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
   /** Waits for the link of the latest invitation to this address. With `previous`, waits for a newer link. */
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
+  /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
   /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;

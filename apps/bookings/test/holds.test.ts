@@ -127,6 +127,7 @@ describe('live holds', () => {
     expect(other.status).toBe(201);
     const moved = await system.call('PUT', `/api/bookings/${other.body.id}`, { body });
     expect(moved.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
+    // A booking of another facility cannot move into the held time either.
     const bookingInSouth = await book(bookingBody({ bayId: 'bay-s1-01' }));
     expect((await system.call('PUT', `/api/bookings/${bookingInSouth.body.id}`, { body })).status).toBe(400);
     // The booking starts at the end of the hold and has no duration, so it does not overlap the hold.
@@ -148,10 +149,10 @@ describe('live holds', () => {
   test('a deleted hold is not enough for a booking if another client has got a hold of its time slot', async () => {
     const body = bookingBody();
     const { body: created } = await hold(holdBody(body));
-    // This test runs two steps of a booking request itself: it finds the hold now, and stores the booking after the
-    // hold was deleted.
     // The client and the subject of the default token.
     const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
+    // This test runs two steps of a booking request itself: it finds the hold now, and stores the booking after the
+    // hold was deleted.
     const found = await createHoldStore(system.db).find(created.id, caller);
     await system.call('DELETE', `/api/booking-holds/${created.id}`);
     const other = await hold(holdBody(body, { holdSeconds: 30 }), { token: await otherClient() });

@@ -86,6 +86,7 @@ describe('Prefer: handling=strict', () => {
   const strict = { Prefer: 'handling=strict' };
   test('an unknown query parameter or body field gets ERR00002, and is ignored without the preference', async () => {
     expect((await system.call('GET', '/api/bookings?bayId=bay-n1-01')).status).toBe(200);
+    // `ids[0]` is a valid notation of the parameter `ids`.
     const search = await system.call('GET', '/api/bookings?bayId=bay-n1-01&ids[0]=a', { headers: strict });
     expect(search.status).toBe(400);
     expect(search.body.errors).toEqual([
@@ -345,6 +346,7 @@ describe('503 and readiness', () => {
 
   test('GET /health/ready reports a schema that is too old or too new', async () => {
     const separate = await createExtraSystem();
+    // The service becomes ready when it has read a signing key, which the first token makes it do.
     await separate.call('GET', '/api/bookings');
     expect((await separate.call('GET', '/health/ready')).status).toBe(200);
     await query(separate.db, "insert into schema_migration values (999, 'future', 'x')");

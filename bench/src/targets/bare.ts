@@ -18,6 +18,7 @@ const verifyToken = tokenVerifier(await fetchKey(options.jwksUri), options);
 const facilityOf = new Map<string, string>();
 for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 
+/** A row of any statement. Only the statements that count bookings return `total`. */
 type Row = BookingRow & { total?: number };
 type FoundPage = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
@@ -46,7 +47,7 @@ async function readBody(request: IncomingMessage): Promise<Record<string, string
 
 async function respond(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
   const url = new URL(request.url ?? '/', baseUrl);
-  // For example, ['', 'api', 'bookings', ID] or ['', 'api', 'booking-bays', BAY, 'upcoming-bookings'].
+  // For example, ['', 'api', 'bookings', ID] or ['', 'api', 'bays', BAY, 'upcoming-bookings'].
   const parts = url.pathname.split('/');
   const now = new Date().toISOString();
   if (request.method === 'POST') {

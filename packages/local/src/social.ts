@@ -12,7 +12,7 @@ export interface SocialProviders {
 
 const fileName = 'social-providers.json';
 
-export async function socialProviders(settings: Settings): Promise<SocialProviders> {
+export async function startSocialStandIns(settings: Settings): Promise<SocialProviders> {
   const { socialProvidersFile, hasDemo, dataDir } = settings;
   if (socialProvidersFile || !hasDemo) return { file: socialProvidersFile, stop: async () => {} };
   const standIns = await startSocialProviders();

@@ -8,7 +8,7 @@ import { ensureDatabase, roles, shareSecrets } from './databases.ts';
 import { demoData, reasonForNoDemo } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
 import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
-import { socialProviders } from './social.ts';
+import { startSocialStandIns } from './social.ts';
 
 /** The file in DATA_DIR that lists the processes of the services. After a crash, the next launcher stops them. */
 const SERVICES_FILE = 'services.pid';
@@ -55,7 +55,7 @@ export async function startSystem(options: SystemOptions, parts: StartedParts): 
   signal.throwIfAborted();
   // All launchers that use the same external server need the same secrets.
   const secrets = settings.databaseServerUrl ? await shareSecrets(server.url, ownSecrets) : ownSecrets;
-  const social = await socialProviders(settings);
+  const social = await startSocialStandIns(settings);
   parts.stopFunctions.push(social.stop);
   const settingsWithProviders = { ...settings, socialProvidersFile: social.file };
 

@@ -96,6 +96,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           ? secretPage.showAlreadyShown(request, response)
           : showEnded(request, response);
       }),
+      // The response shows a secret, so the form requires a recent sign-in.
       { returnTo: returnTo('rotate'), requireFresh: true },
     ),
   );

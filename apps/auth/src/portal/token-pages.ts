@@ -117,6 +117,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     ...pages.formForServiceAccount(createToken, {
       returnTo: () => '/portal',
       fields: ['name', 'expiresInDays'],
+      // The response shows a secret.
       requireFresh: true,
     }),
   );

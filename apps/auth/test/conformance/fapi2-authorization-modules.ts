@@ -20,12 +20,14 @@ const succeeds =
     if (client.isOpenid && 'nonce' in params) expect(idToken?.nonce).toBe(params.nonce);
   };
 
+/** Checks that a pushed request with these parameters is rejected with this error. */
 const isRejectedWhenPushed =
   (params: Record<string, string | undefined>, error: string): Module =>
   async (client) => {
     expect(await client.push(params)).toMatchObject({ status: 400, error });
   };
 
+/** Checks that a client assertion with this claim `aud` is rejected. */
 const rejectsAudience =
   (aud: (client: Fapi2Client) => unknown): Module =>
   async (client) => {
@@ -100,6 +102,7 @@ export const authorizationModules = {
     'invalid_request',
   ),
   'ensure-redirect-uri-in-authorization-request': isRejectedWhenPushed({ redirect_uri: undefined }, 'invalid_request'),
+  // A server may tolerate an unregistered redirect URI, but need not. Our server rejects the request.
   'plain-fapi-tolerate-unregistered-redirect-uri': isRejectedWhenPushed(
     { redirect_uri: `${redirectUri}/${random()}` },
     'invalid_request',
@@ -135,6 +138,7 @@ export const authorizationModules = {
   },
   'par-attempt-to-use-expired-request_uri': async (client) => {
     const pushed = await client.push();
+    // A request_uri is valid for 60 s.
     await client.server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '61 s' where model = 'PushedAuthorizationRequest'`,
     );

@@ -89,6 +89,7 @@ export function createDeliveryStore(db: Database) {
       await inTransaction(db, async (run) => {
         await run(
           [deliveryStatements.lockWebhooks, [webhookIds]],
+          // Each parameter contains one field of all results.
           [
             deliveryStatements.record,
             [
@@ -149,6 +150,7 @@ export function addStatement(
   deliveries: readonly NewDelivery[],
   now: Date,
 ): [sql: string, values: readonly unknown[]] {
+  // Each array contains one field of all deliveries.
   const values = [
     webhookId,
     deliveries.map(({ id }) => id),

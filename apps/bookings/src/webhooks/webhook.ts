@@ -4,9 +4,11 @@ export const bookingEvents = ['booking.created', 'booking.updated', 'booking.del
 export type BookingEvent = (typeof bookingEvents)[number];
 export type EventType = BookingEvent | 'webhook.ping';
 
+/** The client can pause a webhook. The service disables a webhook whose attempts fail for a long time or get a 410. */
 export const webhookStates = ['active', 'paused', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
 
+/** A delivery is `pending` while the service will attempt it again, and `failed` if it ended without success. */
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 

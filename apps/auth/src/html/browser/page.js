@@ -21,7 +21,10 @@ const copyStatus = document.getElementById('copy-status');
 /** How long a button shows whether the text was copied. */
 const resultDurationMs = 3_000;
 
-/** Shows the button, and makes it copy the text of the element `source`. */
+/**
+ * Shows the button, and makes it copy the text of the element `source`. The attribute `data-what` of the button names
+ * the text, such as `The client_secret`.
+ */
 function activateCopyButton(button, source) {
   const label = button.textContent;
   button.hidden = false;
@@ -43,6 +46,7 @@ function activateCopyButton(button, source) {
 }
 
 if (navigator.clipboard) {
+  // `data-copy` is the id of the element whose text the button copies.
   for (const button of document.querySelectorAll('button[data-copy]')) {
     const source = document.getElementById(button.dataset.copy);
     if (source) activateCopyButton(button, source);

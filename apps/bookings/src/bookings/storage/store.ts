@@ -102,6 +102,7 @@ export function createBookingStore(db: Database) {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
+      // `checkedHeldUntil` has one of three values:
       // - `allHoldsChecked`: the statement checks no holds. The transaction locks the bay and looks up its holds.
       // - A time: holds up to this value of `bay.held_until` do not prevent the booking. While `hold` is live, no other
       //   hold overlaps its interval, so the holds that existed when `hold` was read do not overlap the booking.
