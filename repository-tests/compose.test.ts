@@ -11,8 +11,8 @@ describe('docker-compose.yml', () => {
 
   test('the containers of our images have read-only file systems and no privileges', () => {
     const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
-    // auth and bookings, each with one service for its migration and one for the demo data, and the proxy.
-    expect(ours).toHaveLength(7);
+    const apps = ['auth', 'auth-demo', 'auth-migrate', 'bookings', 'bookings-demo', 'bookings-migrate'];
+    expect(ours.map(([name]) => name).toSorted()).toEqual([...apps, 'proxy']);
     for (const [name, service] of ours) {
       expect({ name, ...service }).toMatchObject({
         read_only: true,
@@ -22,9 +22,10 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('the logs of long-running services are limited', () => {
+  test('the logs of our long-running services are limited', () => {
     const longRunning = services.filter(([, { image, restart }]) => image.startsWith('localhost/') && restart !== 'no');
     expect(longRunning.map(([name]) => name).toSorted()).toEqual(['auth', 'bookings', 'proxy']);
+    // Unlike Docker's default log driver, the driver `local` limits the size of the logs without further options.
     for (const [, { logging }] of longRunning) expect(logging).toEqual({ driver: 'local' });
   });
 
@@ -36,16 +37,22 @@ describe('docker-compose.yml', () => {
   });
 
   test('every secret comes from the environment, and its default is marked as for development only', () => {
-    const secrets = [
-      ...read('docker-compose.yml').matchAll(/\$\{(\w*(?:PASSWORD|SECRET|COOKIE_KEYS)\w*)(?::-([^}]*))?\}/g),
-    ];
+    const variables = services.flatMap(([, { environment = {} }]) => Object.entries<string>(environment));
+    const secrets = variables.flatMap(([name, value]) => {
+      const passwordInUrl = /:\/\/\w+:(.+)@/.exec(value)?.[1];
+      return passwordInUrl ?? (/PASSWORD|SECRET|COOKIE_KEYS|ENCRYPTION_KEY/.test(name) ? value : []);
+    });
     expect(secrets.length).toBeGreaterThan(8);
-    // The name is compared too, so that the message of a failure contains the name.
-    for (const [, name, value] of secrets)
-      expect([name, value]).toEqual([name, expect.stringMatching(/^DEVELOPMENT-ONLY/)]);
-    // The key is base64 of 32 bytes: the 16 characters of the mark, and 16 others.
-    const key = /\$\{KEY_ENCRYPTION_KEY:-([^}]+)\}/.exec(read('docker-compose.yml'))?.[1] as string;
-    expect(Buffer.from(key, 'base64').toString()).toMatch(/^DEVELOPMENT-ONLY.{16}$/);
+    for (const secret of secrets) {
+      // For example, `${GRAFANA_PASSWORD:-DEVELOPMENT-ONLY-grafana}`.
+      const [, name, value = ''] = /^\$\{(\w+):-(.+)\}$/.exec(secret) ?? [];
+      // This key is base64 of 32 bytes: the 16 characters of the mark, and 16 others.
+      const isKey = name === 'KEY_ENCRYPTION_KEY';
+      const text = isKey ? Buffer.from(value, 'base64').toString() : value;
+      const pattern = isKey ? /^DEVELOPMENT-ONLY.{16}$/ : /^DEVELOPMENT-ONLY/;
+      // The secret is compared too, so that the message of a failure contains the secret.
+      expect({ secret, text }).toEqual({ secret, text: expect.stringMatching(pattern) });
+    }
   });
 
   test.each(['auth', 'bookings'])(

@@ -1,6 +1,5 @@
 // Describes the measured dataset. Each facility has two locations with twenty bays each, and each bay has twelve
-// bookings a day. All ids can be computed without reading the database. A token for N facilities names the facilities
-// 1 to N.
+// bookings a day. The ids of facilities, locations and bays can be computed without reading the database.
 
 export interface Dataset {
   readonly bookings: number;
@@ -26,20 +25,28 @@ export function datasetOf(bookings: number, maxFacilities: number): Dataset {
   return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
 }
 
-/** The numbers of facilities, locations and bays start at 1. */
+// Facilities, locations and bays are numbered from 1 over the whole dataset. Location 3 is therefore the first location
+// of facility 2.
 export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;
 export const locationId = (location: number): string => `bench-loc-${String(location).padStart(4, '0')}`;
 export const bayId = (bay: number): string => `bench-bay-${String(bay).padStart(6, '0')}`;
 
+/** Returns the ids of the first `count` facilities. Access tokens for `count` facilities name these facilities. */
 export function facilityIds(count: number): string[] {
   return Array.from({ length: count }, (_, index) => facilityId(index + 1));
 }
 
-/** The benchmark creates its own bookings after this date, and deletes them again. The loaded bookings are earlier. */
+/**
+ * All bookings that a measurement creates start at this time or later. They are deleted by `removeCreated`
+ * (booking-operations.ts). The bookings of the dataset start earlier.
+ */
 export const createdFrom = '2100-01-01T00:00:00.000Z';
-/** The bookings that the benchmark updates are after this date. */
+/** The bookings that the operation `update` changes start after this time. `prepareUpdates` creates them. */
 export const updatedFrom = '2150-01-01T00:00:00.000Z';
 
-/** SQL for the id of a new booking or hold. The id ends with a hash of the facility id (bookings/booking-id.ts). */
+/**
+ * SQL for the id of a new booking or hold. The statement must have a column `facility_id`. The id ends with the first
+ * 4 hexadecimal digits of the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
+ */
 export const newId =
   "(substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid";

@@ -1,7 +1,7 @@
 // Simulates Microsoft, Apple and GitHub at their public addresses, for the tests of the presets.
 //
-// The simulation covers the behaviour in which these providers differ from others. It replaces the function `fetch`, so
-// no request goes to the network.
+// The simulation covers the behaviour in which these providers differ from others. A test replaces the global `fetch`
+// by the `fetch` of this file, so no request to these providers goes to the network.
 import { createSocialGrants, type IssuedCode } from '@bay-booking/testkit/social-grants';
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 
@@ -53,7 +53,8 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
   const microsoft = 'https://login.microsoftonline.com';
   const apple = 'https://appleid.apple.com';
   const routes: Record<string, Handler> = {
-    // Microsoft: the issuer of the discovery document contains a placeholder. Each tenant issues its own tokens.
+    // Microsoft: the issuer of the discovery document contains a placeholder. Each tenant issues its own tokens. Of the
+    // methods of client authentication, the simulation supports only Basic, which auth prefers.
     [`GET ${microsoft}/common/v2.0/.well-known/openid-configuration`]: () =>
       Response.json({
         issuer: `${microsoft}/{tenantid}/v2.0`,
@@ -95,7 +96,8 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       return issued ? tokenResponse(issued, apple) : invalidGrant();
     },
 
-    // GitHub: errors have status 200, user ids are numbers, and requests to the API need the header User-Agent.
+    // GitHub: errors of the token endpoint have status 200, user ids are numbers, and requests to the API need the
+    // header User-Agent.
     'POST https://github.com/login/oauth/access_token': (request, form) => {
       // By default, GitHub encodes its responses as forms.
       if (!request.headers.get('accept')?.includes('application/json')) return new Response('access_token=…');
@@ -125,8 +127,10 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
     signIn: (authorizationUrl, userId) => {
       const address = `${authorizationUrl.origin}${authorizationUrl.pathname}`;
       const query = authorizationUrl.searchParams;
-      if (!signInAddresses.includes(address) || query.get('client_id') !== clientId) throw new Error('wrong address');
+      if (!signInAddresses.includes(address) || query.get('client_id') !== clientId)
+        throw new Error('wrong address or client');
       const isApple = authorizationUrl.origin === apple;
+      // Auth never sends `response_mode=form_post` (src/social/presets.ts), so it must not request these scopes.
       if (isApple && /name|email/.test(query.get('scope') ?? '')) {
         throw new Error('response_mode must be form_post when name or email scope is requested');
       }

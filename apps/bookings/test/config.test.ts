@@ -9,7 +9,7 @@ const mandatory = {
   AUTH_ISSUER: 'https://auth.example',
 };
 
-test('three variables are mandatory, and the others have defaults', () => {
+test('without the optional variables, the configuration has the default values', () => {
   expect(readBookingsConfig(mandatory)).toEqual({
     databaseUrl: 'postgres://user@db/bookings',
     baseUrl: 'https://bookings.example',
@@ -93,17 +93,17 @@ test('all invalid variables are reported together, by name', () => {
 });
 
 test.each(['../README.md', '../.env.example'])('%s names every variable', (file) => {
-  const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
-  const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
+  const readText = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+  const variables = [...readText('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
     ([, name]) => name,
   );
   // The pattern above must still match the calls in config.ts, which read more than 10 variables.
   expect(variables.length).toBeGreaterThan(10);
-  const text = read(file);
+  const text = readText(file);
   expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
 
-test('with NODE_ENV=production, the DEVELOPMENT-ONLY secrets and an unencrypted AUTH_ISSUER are rejected', () => {
+test('in production, DEVELOPMENT-ONLY secrets and an http AUTH_ISSUER on another machine are rejected', () => {
   const unsafe = {
     ...mandatory,
     DATABASE_URL: 'postgres://bookings_service:DEVELOPMENT-ONLY-bookings-service@postgres/bookings',

@@ -1,5 +1,6 @@
-// Serves oidc-provider with a simple adapter for PostgreSQL, so that auth can be compared with it. Like the example
-// adapters of the library, the adapter stores everything in one table and runs one query for each call.
+// Serves oidc-provider with a simple adapter for PostgreSQL. This server is a peer: a server with which the benchmark
+// compares auth. Like the library's example adapter for knex, the adapter stores everything in one table and runs one
+// query for each call.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { serveProvider } from './provider-server.ts';

@@ -22,6 +22,7 @@ export type AuthorizedFetchOptions = Required<
 
 export function createAuthorizedFetch(options: AuthorizedFetchOptions): AuthorizedFetch {
   const { auth } = options;
+  // `auth` has three forms: a function, a function with the key pair of its bound tokens, or client credentials.
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
   // The caller gets the tokens itself, and has bound them to its DPoP key `auth.dpop`.
   if ('getAccessToken' in auth)
@@ -65,7 +66,7 @@ const sendBearer =
     const withToken = new Headers(headers);
     withToken.set('Authorization', `Bearer ${token}`);
     // Redirects are not followed, because a redirect could send the token to another host. request.ts treats the
-    // redirect response as an error.
+    // redirect response as an error. `protectedResourceRequest` below does not follow redirects either.
     return fetch(url, { method, headers: withToken, body: body ?? null, signal, redirect: 'manual' });
   };
 
@@ -92,6 +93,6 @@ const fromFunction =
     try {
       return await getAccessToken({ renew: rejectedToken !== undefined });
     } catch (cause) {
-      throw new BookingsTokenError('The function auth returned no access token', { cause });
+      throw new BookingsTokenError('The function that returns access tokens failed', { cause });
     }
   };

@@ -52,7 +52,7 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
   // initdb may run as another account, which cannot read the password file. initdb therefore reads the password from a
-  // copy, which belongs to this account and is deleted afterwards.
+  // copy, which belongs to the account of initdb and is deleted afterwards.
   const initdbPasswordFile = `${data}.handover`;
   writePassword(initdbPasswordFile, password);
   if (account) for (const path of [draft, initdbPasswordFile]) chownSync(path, account.uid, account.gid);
@@ -77,7 +77,10 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   return password;
 }
 
-/** Replaces the file by a new file that only its owner can read. */
+/**
+ * Writes a file that only its owner can read. An existing file is removed first, because `writeFileSync` would keep its
+ * owner and its mode.
+ */
 function writePassword(file: string, password: string): void {
   rmSync(file, { force: true });
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
@@ -87,6 +90,7 @@ function runInitdb(binaries: Binaries, account: Account | undefined, args: strin
   return new Promise((resolve, reject) => {
     const child = spawn(binaries.initdb, args, {
       ...runAs(account),
+      // The messages of initdb are in English, whatever the language of the user is.
       env: { ...process.env, LC_ALL: 'C' },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: INITDB_LIMIT_MS,

@@ -39,6 +39,7 @@ test.each([
 
 test('an error is logged with its message, code and cause, and without the rows that PostgreSQL quotes', () => {
   const { logger, lines } = createTestLogger();
+  // PostgreSQL quotes values of rows in `detail` and `where`.
   const failure = Object.assign(new Error('conflict', { cause: new Error('inner') }), {
     code: '23P01',
     detail: 'Key (tell-tale)',
@@ -46,6 +47,7 @@ test('an error is logged with its message, code and cause, and without the rows 
   });
   logger.error({ err: failure }, 'x');
   const line = JSON.parse(lines[0] ?? '');
+  // The code is logged as `errorCode`, because a field named `code` would be redacted.
   expect(line.err).toMatchObject({ message: 'conflict', errorCode: '23P01', cause: { message: 'inner' } });
   expect(lines.join()).not.toContain('tell-tale');
 });

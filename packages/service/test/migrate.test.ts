@@ -1,5 +1,5 @@
-// Tests that `migrate` can run several times, even at the same time or after an interruption (docs/behaviour.md,
-// "Start-up").
+// Tests that `migrate` applies each migration only once, rejects a migration that was changed after it had been
+// applied, and repeats a migration that has failed (docs/behaviour.md, "Start-up").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,8 @@ test('a run fails if the file of an applied migration was changed', async () => 
 });
 
 test('an invalid index that a failed run has left behind is created again by the next run', async () => {
-  // A file that begins with `-- no transaction` runs outside a transaction, as `concurrently` requires.
+  // A file that begins with `-- no transaction` runs outside a transaction, as `concurrently` requires. `if not exists`
+  // alone does not make the file repeatable: an invalid index exists too, so PostgreSQL would not create it again.
   const createIndex = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
   await writeFile(join(directory, '0002_expand_once.sql'), createIndex);
   // The first migration has inserted the same value twice, so the unique index cannot be built and becomes invalid.

@@ -3,16 +3,20 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import pLimit from 'p-limit';
 
-/** The parameters of argon2id. `memoryCost` is in KiB. */
+/** The parameters of argon2id, which is the default algorithm of the library. `memoryCost` is in KiB. */
 const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 /** The maximum length of a password in characters. A longer password is not safer, but takes more time to hash. */
 export const maxPasswordLength = 256;
 
-// Each running hash needs a thread and 19 MiB of memory, so the numbers of running and waiting hashes are limited.
+// Each running hash needs a CPU core, a thread and 19 MiB of memory, so the numbers of running and waiting hashes are
+// limited. Node.js has 4 threads for such work, so more than 4 hashes cannot run at the same time. Even with one core,
+// 2 hashes run, so that the second one continues while the main thread handles the result of the first.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
-/** Too many passwords are waiting to be hashed, or to be checked for their strength. The response is a 503. */
+/**
+ * Too many passwords are waiting to be hashed here, or to be estimated in password-policy.ts. The response is a 503.
+ */
 export class PasswordQueueFullError extends Error {
   override readonly name = 'PasswordQueueFullError';
   readonly status = 503;
@@ -40,8 +44,8 @@ let dummyHash: Promise<string> | undefined;
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed
  */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  // `hash` is called without `enqueue`. If the queue were full, `dummyHash` would be a rejected promise, and every
-  // later sign-in would fail.
+  // `hash` is called without `enqueue`, which rejects if the queue is full. `dummyHash` would then remain a rejected
+  // promise, and every later call without a stored hash would fail.
   dummyHash ??= hash('a password that nobody has', parameters);
   const comparedHash = passwordHash ?? (await dummyHash);
   if (password.length > maxPasswordLength) return false;

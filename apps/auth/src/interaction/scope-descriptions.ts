@@ -11,7 +11,8 @@ export interface ScopeDescription {
 
 type ScopeText = readonly [title: string, detail: string];
 
-const standardTexts: Readonly<Record<string, ScopeText>> = {
+/** The texts of the scopes that have the same name in every installation. */
+const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   openid: ['Know who you are', 'Your unique user ID.'],
   profile: ['See your profile', 'Your name and your user name.'],
   email: ['See your e-mail address', 'Your address, and whether it is confirmed.'],
@@ -28,7 +29,8 @@ export function describeScopes(
   scopes: ScopeTable,
   clientKind: string,
 ): readonly ScopeDescription[] {
-  const customTexts: Readonly<Record<string, ScopeText>> = {
+  // The names of these scopes begin with SCOPE_BASE.
+  const customScopeTexts: Readonly<Record<string, ScopeText>> = {
     [scopes.play]: [
       'Play at driving ranges',
       'See bays and targets, start and end play sessions, and see the measurements of your shots.',
@@ -38,10 +40,10 @@ export function describeScopes(
       'View, create, change and cancel bookings at the facilities that you manage.',
     ],
   };
-  // Driving-range clients cannot work without some scopes (specification, "Scopes", rule 4).
+  // Driving-range clients cannot work without these scopes (specification, "Scopes", rule 4).
   const requiredScopes = clientKind === 'driving-range' ? ['openid', 'profile', 'roles', scopes.play] : ['openid'];
   return requested.map((name) => {
-    const [title, detail] = customTexts[name] ?? standardTexts[name] ?? [name, ''];
+    const [title, detail] = customScopeTexts[name] ?? fixedScopeTexts[name] ?? [name, ''];
     return { name, title, detail, required: requiredScopes.includes(name) };
   });
 }

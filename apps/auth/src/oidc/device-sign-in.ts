@@ -1,8 +1,9 @@
 // Finds the device authorization request of a user code, and starts the sign-in of the user who entered the code
 // (RFC 8628 section 3.3).
 //
-// Our own page asks for the user code (interaction/device-pages.ts). The library's page is not used, because it rejects
-// a code that was entered before, and because its form needs an inline script.
+// Our own page asks for the user code (interaction/device-pages.ts). The library's page is not used, because its form
+// needs an inline script. It also accepts a code only once, even if the user did not finish the sign-in. On our page,
+// the user can enter the code again.
 //
 // Our page redirects the browser to the library's path `/device/:uid`. At this path, the library runs the sign-in and
 // the consent as for an authorization request, and stores the result with the device code. The path needs an
@@ -27,7 +28,8 @@ export interface DeviceRequest {
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
 /**
- * Returns a typed user code as the device shows it, such as `BCDF-GHJK`. Returns a code without 8 characters as it is.
+ * Returns a typed user code as the device shows it, such as `BCDF-GHJK`. If the code does not have 8 letters and
+ * digits, returns the text as it was typed.
  */
 export function formatUserCode(typed: string): string {
   const code = normaliseUserCode(typed);
@@ -58,13 +60,15 @@ export function createDeviceSignIn({
   deviceCodes,
   lifetimeSeconds,
 }: DeviceSignInOptions): FindDeviceRequest {
-  const begin = async (request: Request, response: Response, params: object, deviceCode: string): Promise<void> => {
+  const begin = async (request: Request, response: Response, params: object, reference: string): Promise<void> => {
     const currentProvider = provider();
     const uid = randomBytes(32).toString('base64url');
     const path = `${routes.code_verification}/${uid}`;
     // The types of the library do not list the parameters of this constructor.
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
-    const interaction = new Interaction(uid, { returnTo: `${config.issuer}${path}`, params, deviceCode });
+    // The device code itself is not stored. The library finds the request by the reference (storage/device-codes.ts).
+    const payload = { returnTo: `${config.issuer}${path}`, params, deviceCode: reference };
+    const interaction = new Interaction(uid, payload);
     await interaction.save(lifetimeSeconds);
     // The library accepts the interaction only from the browser that has this cookie.
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetimeSeconds * 1000 } as const;

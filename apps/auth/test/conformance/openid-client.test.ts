@@ -41,6 +41,8 @@ async function createChecks() {
   };
   return { checks, params };
 }
+
+/** Runs an authorization request in a new browser, in which the demo user Pat Player (acc-player) signs in. */
 const signInWith = async (config: openid.Configuration, params: Record<string, string>) => {
   const browser = openBrowser(server);
   return signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
@@ -81,11 +83,13 @@ test('the response type id_token gives an id_token with the claims of the reques
 test.each(['google', 'facebook'])(
   'a public client that names %s in acr_values and does not request openid gets tokens',
   async (name) => {
+    // The registration of demo-native makes PKCE optional. This test does not use it.
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
     const browser = openFormBrowser([server.origin, fixture.social.origin]);
     const state = openid.randomState();
     const params = { redirect_uri: 'com.example.demo:/callback', scope: `offline_access ${scopes.play}`, state };
     const url = openid.buildAuthorizationUrl(config, { ...params, acr_values: `idp:${name}` });
+    // The sign-in page of the stand-in provider has a button for each user, and no fields to fill in.
     const consent = await browser.send(await browser.open(url), {}, { name: 'user', value: ada });
     const back = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
     const tokens = await openid.authorizationCodeGrant(config, back.url, { expectedState: state });
@@ -111,7 +115,7 @@ test('a device gets codes, polls for its tokens, refreshes them and reads userin
   const browser = openBrowser(server);
   const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
   await signInAndConsent(browser, await browser.send(entered, {}, { name: 'decision', value: 'allow' }));
-  // The library waits for the interval even before its first poll, so the test shortens it to 0.01 s.
+  // openid-client waits for the interval even before its first poll, so the test shortens it to 0.01 s.
   const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 });
   const sub = String(tokens.claims()?.sub);
   expect(tokens).toMatchObject({ scope, refresh_token: expect.any(String) });

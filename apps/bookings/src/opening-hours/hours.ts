@@ -15,6 +15,9 @@ export interface Hours {
 export interface OpeningHours {
   /** On a weekday that is left out, no opening hours begin. */
   readonly weekly: { readonly [day in Weekday]?: readonly Hours[] };
-  /** Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). */
+  /**
+   * Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). With empty `hours`, no opening
+   * hours begin on this date.
+   */
   readonly exceptions: readonly { readonly date: string; readonly hours: readonly Hours[] }[];
 }

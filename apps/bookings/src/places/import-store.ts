@@ -1,5 +1,5 @@
 // Writes imported facilities, locations and bays. One transaction writes the whole file, so a file is imported
-// completely or not at all. Each statement writes one facility.
+// completely or not at all. Each writing statement changes only rows of one facility.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../bookings/counts/statements.ts';
@@ -46,9 +46,10 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bookings of bay $2 from location $3 to location $4. A location has bins with the lengths
-   * `locationSpans`: the numbers of bookings that start in these periods (bookings/counts/reader.ts). Each booking adds
-   * -1 to its bins of location $3, and 1 to its bins of location $4.
+   * Moves the counts of the bookings of bay $2 from location $3 to location $4. For each length in `locationSpans`,
+   * time is divided into periods (bins) of that length. A row of booking_count is the number of bookings of a location
+   * that start in one bin (bookings/counts/reader.ts). Each booking adds -1 to its bins of location $3, and 1 to its
+   * bins of location $4.
    *
    * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
    * locked this row.
@@ -120,7 +121,10 @@ async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacili
     .map(({ path, timeZone }) => `${path}/timeZone: ${timeZone} is not a time zone of the database`);
 }
 
-/** Finds locations and bays whose id is already used by another facility. */
+/**
+ * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
+ * twice was rejected before (import-document.ts).
+ */
 async function idErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
   for (const [kind, sql] of [

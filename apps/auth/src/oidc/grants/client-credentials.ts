@@ -1,5 +1,6 @@
-// Issues access tokens for the grant type client_credentials (RFC 6749 section 4.4). Most clients that use this grant
-// type are personal access tokens of service accounts (specification, "Bookings API access").
+// Issues access tokens for the grant type client_credentials (RFC 6749 section 4.4). Most requests use a personal
+// access token: a client id and secret that a service account has created (specification, "Bookings API access"). Each
+// personal access token is stored as a client.
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
@@ -27,7 +28,7 @@ export interface ClientCredentialsRequest {
   readonly address: string;
   /**
    * Verifies the DPoP proof of the request. Resolves to the thumbprint of its key, or to undefined if the request has
-   * no proof. Left out if the request cannot have a proof.
+   * no proof. Left out by endpoints/plain-client-credentials.ts, which serves only requests without a proof.
    */
   readonly verifyProof?: () => Promise<string | undefined>;
 }
@@ -36,15 +37,16 @@ export type ClientCredentials = ReturnType<typeof createClientCredentials>;
 
 export function createClientCredentials({ scopes, resource, clients, audit }: ClientCredentialsOptions) {
   /**
-   * Returns the value of the claim `facilities` of the new token. It is empty if the client belongs to no account.
+   * Returns the value of the claim `facilities` of the new token. Only a personal access token belongs to an account.
+   * For any other client, the claim is an empty list, and the access token gives access to no facility.
    * @throws {errors.InvalidScope} if the account has no role at any facility
    * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or if the claim would be too
-   * long
+   *   long (see `selectFacilities`)
    */
   const facilitiesClaim = (client: RegisteredClient, requested: readonly string[]): readonly string[] => {
-    const { account_id: accountId, facility_ids: ids = [] } = ownMetadataOf(client);
+    const { account_id: accountId, facility_ids: facilitiesOfAccount = [] } = ownMetadataOf(client);
     if (accountId === undefined) return [];
-    const facilities = selectFacilities(ids, requested);
+    const facilities = selectFacilities(facilitiesOfAccount, requested);
     if (facilities.length > 0) return facilities;
     throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
   };
@@ -52,12 +54,15 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
   /**
    * Issues the token and records it in the audit trail. Returns the body of the response.
    * @throws {errors.UnauthorizedClient} if the client is a driving-range client
-   * @throws {errors.InvalidScope} if the client may not have the scope, or its account has no facility
+   * @throws {errors.InvalidScope} if the request has no scope, the client may not have the scope, or its account has no
+   *   facility
    * @throws {errors.InvalidRequest} if the requested facilities are not valid
+   * @throws the errors of `verifyProof`
    */
   const issue = async (provider: Provider, request: ClientCredentialsRequest) => {
     const { client, address } = request;
     const { kind, account_id: accountId } = ownMetadataOf(client);
+    // The specification excludes these clients ("Client credentials flow").
     if (kind === 'driving-range') {
       throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
     }
@@ -89,7 +94,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
 
     /**
      * Replaces the library's handler of this grant type. If the scope is unknown or missing, the library's handler
-     * would issue a token without scopes, which has no use.
+     * would issue a token without scopes, which has no use. This handler rejects such a request.
      */
     register(provider: Provider): void {
       provider.registerGrantType(

@@ -10,9 +10,10 @@
 // the hour in which the booking starts, and `-1` for the location and the hour in which it started before the change.
 // Appending takes no lock, so the counts never make two requests wait for each other.
 //
-// `booking_count` contains bins. A bin is the number of bookings that start within 768, 24 or 1 hours. It begins at a
-// multiple of its length since 1970 in UTC, so it does not depend on a calendar or a time zone. Each facility has bins
-// of all three lengths, in rows with an empty location id. Each location has bins of the two longer lengths.
+// `booking_count` contains the numbers of bookings that start in each bin. A bin is a period of 768, 24 or 1 hours. It
+// begins at a multiple of its length since 1970 in UTC, so it does not depend on a calendar or a time zone. Each
+// facility has bins of all three lengths, in rows with an empty location id. Each location has bins of the two longer
+// lengths.
 //
 // Compaction (compaction.ts) regularly deletes rows of the log and adds them to the bins, in one statement. Bins plus
 // log are therefore exact in every snapshot of the database, no matter which rows have been compacted.

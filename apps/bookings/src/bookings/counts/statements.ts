@@ -3,7 +3,7 @@ import { type Bind, bindInstant, type Criteria, inProgressAt, isSelective, oneOf
 
 const hour = 3_600_000;
 
-/** The lengths of bins in hours, from long to short. A bin is the number of bookings that start in such a period. */
+/** The lengths of bins in hours, from long to short. A bin is a period in which the starting bookings are counted. */
 const longestSpan = 768;
 const facilitySpans = [longestSpan, 24, 1] as const;
 export const locationSpans = [longestSpan, 24] as const;
@@ -11,7 +11,7 @@ export const locationSpans = [longestSpan, 24] as const;
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
 export const spanLength = (span: number): number => span * hour;
 
-/** The SQL expression for the beginning of the bin (the period of `span` hours) that contains the time in `column`. */
+/** The SQL expression for the beginning of the bin that is `span` hours long and contains the time in `column`. */
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 

@@ -9,7 +9,7 @@ import { type Position, type ReplicaStore, type Session, UnusableReplicaError } 
 /**
  * Why a list was read from the primary. The reason is a label of the metric `database_reads_total`.
  * - `behind`: the replica had not replayed the latest changes after `wait` milliseconds
- * - `foreign`: the replica does not follow this primary
+ * - `foreign`: the replica does not follow this primary, or has made no checkpoint since the last failover
  * - `away`: there was no connection to the replica, or the connection broke
  * - `conflict`: recovery on the replica cancelled the statement
  * - `failed`: the statement failed on the replica for another reason

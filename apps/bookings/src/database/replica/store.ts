@@ -21,8 +21,8 @@ export interface Position {
 export type Session = Pick<ReadOnlyTransaction, 'db' | 'close'>;
 
 /**
- * `behind`: the replica has not reached the requested position of the primary. `foreign`: the replica does not follow
- * this primary.
+ * `behind`: the replica has not replayed up to the requested position of the primary. `foreign`: the replica does not
+ * follow this primary, or has made no checkpoint since the last failover.
  */
 export class UnusableReplicaError extends Error {
   override readonly name = 'UnusableReplicaError';
@@ -43,14 +43,17 @@ interface Progress {
 }
 
 // PostgreSQL acknowledges a commit only after its WAL is flushed, so the flush position covers every acknowledged
-// commit. The name of a WAL file begins with the 8 digits of the timeline. The number 8 is a bind value, because only
-// statements with bind values are prepared. The statement is prepared and contains no join, which reduces its cost to a
-// third.
+// commit. The setting `synchronous_commit = off` would break this, and is not supported. The name of a WAL file begins
+// with the 8 digits of the timeline.
+//
+// This statement costs only a third if it is prepared and has no join. Only statements with bind values are prepared,
+// so the number 8 is a bind value. The system identifier is read in a subselect instead of a join.
 const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
 // Positions of different timelines cannot be compared: after a failover, a replica of the old primary may have replayed
-// WAL that the new primary never had.
+// WAL that the new primary never had. A replica reports the timeline of its last checkpoint. After a failover, a
+// replica of the new primary is therefore not used before its next checkpoint.
 const progressSql = `select
   pg_is_in_recovery() and (select system_identifier from pg_control_system()) = $1::bigint
     and (select timeline_id from pg_control_checkpoint()) = $2::int as "followsPrimary",
@@ -73,7 +76,9 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
      */
     open: async (position: Position, deadline: number): Promise<Session> => {
       // The check of the position runs in the same transaction as the later queries of the session, because a pooler
-      // may send the next transaction to another replica.
+      // may send the next transaction to another replica. With the isolation level READ COMMITTED, which is the
+      // default, each statement sees everything that was replayed before the statement began. The check can therefore
+      // be repeated, and the later queries see every change up to the position.
       const { run, db, close } = await beginReadOnly(replica);
       try {
         for (let pauseMs = 1; ; pauseMs *= 2) {
