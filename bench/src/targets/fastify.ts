@@ -24,6 +24,7 @@ const verify = createVerifier({
   allowedAud: options.audience,
   cache: 10_000,
 });
+/** The facility of each bay and of each location. */
 const facilityOf = new Map<string, string>();
 for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 

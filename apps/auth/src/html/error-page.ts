@@ -9,6 +9,7 @@ import { sendHtml } from './response-headers.ts';
 const retryAfterSeconds = 5;
 
 interface PageError extends Error {
+  /** Libraries that parse requests set this status, for example 413 if the body is too large. */
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;
@@ -25,6 +26,7 @@ export const createErrorHandler =
     const { title, text } = messageFor(error, status);
     // After a server error, the page does not read the session, because reading the session may have caused the error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
+    // With the request id, an operator finds the log lines of the request.
     const details = [{ name: 'Reference', value: response.locals.requestId as string }];
     const html = renderPage('message', { message: { title, text, tone: 'bad', details } }, { title, user });
     sendHtml(response, html, { status });

@@ -8,14 +8,14 @@ import type { ProvenIdentity, ProviderSessions } from '../oidc/sessions.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { SessionStore } from './session-store.ts';
 
-/** The seconds after which an unused session is idle. The user of an idle session must sign in again. */
-const idleLimit = 2 * 3600;
+/** The time after which an unused session is idle. The user of an idle session must sign in again. */
+const idleLimitSeconds = 2 * 3600;
 /**
- * The seconds for which a sign-in is fresh (docs/behaviour.md, "Pages"). Sensitive actions, such as creating a personal
+ * The time for which a sign-in is fresh (docs/behaviour.md, "Pages"). Sensitive actions, such as creating a personal
  * access token or linking a social provider, require a fresh sign-in. If the sign-in is older, the user must sign in
  * again, because somebody else may be using the browser of the user.
  */
-const freshLimit = 10 * 60;
+const freshLimitSeconds = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
@@ -41,15 +41,15 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     // `recordUse` returns the time of the last use before this request. It does not record the use of an idle session.
     const [account, lastUsedAt] = await Promise.all([
       accounts.findById(accountId),
-      store.recordUse(uid, accountId, idleLimit),
+      store.recordUse(uid, accountId, idleLimitSeconds),
     ]);
     if (!account || account.disabledAt) return undefined;
     return {
       account,
       sessionId: uid,
       signedInAt,
-      isFresh: now() - signedInAt < freshLimit,
-      isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
+      isFresh: now() - signedInAt < freshLimitSeconds,
+      isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimitSeconds,
     };
   };
 

@@ -39,7 +39,7 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   const provider = new Provider(issuer, {
     ...clientSettings,
     adapter: () => emptyAdapter,
-    jwks: { keys: (await Promise.all(signingAlgorithms.map(temporaryKey))) as never },
+    jwks: { keys: await Promise.all(signingAlgorithms.map(temporaryKey)) },
   });
   // The validation needs only the names of the grant types. No token is issued, so their handlers do nothing.
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);

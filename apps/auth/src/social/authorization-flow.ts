@@ -30,6 +30,8 @@ export function createAuthorizationFlow({ providers, store, config }: Authorizat
     /**
      * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
      * no such provider. `browserSecret` is the value of the cookie that identifies the browser at the callback.
+     * `purpose` says for what the user signs in: an authorization request, a page of this site, or a link to an
+     * account.
      *
      * @throws {Error} if the provider cannot be reached
      */

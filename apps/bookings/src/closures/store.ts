@@ -76,6 +76,7 @@ export function createClosureStore(db: Database) {
   function replaceOrDelete(old: Closure, replacement: Closure | undefined): Promise<boolean> {
     return retryOnce(db, () =>
       inTransaction(db, async (run) => {
+        // Locks the bays, and increases the versions of their rules. Concurrent bookings notice this.
         for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
         const current = await findIn(run, old);
         // Every change of a closure gives it a later `lastUpdatedAt`.

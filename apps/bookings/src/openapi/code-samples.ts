@@ -15,18 +15,15 @@ export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonl
 /** Writes the request as a command. Single quotes in the body are escaped for the shell. */
 function curlSample({ method, path, params, queryExamples, headers, bodyExample }: Endpoint<never>, baseUrl: string) {
   const url = `${baseUrl}${fillIn(path, params)}${writeQueryString(queryExamples ?? {})}`;
-  const examples = Object.entries(headers ?? {}).filter(([, { example }]) => example !== undefined);
-  return [
-    `curl -sS ${method === 'GET' ? '' : `-X ${method} `}'${url}'`,
-    '  -H "Authorization: Bearer $TOKEN"',
-    ...examples.map(([name, { example }]) => `  -H '${name}: ${example}'`),
-    ...(bodyExample === undefined
-      ? []
-      : [
-          "  -H 'Content-Type: application/json'",
-          `  -d '${JSON.stringify(bodyExample, null, 2).replaceAll("'", "'\\''")}'`,
-        ]),
-  ].join(' \\\n');
+  const methodOption = method === 'GET' ? '' : `-X ${method} `;
+  const lines = [`curl -sS ${methodOption}'${url}'`, '  -H "Authorization: Bearer $TOKEN"'];
+  for (const [name, { example }] of Object.entries(headers ?? {}))
+    if (example !== undefined) lines.push(`  -H '${name}: ${example}'`);
+  if (bodyExample !== undefined) {
+    const body = JSON.stringify(bodyExample, null, 2).replaceAll("'", "'\\''");
+    lines.push("  -H 'Content-Type: application/json'", `  -d '${body}'`);
+  }
+  return lines.join(' \\\n');
 }
 
 /** Replaces the parameters of a path template by their examples. */

@@ -29,7 +29,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
   // A transaction of knex has no pool.
   const pool = findPool(db);
   if (!pool) return db.transaction(async (savepoint) => work(runOn(await connectionOf(savepoint))));
-  const connection = pool.takeIdle() ?? (await pool.acquire().promise);
+  const connection = await pool.acquire().promise;
   let isBroken = false;
   try {
     const result = await work(runOn(connection, 'begin'));
@@ -61,7 +61,7 @@ export interface ReadOnlyTransaction {
  */
 export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> {
   const pool = requirePool(db);
-  const connection = pool.takeIdle() ?? (await pool.acquire().promise);
+  const connection = await pool.acquire().promise;
   const release = (): void => void pool.release(connection);
   return {
     run: runOn(connection, 'begin read only'),

@@ -87,6 +87,7 @@ export function createConcurrentUse() {
         else end();
       } finally {
         use.running -= 1;
+        // If no request to this instance has won, the entry is not needed: `isConcurrent` then uses `consumedAt`.
         if (use.running === 0 && !use.hasWon) uses.delete(hash);
       }
     },
