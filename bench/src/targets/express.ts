@@ -18,8 +18,7 @@ const { baseUrl } = options;
 const db = knex({ client: 'pg', connection: options.databaseUrl, pool: { min: 0, max: 10 } });
 const jwks = jwksRsa({ jwksUri: options.jwksUri, cache: true });
 const ajv = new Ajv({ allErrors: true });
-// ajv-formats is a CommonJS module. TypeScript finds no function in its default import, but Node imports the function.
-(addFormats as unknown as (target: Ajv) => void)(ajv);
+addFormats.default(ajv);
 const isValidBody = ajv.compile(bodySchema);
 /** A single booking has the links edit and delete. A booking in a list does not have them. */
 const withEditLinks = true;

@@ -18,7 +18,7 @@ const clientMetadata = ({ clientId, clientSecret }: TokenPeerOptions) => ({
 });
 
 const configuration = ({ scope, audience, key }: TokenPeerOptions): Configuration => ({
-  jwks: { keys: [{ ...key, kid: 'bench', use: 'sig', alg: 'ES256' }] } as never,
+  jwks: { keys: [{ ...key, kid: 'bench', use: 'sig', alg: 'ES256' }] },
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
@@ -64,8 +64,7 @@ export async function serveProvider(options: TokenPeerOptions, adapter?: Adapter
       gty: 'authorization_code',
       scope: `openid offline_access ${scope}`,
       resource: audience,
-      // The types of the library do not list all of these properties.
-    } as never);
+    });
     return token.save();
   };
 

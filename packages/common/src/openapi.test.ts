@@ -16,6 +16,12 @@ const unavailable = {
   headers: { 'Retry-After': { description: 'Seconds.', schema: { type: 'string' } } },
 } as const;
 
+interface DocumentedOperation {
+  readonly parameters: object[];
+  readonly requestBody: object;
+  readonly responses: Record<string, { content: Record<string, object> }>;
+}
+
 const document = openApiDocument({
   info: { title: 'Things', version: '1' },
   servers: [{ url: 'https://things.example' }],
@@ -48,18 +54,14 @@ const document = openApiDocument({
   security: [{ bearer: [] }],
   codeSamples: ({ method, path }) => [{ lang: 'Shell', label: 'curl', source: `curl -X ${method} ${path}` }],
 }) as {
-  paths: Record<string, Record<string, Record<string, never>>>;
+  paths: Record<string, Record<string, DocumentedOperation>>;
   components: {
     schemas: object;
     responses: Record<string, { description: string; content: Record<string, object> }>;
   };
 };
 
-const operation = document.paths['/things/{id}']?.post as unknown as {
-  parameters: object[];
-  requestBody: object;
-  responses: Record<string, { content: Record<string, object> }>;
-};
+const operation = document.paths['/things/{id}']?.post as DocumentedOperation;
 
 test('a schema that is a component is replaced by a reference wherever it occurs', () => {
   const reference = { $ref: '#/components/schemas/Thing' };

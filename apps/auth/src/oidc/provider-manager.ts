@@ -57,6 +57,7 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
+    // The first call creates keys if there are none. Later calls make the changes of keys that are due.
     await (running ? schedule.advance() : schedule.ensureCurrentKeys());
     const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');

@@ -117,6 +117,7 @@ async function verifyToken(token: string, options: TokenVerification): Promise<O
   if (claims.cnf !== undefined && typeof jkt !== 'string') throw invalidToken('The token is bound in an unknown way.');
   if ((jkt !== undefined) !== isDpop)
     throw dpopError('invalid_token', 'A token that is bound to a key, and no other, must be sent as DPoP.');
+  // Holds, webhooks and Idempotency-Keys belong to a client, so every caller needs a client id.
   const clientId = typeof claims.client_id === 'string' && claims.client_id !== '' ? claims.client_id : claims.sub;
   if (!clientId) throw invalidToken('The token names no client.');
   const scopes = String(claims.scope ?? '').split(' ');

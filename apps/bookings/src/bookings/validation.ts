@@ -140,7 +140,7 @@ export async function findConflicts(
 ): Promise<readonly Conflict[]> {
   if (!bay) return [];
   const found = await store.findConflicts(bay, interval, excepted);
-  // The bay was deleted after the catalogue had cached its facility.
+  // The service never deletes a bay. An operator may have deleted it, while the catalogue still contains it.
   if (!found) return [{ code: 'ERR00012', moreInfo: '' }];
   const conflicts: Conflict[] = [];
   if (found.isOverlapping) conflicts.push({ code: 'BOOK00002', moreInfo: '' });

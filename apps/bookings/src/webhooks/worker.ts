@@ -59,6 +59,7 @@ export function startWorker(options: WorkerOptions) {
     if (isStopped) return;
     const total = limits.total - runningTotal;
     if (total <= 0) return;
+    // A webhook gets events only if its client has sent a request since `leaseStart`.
     const leaseStart = before(now(), options.config.webhookLeaseDays * day);
     for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
   }

@@ -96,14 +96,13 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
   };
 }
 
-async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<openid.Configuration> {
+function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<openid.Configuration> {
   const server = new URL(issuer);
-  const configuration = await openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
+  return openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
+    // Applies to this request, and to all later requests with the configuration.
     timeout: requestTimeoutSeconds,
     ...(server.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
   });
-  configuration.timeout = requestTimeoutSeconds;
-  return configuration;
 }
 
 /** Sends the secret with HTTP Basic, unless the discovery document allows the secret only in the body of a request. */

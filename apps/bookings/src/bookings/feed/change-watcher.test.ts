@@ -8,7 +8,7 @@ const store = { heads: async () => [], assignNumbers: async () => ({ changeNumbe
 
 test('at most 1200 requests of a client wait, and requests of other clients can still wait', async () => {
   const stopping = new AbortController();
-  const watcher = createChangeWatcher({ store: store as never, stopping: stopping.signal });
+  const watcher = createChangeWatcher({ store, stopping: stopping.signal });
   const wait = (clientId: string) => watcher.waitForChange({ facilityId: 'fac', changeNumber: 0, clientId }, 60_000);
   const waiting = Array.from({ length: 1_200 }, () => wait('greedy'));
   expect(await wait('greedy')).toBe(false);
