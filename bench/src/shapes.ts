@@ -136,8 +136,9 @@ async function readTableCounters(client: pg.Client): Promise<{ rows: number; sca
   return { rows: Number(rows[0].rows), scans: Number(rows[0].seq_scan) };
 }
 
-/** Reads the total and the longest time of the statements, in ms, and their number. */
+/** Reads the total and the longest time of the service's statements, in ms, and their number. */
 async function readStatementCounters(client: pg.Client): Promise<{ total: number; slowest: number; calls: number }> {
+  // The last condition leaves out the statements of this file, which read the statistics of PostgreSQL.
   const { rows } = await client.query(
     `select sum(total_exec_time) as total, max(max_exec_time) as slowest, sum(calls) as calls from pg_stat_statements
      where dbid = (select oid from pg_database where datname = current_database()) and query not like '%pg_stat%'`,

@@ -20,15 +20,16 @@ import { configureOpenidClient } from './openid-client.ts';
 const server = useFixture(() => startAuthServer());
 
 const web = basic('demo-web', 'demo-web-secret');
+const requestState = 'af0ifjsldkj';
 const request = (more: Record<string, string> = {}) => ({
   response_type: 'code',
   client_id: 'demo-web',
   redirect_uri: webCallback,
   scope: scopes.play,
-  state: 'af0ifjsldkj',
+  state: requestState,
   ...more,
 });
-/** Sends an authorization request of demo-web, signs in and consents. Returns the code. */
+/** Sends an authorization request of demo-web, signs in as `player` (acc-player) and consents. Returns the code. */
 const obtainCode = async (more: Record<string, string> = {}): Promise<string> => {
   const { code } = await authorize(server, request(more));
   expect(code).toBeDefined();
@@ -58,7 +59,7 @@ describe('the redirect', () => {
     expect(await authorize(server, request())).toEqual({
       code: expect.any(String),
       scope: scopes.play,
-      state: 'af0ifjsldkj',
+      state: requestState,
       iss: server.origin,
     });
   });
@@ -67,7 +68,7 @@ describe('the redirect', () => {
     const browser = openBrowser(server);
     const { url } = await browser.open(authorizeUrl(server, request({ prompt: 'none' })));
     expect(url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
-    expect(Object.fromEntries(url.searchParams)).toMatchObject({ error: 'login_required', state: 'af0ifjsldkj' });
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({ error: 'login_required', state: requestState });
   });
 
   test.each<[string, Record<string, string>, string]>([
@@ -87,7 +88,7 @@ describe('the redirect', () => {
   ])('the redirect contains the error of a request with %s', async (_title, more, error) => {
     const page = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(page.url.href.startsWith(webCallback)).toBe(true);
-    expect(redirectParameters(page)).toMatchObject({ error, state: 'af0ifjsldkj' });
+    expect(redirectParameters(page)).toMatchObject({ error, state: requestState });
   });
 
   test.each<[string, Record<string, string>]>([
@@ -131,7 +132,7 @@ describe('the redirect', () => {
     expect(page.html).toMatch(/<html lang="en">/);
     expect(page.forms[0]).toMatchObject({ action: webCallback, method: 'post' });
     const fields = Object.fromEntries((page.forms[0]?.fields ?? []).map(({ name, value }) => [name, value]));
-    expect(fields).toMatchObject({ code: expect.any(String), scope: scopes.play, state: 'af0ifjsldkj' });
+    expect(fields).toMatchObject({ code: expect.any(String), scope: scopes.play, state: requestState });
   });
 });
 

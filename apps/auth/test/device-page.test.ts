@@ -10,6 +10,7 @@ import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 
 // With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+/** A device of the client demo-screen. Unless a test names another user, `player` (acc-player) connects the device. */
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
 /** How long a code is valid. */
@@ -135,7 +136,7 @@ describe('sign-in and consent', () => {
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({ name: 'Nora Newcomer' });
   });
 
-  // The client of `device`, demo-screen, is a driving-range client.
+  // demo-screen is a driving-range client.
   test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
     const codes = await device.start({ scope: `${screenScope} email` });
     const browser = openBrowser(server);

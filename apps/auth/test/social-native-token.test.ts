@@ -137,6 +137,7 @@ describe('native tokens that the provider does not confirm', () => {
       { token: { azp: 'another-app', aud: app, sub: 'u-1' } },
     ],
     ['tokenInfo', 'has no user', { token: { aud: app } }],
+    // Google's endpoint returns `exp` as text.
     ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(minuteAgo) } }],
     ['tokenInfo', 'makes the request invalid', { token: 400 }],
     ['tokenInfo', 'is unknown', { token: null }],

@@ -104,6 +104,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   ): Promise<AuthorizationResponse> => {
     const seen: ('sign-in' | 'consent')[] = [];
     let page = first;
+    // A flow has at most one sign-in page and one consent page. The limit ends a flow that shows them again and again.
     for (let step = 0; step < 4; step += 1) {
       const fields = new Set(page.forms.flatMap((form) => form.fields.map(({ name }) => name)));
       if (page.status === 200 && fields.has('password')) {
