@@ -46,6 +46,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
       for (let round = 0; round < rounds; round++) {
         await removeCreated(client);
         for (const { target, measure } of round % 2 === 0 ? targets : targets.toReversed()) {
+          // `unknownCosts` has NaN for the values that `measure` does not return.
           samples.push({ operation: 'hot bay', target, round, ...unknownCosts, ...(await measure()) });
           await removeCreated(client);
         }
@@ -83,7 +84,8 @@ const insertBooking = (
 ) => `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id,
   user_alias, start_date, end_date, created_at, last_updated_at, version)
  select b.facility_id, gen_random_uuid(), b.location_id, b.id, null, null, 'player', ${start}, ${end}, now(), now(), 1
- from (select facility_id, location_id, id from bay where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
+ from (select facility_id, location_id, id from bay
+       where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
  on conflict on constraint booking_no_overlap do nothing returning id`;
 
 /** Each client of PostgreSQL books its own range of slots, which are the half hours of half a year. */

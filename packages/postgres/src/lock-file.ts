@@ -6,8 +6,11 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
+/**
+ * With these values, `acquireLock` waits up to two seconds for other processes that remove the lock file of an owner
+ * that no longer runs.
+ */
 const maxAttempts = 100;
-/** Long enough for another process to remove the lock file of an owner that no longer runs. */
 const pauseBetweenAttemptsMs = 20;
 
 export class LockedByAnotherProcess extends Error {

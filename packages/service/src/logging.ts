@@ -108,6 +108,7 @@ function standardOutput(): DestinationStream {
   const destination = pino.destination({
     // The file descriptor of standard output.
     dest: 1,
+    // Makes `flush` write the lines before it returns. The handler of `exit` needs this.
     sync: true,
     minLength: bufferLength,
     maxLength: maxBufferLength,

@@ -167,12 +167,14 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
           [clientId, accountId],
         );
         if (found.length === 0) return false;
+        // `least` ignores null, which is the expiry of a secret that does not expire.
         await query(
           tx,
           `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => $1))
             where client_id = $2`,
           [overlapSeconds, clientId],
         );
+        // With an overlap of 0, the old secrets have just expired.
         await query(tx, 'delete from client_secret where client_id = $1 and expires_at <= now()', [clientId]);
         await insertSecret(tx, clientId, clientSecret);
         return true;

@@ -160,7 +160,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     path,
     pages.forManager((request, response, context) =>
       showFacility(request, response, context, {
-        // After a new sign-in, these parameters restore the form that could not be submitted.
+        // These parameters restore the form if the user had to sign in before it could be submitted.
         email: queryText(request, 'email'),
         role: queryText(request, 'role'),
       }),
@@ -169,6 +169,8 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
 
   router.post(
     `${path}/invitations`,
+    // If the user must first sign in again, the user then returns to `returnTo`, with the values of `fields` in the
+    // query.
     ...pages.formForManager(submitInvitation, {
       returnTo: (request) => facilityPath(idParameter(request, 'facilityId')),
       fields: ['email', 'role'],

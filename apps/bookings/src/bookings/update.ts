@@ -74,6 +74,7 @@ export function createBookingUpdater(services: UpdateServices) {
       checkIfMatch(etags, booking);
       const rulesVersion = await findRulesVersion(requested, rules);
       const update = { change: fields, etags, at: now, rulesVersion };
+      // `move` also changes the facility of the booking.
       const outcome =
         bay.facilityId === booking.facilityId
           ? await store.update({ ...update, key: booking, looksUpHolds: true, oldBayId: booking.bayId })

@@ -91,6 +91,7 @@ ${firstRowsOfParts(owner)}
       ? `${rowsOf(columns, ofFacilities, singlePart)} ${pageInOrder}`
       : `select * from (${firstRowsOfParts(ofFacilities)}) parts ${pageInOrder}`;
 
+  // A selective search finds so few rows that PostgreSQL can sort all of them.
   let pageOfOwners: string | undefined;
   if (isReadByBay(criteria)) pageOfOwners = pageOfBays();
   else if (facilities.length > 1 && !isSelective(criteria)) pageOfOwners = pageOfFacilities();
