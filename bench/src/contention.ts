@@ -43,10 +43,10 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
       const samples: Sample[] = [];
       // The first measurement only warms up the service.
       await measureService();
+      await removeCreated(client);
       for (let round = 0; round < rounds; round++) {
-        await removeCreated(client);
         for (const { target, measure } of round % 2 === 0 ? targets : targets.toReversed()) {
-          // `unknownCosts` has NaN for the values that `measure` does not return.
+          // `unknownCosts` stands for the values that `measure` does not return.
           samples.push({ operation: 'hot bay', target, round, ...unknownCosts, ...(await measure()) });
           await removeCreated(client);
         }

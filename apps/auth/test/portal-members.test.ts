@@ -7,6 +7,9 @@ import { accountOf, csrfTokenOf, facilitiesOf, filled, forged, linkTo, north, st
 
 // In fac-north, `owner`, `partner` and `chain` are owners, `staff` is staff, and the service account `bot` is Bookings
 // Manager. `chain` is also an owner of fac-south, where `south-bot` is Bookings Manager.
+//
+// `browser.send(filled(page, action, values), {})` submits the form of the page whose action ends with `action`.
+// `forged` creates a form that the page does not have.
 const portal = useFixture(() => startPortal());
 
 const south = '/portal/facilities/fac-south';

@@ -20,6 +20,8 @@ import {
   textById,
 } from './portal-fixture.ts';
 
+// `browser.send(filled(page, action, values), {})` submits the form of the page whose action ends with `action`.
+// `forged` creates a form that the page does not have.
 const portal = useFixture(() => startPortal());
 
 /** Each test has its own service account. */

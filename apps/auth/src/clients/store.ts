@@ -123,6 +123,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return { clientId, clientSecret };
     },
 
+    /** Returns at most 500 tokens, the newest first. Revoked and expired tokens are included. */
     listPersonalAccessTokens: (accountId: string): Promise<readonly PersonalAccessToken[]> =>
       query<PersonalAccessToken>(
         db,

@@ -25,6 +25,7 @@ function findKeyErrors(key: string | undefined): readonly ValidationError[] {
  */
 function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
   return {
+    // Two clients, or two users of one client, can use the same key for different requests.
     id: hash([caller.clientId, caller.subject, key]),
     // The fields are sorted, because their order in the request does not matter.
     requestHash: body ? hash(Object.entries(body).sort()) : 'invalid',
