@@ -40,30 +40,31 @@ export async function compareTokens(options: TokenOptions): Promise<Sample[]> {
   const { databaseUrl, peerDatabaseUrl, folder, only, targetNames, profile } = options;
   const children: Child[] = [];
   const targets: Target[] = [];
-  const add = async (name: string, starting: Promise<Child>): Promise<void> => {
+  const addTarget = async (name: string, starting: Promise<Child>): Promise<Target> => {
     const child = await starting;
+    const target = { name, ...child };
     children.push(child);
-    targets.push({ name, ...child });
+    targets.push(target);
+    return target;
   };
-  const wants = (name: string) => only.length === 0 || only.includes(name);
+  const isSelected = (operation: string) => only.length === 0 || only.includes(operation);
   try {
     const nodeFlags = profileFlags(profile);
-    await add('service', startAuth({ databaseUrl, folder, core: serviceCore, nodeFlags }));
-    const service = targets[0] as Target;
+    const service = await addTarget('service', startAuth({ databaseUrl, folder, core: serviceCore, nodeFlags }));
     const samples: Sample[] = [];
-    if (wants('client-credentials') || wants('refresh')) {
+    if (isSelected('client-credentials') || isSelected('refresh')) {
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const key = privateKey.export({ format: 'jwk' }) as Record<string, string>;
-      const wanted = peers.filter((name) => targetNames.length === 0 || targetNames.includes(name));
-      for (const name of wanted) await add(name, startTokenPeer(name, key, peerDatabaseUrl));
-      const operations = [clientCredentials(), refresh(folder)].filter(({ name }) => wants(name));
+      const selectedPeers = peers.filter((name) => targetNames.length === 0 || targetNames.includes(name));
+      for (const name of selectedPeers) await addTarget(name, startTokenPeer(name, key, peerDatabaseUrl));
+      const operations = [clientCredentials(), refresh(folder)].filter(({ name }) => isSelected(name));
       for (const operation of operations) {
         // The target `signer` has no refresh tokens.
         const measured = targets.filter(({ name }) => operation.name !== 'refresh' || name !== 'signer');
         samples.push(...(await measure({ ...options, operation, targets: measured })));
       }
     }
-    if (wants('password')) {
+    if (isSelected('password')) {
       samples.push(...(await measure({ ...options, operation: password(), targets: [service] })));
       samples.push(...(await measureDuringSignIns(options, service)));
     }

@@ -19,6 +19,9 @@ import { countFailedFetches } from './metrics.ts';
 import { startPeriodicJobs } from './periodic-jobs.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
+const minute = 60_000;
+const day = 24 * 60 * minute;
+
 runService(async () => {
   const config = readBookingsConfig(process.env);
   const logger = createLogger({ service: 'bookings', level: config.logLevel });
@@ -55,22 +58,23 @@ runService(async () => {
   const proofs = createProofStore(db);
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
-  const retentionMilliseconds = config.changeRetentionDays * 86_400_000;
+  const retentionMilliseconds = config.changeRetentionDays * day;
   // Without WEBHOOK_KEY, the service has no webhooks.
   const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
   const stopWebhooks = webhooks?.start();
   const stopPeriodicJobs = startPeriodicJobs(
     [
-      { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
-      { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
-      { name: 'DPoP proofs', intervalMilliseconds: 300_000, run: () => proofs.deleteExpired() },
+      // Expired keys, holds and proofs have no effect before they are deleted, so the deletion may be late.
+      { name: 'idempotency keys', intervalMilliseconds: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
+      { name: 'expired holds', intervalMilliseconds: minute, run: () => holds.deleteExpired() },
+      { name: 'DPoP proofs', intervalMilliseconds: 5 * minute, run: () => proofs.deleteExpired() },
       // The total of a list is calculated from the counts and from each row of the log that was not yet added to the
       // counts. Because of the short interval, there are few such rows.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
       { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
       {
         name: 'retention of the change feed',
-        intervalMilliseconds: 60_000,
+        intervalMilliseconds: minute,
         run: () => feed.removeExpired(new Date(Date.now() - retentionMilliseconds)),
       },
       ...(webhooks?.periodicJobs ?? []),

@@ -44,24 +44,31 @@ import type { TokenLifetimes } from './token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 export interface ProviderDependencies extends SharedServices {
+  // Rules and settings.
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
   readonly limit: RateLimit;
+
+  // Storage of sessions, grants, codes and tokens.
   readonly adapter: (model: string) => Adapter;
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly concurrentUse: ConcurrentUse;
   readonly recordFirstUse: RecordFirstUse;
-  readonly fetch: Configuration['fetch'];
-  readonly clientCredentials: ClientCredentials;
+
+  // Accounts, their facilities, and our own grant types.
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
+  readonly clientCredentials: ClientCredentials;
   readonly signIn: PasswordGrantOptions['signIn'];
   readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
   readonly beginSocialAttempt: SocialGrantOptions['beginSocialAttempt'];
   readonly findOrCreateSocialAccount: SocialGrantOptions['findOrCreateSocialAccount'];
   readonly isSocialProvider: (name: string) => boolean;
+
   readonly pages: ProviderPages;
+  /** Sends the requests of the library, for example to the key sets and logout addresses of clients. */
+  readonly fetch: Configuration['fetch'];
 }
 
 /**
@@ -80,6 +87,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   addPollInterval(provider);
   registerEventListeners(provider, { audience: resource.audience, audit });
 
+  // Changes of the library's behaviour, which README.md explains.
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });

@@ -33,6 +33,7 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
     }
     const onlyFacility = facilities.length === 1 ? facilities[0] : undefined;
     if (onlyFacility && isManaging(onlyFacility.role)) {
+      // The page of the facility shows the notice.
       return response.redirect(303, `${facilityPath(onlyFacility.id)}${joined ? '?notice=welcome' : ''}`);
     }
     const listed = facilities.map((facility) => ({
@@ -47,7 +48,8 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
       { facilities: listed, username: account.username },
       listed.length > 0
         ? { title: 'Your facilities', width: 'wide', notice }
-        : { title: 'You have no facility yet', status: 403 },
+        : // Without a role at a facility, the user may not use the portal.
+          { title: 'You have no facility yet', status: 403 },
     );
   });
 

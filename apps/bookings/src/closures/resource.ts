@@ -5,7 +5,7 @@ import type { ClosureRow } from './closure.ts';
 
 /**
  * The maximum number of bays in a search for bookings. The link `conflicts` leads to a search for the bookings of all
- * closed bays, so a closure with more bays has no such link.
+ * closed bays, so a closure with more bays has no such link. A closure of a location without bays has none either.
  */
 const maxBaysOfSearch = 500;
 

@@ -84,6 +84,12 @@ interface LockedBay {
   readonly version: number;
 }
 
+interface LockedHold {
+  readonly createdAt: string;
+  /** The time of the database. */
+  readonly now: string;
+}
+
 export interface HoldCreation {
   readonly caller: Caller;
   /** The version of the rules that permit the interval. */
@@ -117,7 +123,7 @@ export function createHoldStore(db: Database) {
     },
 
     count: async ({ clientId, subject }: Caller): Promise<number> =>
-      (await query<{ holds: number }>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
+      (await query<Count>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
 
     /**
      * Creates a hold. The transaction locks the idempotency key, then the row of the client, and then the bay. The
@@ -162,11 +168,10 @@ export function createHoldStore(db: Database) {
       retryOnce(db, () =>
         inTransaction(db, async (run): Promise<ExtendOutcome> => {
           const { facilityId, id, bayId } = hold;
-          const rows = await run(
+          const [, [found]] = await run<[object[], LockedHold[]]>(
             [bayStatements.lock, [facilityId, [bayId]]],
             [holdReads.findLocked, [facilityId, id], isoTimestamps],
           );
-          const [found] = (rows[1] ?? []) as { createdAt: string; now: string }[];
           if (!found) return 'gone';
           const expiry = Date.parse(found.now) + seconds * 1_000;
           if (expiry > Date.parse(found.createdAt) + maxSeconds * 1_000) return 'too long';
