@@ -19,7 +19,8 @@ export const web = { id: 'bench-web', secret: 'bench-web-secret-0123456789' };
 export const native = { id: 'bench-native' };
 export const user = { username: 'bench@bench.example', password: 'a password for the bench' };
 
-const dataset = {
+/** The import file of auth. */
+const importDocument = {
   facilities: [{ id: 'fac-bench', name: 'Bench Range' }],
   accounts: [
     {
@@ -88,11 +89,12 @@ export async function startAuth(options: {
     MAIL: 'off',
   };
   const file = join(folder, 'auth.json');
-  writeFileSync(file, JSON.stringify(dataset));
+  writeFileSync(file, JSON.stringify(importDocument));
   await runCommand(authFolder, ['src/commands/migrate.ts'], env);
   await runCommand(authFolder, ['src/commands/import.ts', file], env);
   return startChild({
     name: 'auth',
+    // `startChild` runs the script `start` of this package.json.
     // `startChild` runs the script `start` of this package.json.
     script: join(authFolder, 'package.json'),
     cwd: authFolder,

@@ -56,7 +56,7 @@ export async function startBookings(options: ServiceOptions): Promise<Child> {
 /** Starts a program of `targets/`, to which the service is compared. `more` are further options of the program. */
 export async function startPeer(
   name: string,
-  { databaseUrl, issuer, core }: ServiceOptions,
+  { databaseUrl, issuer, core }: Pick<ServiceOptions, 'databaseUrl' | 'issuer' | 'core'>,
   more: object = {},
 ): Promise<Child> {
   const port = await freePort();

@@ -18,6 +18,7 @@ export interface CompareOptions extends ServiceRunOptions {
   readonly targetNames: readonly string[];
 }
 
+/** The peers that use the database. */
 const peers = ['bare', 'fastify', 'express'];
 /** The maximum number of facilities in the token. The dataset can have fewer. */
 const maxFacilities = 25;

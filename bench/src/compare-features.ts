@@ -65,8 +65,11 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
         const targets = Object.keys(comparison).map((target) => ({ ...service, name: target }));
         const operation: Operation = {
           name,
+          // All operations of a comparison use the same number of connections.
           connections: Object.values(comparison)[0]?.connections ?? defaultConnections,
           load: (target, round) => (comparison[target.name] as Operation).load(target, round),
+          // These functions only skip the slots that an operation has used. The operation is not known here, so the
+          // functions of all operations are called. They skip more slots than necessary.
           afterMeasurement: (requests) => {
             for (const { afterMeasurement } of Object.values(comparison)) afterMeasurement?.(requests);
           },
@@ -87,9 +90,11 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
 function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Readonly<Record<string, Comparison>> {
   const { client, token, facilities } = source;
   const [availability, list, availabilityWeek] = availabilityOperations(source) as [Operation, Operation, Operation];
-  // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
-  const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
-  const plainCreate = create('create', { token, bays, prefix: '-' });
+  // Bookings without a hold use the bays of the first half of the facilities, and bookings with a hold use the others.
+  // If there is only one facility, both use all of its bays, but at different times.
+  const baysWithoutHold = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
+  const baysWithHold = Math.max(baysPerFacility, facilities * baysPerFacility - baysWithoutHold);
+  const plainCreate = create('create', { token, bays: baysWithoutHold, prefix: '-' });
   const withAndWithoutExpiredHolds = (operation: Operation): Comparison => {
     const afterCreatingHolds = (count: number): Operation => ({
       ...operation,
@@ -103,7 +108,7 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
   return {
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
-    holds: { 'with a hold': createWithHold(source, bays), 'without a hold': plainCreate },
+    holds: { 'with a hold': createWithHold(source, baysWithHold), 'without a hold': plainCreate },
     feed: feedAndList(source, tokenForOneFacility),
     'expired-holds create': withAndWithoutExpiredHolds(plainCreate),
     'expired-holds availability': withAndWithoutExpiredHolds(availability),
@@ -113,9 +118,10 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
 /** The number of the next hold, which determines its bay and its time. No number is used twice. */
 let nextHeldSlot = 0;
 
-/** Creates bookings from holds. Each round begins with new holds, which are created for all bays in turn. */
-function createWithHold({ client, token, facilities, folder }: RequestSource, firstBay: number): Operation {
-  const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
+/**
+ * Creates bookings from holds. Each round begins with new holds, which are created for the last `bays` bays in turn.
+ */
+function createWithHold({ client, token, facilities, folder }: RequestSource, bays: number): Operation {
   return {
     name: 'create with a hold',
     load: async () => {
@@ -136,6 +142,7 @@ function createWithHold({ client, token, facilities, folder }: RequestSource, fi
         [facilityIds(facilities), bays, clientClaims.client_id, clientClaims.sub, nextHeldSlot, holdsPerRound],
       );
       nextHeldSlot += holdsPerRound;
+      // `held_until` must be the latest expiry of the holds of a bay.
       await client.query(
         `update bay set held_until = now() + interval '15 minutes' where id in (select bay_id from booking_hold)`,
       );
@@ -176,7 +183,8 @@ async function replaceHolds(client: pg.Client, count: number): Promise<void> {
     await client.query('update bay set held_until = null where held_until is not null');
     return;
   }
-  // The holds of a bay last for half an hour. Each of them starts one second after the previous one.
+  // The holds are on the day that the operation `availability` reads. Those of a bay last for half an hour, and each of
+  // them starts one second after the previous one.
   await client.query(
     `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
      select facility_id, gen_random_uuid(), id, 'bench', 'bench', timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',

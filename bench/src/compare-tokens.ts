@@ -1,5 +1,5 @@
 // Compares the token endpoint of auth with plain oidc-provider, with another OAuth library, and with a server that only
-// signs tokens. Also measures how much password sign-ins, of about 20 ms CPU time each, slow down other requests.
+// signs tokens. Also measures how much password sign-ins, which take a lot of CPU time, slow down other requests.
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -108,6 +108,7 @@ async function measureDelays({ client, receiver, seconds }: Setup): Promise<Meas
   const webhooks = await register(client, urls);
   // Deliveries to the webhooks of `measureRate` may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
+  // A longer time than that of a round gives more events.
   const created = await createBookings(client, seconds * 2);
   // After this pause, an event that has not arrived takes longer than the two seconds of the measurement.
   await sleep(2_500);
@@ -169,7 +170,7 @@ async function createBookings(client: Client, seconds: number): Promise<number> 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + 30_000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error('the webhooks did not become ready within 30 s');
+    if (performance.now() > end) throw new Error('the webhooks did not reach the expected state within 30 s');
     await sleep(100);
   }
 }

@@ -36,6 +36,7 @@ const randomBay = ({ bays }: Sources): string => bayId(1 + randomBelow(bays));
 const randomLocation = ({ locations }: Sources): string => locationId(1 + randomBelow(locations));
 const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
 const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
+/** Chooses the page after nine tenths of the list. */
 const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
 /** The beginning of every search: it ends within the query, so that filters can follow. */
 const search = '/api/bookings?pageSize=50';

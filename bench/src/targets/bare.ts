@@ -1,5 +1,6 @@
 // The target `bare` of the benchmark: serves the Bookings API with node:http and pg only, which shows how much time the
-// service adds. Runs the SQL of the service as prepared statements, and caches verified tokens as the service does.
+// service adds. Runs statements like those of the service (statements.ts), and caches verified tokens as the service
+// does.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';
@@ -25,6 +26,15 @@ async function run(name: keyof typeof statements, values: unknown[]): Promise<Ro
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
 
+/**
+ * Returns the facility of a bay or location. Returns '' if the token does not contain the facility. No row belongs to
+ * this facility, so every statement then finds nothing.
+ */
+function permittedFacility(id: string | null | undefined, { facilities }: Claims): string {
+  const facility = facilityOf.get(id ?? '') ?? '';
+  return facilities.includes(facility) ? facility : '';
+}
+
 /** Returns the body for one booking. It has links to edit and delete the booking, which items of lists do not have. */
 const bodyOf = (row: BookingRow): object => bookingResource(row, baseUrl, true);
 /** The body of every error. The load of the benchmark causes no errors, so this target does not describe them. */
@@ -45,40 +55,37 @@ async function readBody(request: IncomingMessage): Promise<Record<string, string
   return JSON.parse(text);
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse, claims: Claims): Promise<void> {
   const url = new URL(request.url ?? '/', baseUrl);
   // For example, ['', 'api', 'bookings', ID] or ['', 'api', 'bays', BAY, 'upcoming-bookings'].
   const parts = url.pathname.split('/');
   const now = new Date().toISOString();
   if (request.method === 'POST') {
     const body = await readBody(request);
-    const facility = facilityOf.get(body.bayId ?? '');
-    if (!facility || !facilities.includes(facility)) return send(response, 400, noErrors);
-    const { values, row } = newBooking(randomUUID(), facility, body);
+    const { values, row } = newBooking(randomUUID(), permittedFacility(body.bayId, claims), body);
     const [created] = await run('create', values);
     return created ? send(response, 201, bodyOf(row)) : send(response, 400, noErrors);
   }
   if (request.method === 'PUT') {
-    const { bayId = '', userAlias, startDate, endDate } = await readBody(request);
-    const values = [facilityOf.get(bayId), parts[3], bayId, userAlias, startDate, endDate, now];
+    const { bayId, userAlias, startDate, endDate } = await readBody(request);
+    const values = [permittedFacility(bayId, claims), parts[3], bayId, userAlias, startDate, endDate, now];
     const [row] = await run('update', values);
     return row ? send(response, 200, bodyOf(row)) : send(response, 404, noErrors);
   }
   const page = Number(url.searchParams.get('page') ?? 1);
   if (parts[4] === 'upcoming-bookings') {
     const size = Number(url.searchParams.get('pageSize') ?? 10);
-    const filter = [facilityOf.get(parts[3] ?? ''), parts[3], now];
+    const filter = [permittedFacility(parts[3], claims), parts[3], now];
     return sendList(response, await findPage(run, 'upcoming', filter, { page, size }), page, size, url);
   }
   if (parts[3] === undefined) {
     const size = Number(url.searchParams.get('pageSize') ?? 50);
     const dates = [url.searchParams.get('startDate'), url.searchParams.get('endDate')];
-    const location = url.searchParams.get('locationIds') ?? '';
-    const facility = facilityOf.get(location) ?? '';
-    const filter = [facilities.includes(facility) ? facility : '', location, ...dates];
+    const location = url.searchParams.get('locationIds');
+    const filter = [permittedFacility(location, claims), location, ...dates];
     return sendList(response, await findPage(run, 'search', filter, { page, size }), page, size, url);
   }
-  const [row] = await run('get', [facilities, parts[3]]);
+  const [row] = await run('get', [claims.facilities, parts[3]]);
   return row ? send(response, 200, bodyOf(row)) : send(response, 404, noErrors);
 }
 

@@ -5,7 +5,7 @@ import { endWithParent, peerOptions } from './start.ts';
 
 export interface ConstantOptions {
   readonly port: number;
-  /** The response body of each operation. */
+  /** The response to each operation, by the name of the operation. */
   readonly responses: Readonly<Record<string, { readonly status: number; readonly body: string }>>;
 }
 
@@ -20,6 +20,7 @@ function operationOf(method: string, url: string): string {
 
 createServer((request, response) => {
   if (request.url === '/ready') return void response.end();
+  // Reads and ignores the body, so that the connection can be used for the next request.
   request.resume();
   const { status, body } = responses[operationOf(request.method ?? '', request.url ?? '')] ?? {
     status: 200,

@@ -3,7 +3,7 @@
 // cache, and JSON Schemas for request and response bodies.
 import { randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
-import { fastify } from 'fastify';
+import { type FastifyRequest, fastify } from 'fastify';
 import pg from 'pg';
 import { type BookingRow, bookingResource, listResource, newBooking } from './response-bodies.ts';
 import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
@@ -24,7 +24,7 @@ const verify = createVerifier({
   allowedAud: options.audience,
   cache: 10_000,
 });
-/** The facility of each bay and of each location. */
+/** The facility of each bay and location, by the id of the bay or location. */
 const facilityOf = new Map<string, string>();
 for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 
@@ -37,14 +37,24 @@ declare module 'fastify' {
 const singleBooking = (row: BookingRow): object => bookingResource(row, baseUrl, true);
 /** A row of a booking. Queries that count bookings return one row with only `total`. */
 type Row = BookingRow & { total?: number };
-type Found = Awaited<ReturnType<typeof findPage<Row>>>;
+type FoundPage = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
   return (await pool.query({ name, text: statements[name], values })).rows;
+}
+
+/**
+ * Returns the facility of a bay or location. Returns '' if the token does not contain the facility. No row belongs to
+ * this facility, so every statement then finds nothing.
+ */
+function permittedFacility(id: string | undefined, { facilities }: FastifyRequest): string {
+  const facility = facilityOf.get(id ?? '') ?? '';
+  return facilities.includes(facility) ? facility : '';
 }
 
 const app = fastify();
 app.get('/ready', async () => ({}));
 app.decorateRequest('facilities');
+// The hook applies to the routes inside this function only, so `/ready` needs no token.
 app.register(async (api) => {
   api.addHook('onRequest', async (request, reply) => {
     try {
@@ -64,9 +74,8 @@ app.register(async (api) => {
     '/api/bookings',
     { schema: { ...booking, body: bodySchema } },
     async (request, reply) => {
-      const facility = facilityOf.get(request.body.bayId ?? '');
-      if (!facility || !request.facilities.includes(facility)) return reply.code(400).send({ errors: [] });
-      const { values, row } = newBooking(randomUUID(), facility, request.body);
+      const { body } = request;
+      const { values, row } = newBooking(randomUUID(), permittedFacility(body.bayId, request), body);
       const [created] = await run('create', values);
       return created ? reply.code(201).send(singleBooking(row)) : reply.code(400).send({ errors: [] });
     },
@@ -75,9 +84,10 @@ app.register(async (api) => {
     '/api/bookings/:id',
     { schema: { ...booking, body: bodySchema } },
     async (request, reply) => {
-      const { bayId = '', userAlias, startDate, endDate } = request.body;
+      const { bayId, userAlias, startDate, endDate } = request.body;
+      const facility = permittedFacility(bayId, request);
       const now = new Date().toISOString();
-      const values = [facilityOf.get(bayId), request.params.id, bayId, userAlias, startDate, endDate, now];
+      const values = [facility, request.params.id, bayId, userAlias, startDate, endDate, now];
       const [row] = await run('update', values);
       return row ? singleBooking(row) : reply.code(404).send({ errors: [] });
     },
@@ -87,9 +97,7 @@ app.register(async (api) => {
   api.get<{ Querystring: Query }>('/api/bookings', { schema: list }, async (request) => {
     const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
     const paging = { page: Number(page), size: Number(pageSize) };
-    const facility = facilityOf.get(locationIds ?? '') ?? '';
-    // No location belongs to the facility '', so the list is empty if the token does not contain the facility.
-    const filter = [request.facilities.includes(facility) ? facility : '', locationIds, startDate, endDate];
+    const filter = [permittedFacility(locationIds, request), locationIds, startDate, endDate];
     return toList(await findPage(run, 'search', filter, paging), paging, new URL(request.url, baseUrl));
   });
   api.get<{ Params: { id: string }; Querystring: Query }>(
@@ -99,13 +107,13 @@ app.register(async (api) => {
       const { page = 1, pageSize = 10 } = request.query;
       const { id } = request.params;
       const paging = { page: Number(page), size: Number(pageSize) };
-      const filter = [facilityOf.get(id), id, new Date().toISOString()];
+      const filter = [permittedFacility(id, request), id, new Date().toISOString()];
       return toList(await findPage(run, 'upcoming', filter, paging), paging, new URL(request.url, baseUrl));
     },
   );
 });
 
-function toList(found: Found, { page, size }: { page: number; size: number }, url: URL): object {
+function toList(found: FoundPage, { page, size }: { page: number; size: number }, url: URL): object {
   const items = found.rows.map((row) => bookingResource(row, baseUrl, false));
   return listResource(items, found.total, page, size, url);
 }

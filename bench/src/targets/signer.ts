@@ -27,10 +27,10 @@ function accessToken(): string {
 }
 
 createServer(async (request, response) => {
+  if (request.url === '/ready') return void response.end();
   let form = '';
   for await (const chunk of request) form += chunk;
-  if (request.url !== '/ready' && new URLSearchParams(form).get('grant_type') === null)
-    return void response.writeHead(400).end();
+  if (!new URLSearchParams(form).has('grant_type')) return void response.writeHead(400).end();
   const body = JSON.stringify({ access_token: accessToken(), expires_in: tokenLifetime, token_type: 'Bearer', scope });
   response.writeHead(200, {
     'Content-Type': 'application/json; charset=utf-8',

@@ -1,5 +1,6 @@
-// Reads the settings of a peer: a server with which the service is compared. The benchmark passes the settings as one
-// argument in JSON. Also ends the peer together with the benchmark.
+// Contains what the programs of this folder share. Most of them are peers: servers with which the service is compared.
+// A program reads its settings, which the benchmark passes as one argument in JSON, and ends together with the
+// benchmark.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {

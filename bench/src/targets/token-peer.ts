@@ -1,5 +1,5 @@
-// Reads the settings that the benchmark passes to the servers with a token endpoint, such as a client and a key.
-// Defines the subject and the claims of the tokens that these servers issue.
+// Reads the settings that the benchmark passes to the peers of auth: the servers whose token endpoint is compared with
+// that of auth. Also defines the subject and the claims of the tokens that the peers issue.
 import { peerOptions } from './start.ts';
 
 export interface TokenPeerOptions {
