@@ -27,10 +27,10 @@ const hold = (body: object, options: { token?: string; headers?: Headers } = {})
 const book = (body: object, options: { token?: string; headers?: Headers } = {}) =>
   system.call('POST', '/api/bookings', { body, ...options });
 /** Returns a token of another client than the client of the default token. */
-const otherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
+const tokenOfOtherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
 const expire = (id: string) =>
   query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
-const seconds = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
+const secondsBetween = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
 
 describe('holds', () => {
   test('a hold is created, read, extended and deleted', async () => {
@@ -39,15 +39,15 @@ describe('holds', () => {
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject(body);
     // Without `holdSeconds`, a hold lasts for 300 s.
-    expect(seconds(created.body.createdAt, created.body.expiresAt)).toBe(300);
+    expect(secondsBetween(created.body.createdAt, created.body.expiresAt)).toBe(300);
     expect(created.body._links.book).toEqual({ method: 'POST', href: 'https://bookings.example/api/bookings' });
     expect(created.headers.etag).toBeUndefined();
     const path = new URL(created.headers.location as string).pathname;
     expect((await system.call('GET', path)).body).toEqual(created.body);
     const extended = await system.call('PUT', path, { body: { holdSeconds: 900 } });
     expect(extended.status).toBe(200);
-    expect(seconds(created.body.createdAt, extended.body.expiresAt)).toBeGreaterThanOrEqual(900);
-    expect(seconds(created.body.createdAt, extended.body.expiresAt)).toBeLessThan(910);
+    expect(secondsBetween(created.body.createdAt, extended.body.expiresAt)).toBeGreaterThanOrEqual(900);
+    expect(secondsBetween(created.body.createdAt, extended.body.expiresAt)).toBeLessThan(910);
     expect((await system.call('DELETE', path)).status).toBe(204);
     for (const [method, body] of [['GET'], ['PUT', { holdSeconds: 60 }], ['DELETE']] as const)
       expect((await system.call(method, path, { body })).status).toBe(404);
@@ -80,7 +80,7 @@ describe('holds', () => {
 
   test('a hold of another client or subject returns 404', async () => {
     const { body } = await hold(holdBody(bookingBody()));
-    for (const token of [await otherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
+    for (const token of [await tokenOfOtherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
       expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
       expect((await system.call('DELETE', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
     }
@@ -120,7 +120,7 @@ describe('live holds', () => {
     for (const response of [
       await hold(holdBody(body)),
       await book(body),
-      await book(body, { token: await otherClient() }),
+      await book(body, { token: await tokenOfOtherClient() }),
     ])
       expect(response.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
     const other = await book(bookingBody({ bayId: 'bay-n1-02' }));
@@ -155,7 +155,7 @@ describe('live holds', () => {
     // hold was deleted.
     const found = await createHoldStore(system.db).find(created.id, caller);
     await system.call('DELETE', `/api/booking-holds/${created.id}`);
-    const other = await hold(holdBody(body, { holdSeconds: 30 }), { token: await otherClient() });
+    const other = await hold(holdBody(body, { holdSeconds: 30 }), { token: await tokenOfOtherClient() });
     expect(other.status).toBe(201);
     const now = new Date().toISOString();
     const written = { id: created.id, facilityId: 'fac-north', version: 1, createdAt: now, lastUpdatedAt: now };
@@ -164,7 +164,7 @@ describe('live holds', () => {
     // booking, other holds are not looked up.
     const creation = { rulesVersion: 0, looksUpHolds: false, hold: found };
     expect(await createBookingStore(system.db).create(booking, creation)).toBe('conflict');
-    await system.call('DELETE', `/api/booking-holds/${other.body.id}`, { token: await otherClient() });
+    await system.call('DELETE', `/api/booking-holds/${other.body.id}`, { token: await tokenOfOtherClient() });
     expect((await book(body)).status).toBe(201);
   });
 
@@ -181,7 +181,7 @@ describe('live holds', () => {
     expect((await book({ ...free, holdId: 'unknown' })).status).toBe(201);
     const body = bookingBody({ bayId: 'bay-n1-06' });
     const { body: held } = await hold(holdBody(body));
-    const foreign = await book({ ...body, holdId: held.id }, { token: await otherClient() });
+    const foreign = await book({ ...body, holdId: held.id }, { token: await tokenOfOtherClient() });
     expect(errorCodes(foreign)).toEqual(['BOOK00002']);
     await expire(held.id);
     expect((await book({ ...body, holdId: held.id })).status).toBe(201);

@@ -65,7 +65,7 @@ export function listEnvelope<Item>(
   };
 }
 
-/** The last page has no link `next`, and the first page has no link `prev`. */
+/** The links `next` and `prev` are optional: the last page has no link `next`, and the first page no link `prev`. */
 export const pageLinksSchema = {
   ...linksSchema('self', 'first', 'last'),
   properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,

@@ -45,6 +45,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       const { email } = account;
       if (!email || account.emailVerified) return;
       try {
+        // `use` returns the seconds until another e-mail is allowed, or 0 if this e-mail is allowed.
         const isOverLimit = (await recipientLimit.use(email)) > 0;
         if (isOverLimit) return;
         const lifetimeSeconds = lifetimeSecondsOf.verification;

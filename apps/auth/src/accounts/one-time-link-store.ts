@@ -34,6 +34,7 @@ const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 
 export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
+  // The prefix makes these HMACs different from other HMACs with the same key.
   const tokenOf = (seed: string): string =>
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 

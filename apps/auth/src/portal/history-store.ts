@@ -6,7 +6,7 @@ export interface HistoryRow {
   readonly kind: string;
   /** The name of the account that made the change. Null if the account no longer exists. */
   readonly actor: string | null;
-  /** The IP address from which the request came. */
+  /** The IP address from which the request came. Null if it is not known. */
   readonly address: string | null;
   /** Further facts, which depend on the kind of the event. */
   readonly detail: Readonly<Record<string, unknown>>;

@@ -91,6 +91,8 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       handle: ({ body, validationErrors, caller, header }) => {
         const now = clock();
         const request = { idempotencyKey: header('idempotency-key'), caller, body, validationErrors, now };
+        // `keyed` is undefined if the request has no valid Idempotency-Key. `errors` also contains the errors of the
+        // key.
         return createOnce(request, idempotency, async (keyed, errors) =>
           create(await validateClosure(body, errors, caller.facilities, store), now, keyed),
         );

@@ -111,11 +111,18 @@ function handleClientError(
   [response, ...laterResponses]: readonly ServerResponse[],
   respondToMalformed: MalformedRequestResponder,
 ): void {
-  if (response?.headersSent || laterResponses.length > 0 || code === 'ECONNRESET') socket.destroy();
+  // The client has closed the connection, or would mistake an error response for a part of an earlier response.
+  if (response?.headersSent || laterResponses.length > 0 || code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  if (!response?.req.complete) {
+    sendMalformedResponse(socket, malformedRequestStatus(code), respondToMalformed);
+    return;
+  }
   // The request of `response` is complete, so the error is in the next request. An error response must not be sent,
   // because the client would mistake it for the response to the complete request.
-  else if (response?.req.complete) response.setHeader('Connection', 'close');
-  else sendMalformedResponse(socket, malformedRequestStatus(code), respondToMalformed);
+  response.setHeader('Connection', 'close');
 }
 
 async function drain(server: Server, queue: RequestQueue): Promise<void> {

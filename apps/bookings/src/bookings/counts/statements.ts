@@ -9,6 +9,7 @@ const facilitySpans = [longestSpan, 24, 1] as const;
 export const locationSpans = [longestSpan, 24] as const;
 
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
+/** The length in milliseconds. */
 export const spanLength = (span: number): number => span * hour;
 
 /** The SQL expression for the beginning of the bin that is `span` hours long and contains the time in `column`. */

@@ -81,8 +81,8 @@ export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
   /**
-   * Runs `work` atomically, and turns a `Rollback` into its outcome. A single statement is atomic without a
-   * transaction.
+   * Runs `work` atomically, and turns a `Rollback` into its outcome. After a deadlock, runs `work` a second time. A
+   * single statement is atomic without a transaction.
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     // The cast is needed because the type `Run` has any number of statements. Here, `work` runs only one.
@@ -101,6 +101,7 @@ export function createBookingStore(db: Database) {
     ): Promise<CreateOutcome> => {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
+      // Inserts a row into booking_reference, a table in which external booking ids are unique over all facilities.
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
       // `checkedHeldUntil` has one of three values:
       // - `allHoldsChecked`: the statement checks no holds. The transaction locks the bay and looks up its holds.
