@@ -57,8 +57,8 @@ export async function bookingOperations({
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
   const updateFile = writeLines('update', updates);
-  // The operations that write run last. Their bookings are in the future, and would otherwise be upcoming bookings of
-  // the operation `upcoming`.
+  // The operations that create bookings run after `upcoming`, because the new bookings are in the future and would
+  // otherwise be upcoming bookings.
   return [
     get('get', bookings),
     get('search', searches),

@@ -28,8 +28,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-// Each of the next three types adds one part of a request. `unknown` adds nothing. The query may be left out, unless the
-// endpoint has a mandatory query parameter.
+// Each of the next three types adds one part of a request. `unknown` adds nothing. The query may be left out, unless
+// the endpoint has a mandatory query parameter.
 type PathPart<Id extends OperationId> = Parameters<Id> extends { path: infer Path } ? { readonly path: Path } : unknown;
 type QueryPart<Id extends OperationId> =
   Parameters<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> };
