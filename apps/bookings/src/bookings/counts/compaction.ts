@@ -2,8 +2,8 @@
 //
 // A request that writes bookings only appends rows to a log, the table booking_change. Compaction deletes these rows,
 // adds them to the counts, and gives the changes their numbers in the feed (see ../feed/store.ts). Each row of
-// booking_count is a bin: a period with the number of bookings that start in this period (see reader.ts). A recount
-// corrects the bins and the feed.
+// booking_count contains the number of bookings that start in one bin, which is a period (see reader.ts). A recount
+// corrects the counts of the bins and the feed.
 //
 // Compaction and recount lock the row of the facility, so that only one of them changes the bins and the feed of a
 // facility at a time. Requests that write bookings do not lock this row, so they do not wait.
@@ -13,10 +13,8 @@ import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
-/**
- * The kinds of bins. A bin is a period of `span` hours, with the number of bookings of one facility or location that
- * start in this period. Each booking is counted in one bin of each kind.
- */
+/** The kinds of bins: bins of facilities or of locations, with a length of `span` hours. Each booking is counted in one
+ * bin of each kind. */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
 /** The bins of a facility have an empty `location_id`. */
