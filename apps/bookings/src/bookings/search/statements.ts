@@ -40,13 +40,16 @@ export interface Segment {
 /** With `segment`, the statements read only that part of the list. */
 export function searchStatements(criteria: Criteria, segment?: Segment): SearchStatements {
   const values: unknown[] = [];
+  // `push` returns the new length of the array, which is the number of the parameter.
   const bind: Bind = (value) => `$${values.push(value)}`;
   const { facilities, bayIds } = criteria;
+  // For example `= $1::text`, or `= any($1)` for several ids.
   const inFacilities = oneOf(facilities, bind);
   const inBays = bayIds && oneOf(bayIds, bind);
   const conditions = conditionsOf(criteria, inBays, bind);
   const ofFacilities = `facility_id ${inFacilities}`;
   const parts = partsOf(criteria, segment, bind);
+  // All values are bound now. The page size and the offset are the next two parameters.
   const [limit, offset] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
   const pageInOrderOf = (columns: string): string => `order by ${columns} limit ${limit} offset ${offset}`;
   const pageInOrder = pageInOrderOf('start_date, id');
