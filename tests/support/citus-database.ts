@@ -26,7 +26,7 @@ export const distribute = (database: CitusDatabase): Promise<string> =>
  */
 export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
-  // Until now, the databases with this name on the nodes did not know each other.
+  // Makes one cluster of the databases of bookings on all nodes.
   await database.cluster.join('bookings');
   await distribute(database);
   return database;

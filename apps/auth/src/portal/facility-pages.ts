@@ -160,7 +160,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     path,
     pages.forManager((request, response, context) =>
       showFacility(request, response, context, {
-        // These parameters restore the form if the user had to sign in before it could be submitted.
+        // If a user had to sign in to submit the form, these parameters contain the entered values.
         email: queryText(request, 'email'),
         role: queryText(request, 'role'),
       }),

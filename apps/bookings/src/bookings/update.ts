@@ -51,8 +51,8 @@ export function createBookingUpdater(services: UpdateServices) {
     // belongs to this facility, and one statement is enough. If the statement updates nothing, the code below reads the
     // booking, and then repeats the update or reports why the booking cannot be updated.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
-      // The version of the opening hours and closures that permit the times. The database makes no update if the bay
-      // now has another version, unless the update keeps the bay and the times.
+      // The version of the opening hours and closures that permit the times, or else a version that no bay has. The
+      // database makes no update if the bay has another version, unless the update keeps the bay and the times.
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
       // Few bays are held, so this first attempt does not look up the holds. Any live hold of the bay prevents it.

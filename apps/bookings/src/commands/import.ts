@@ -19,7 +19,8 @@ runCommand(async () => {
   // npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
   const directory = process.env.INIT_CWD ?? process.cwd();
   const facilities = readImport(await readInputFile(file, directory));
-  // One transaction imports everything. A statement that imports thousands of bays may take two minutes.
+  // One transaction imports everything, so one connection is enough. A statement may import thousands of bays, and take
+  // up to two minutes (`queryTimeout` is in milliseconds).
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
     // Throws an error if the schema of the database does not fit this release.

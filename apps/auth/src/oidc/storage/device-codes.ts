@@ -90,6 +90,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
       `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,
       valuesOf('DeviceCode', id, payload, expiresIn + retentionSeconds),
     );
+    // The device can try again, and then gets another code.
     if (rows.length === 0) throw unavailable(new Error('the user code is already in use'));
   };
 
