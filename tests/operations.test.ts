@@ -59,7 +59,8 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
     expect(installCommands).not.toContain('npm ci');
     // The script installs both services, starts a second instance of bookings with the new login, and drops the old
-    // login. The documented commands set $HOST, $TOKEN and $NEW. At the end, the shell stops the services.
+    // login. The documented commands set $HOST, $TOKEN and $NEW. In bash, `${NEW_INSTANCE_URL##*:}` is the text after
+    // the last colon, which is the port. At the end, the shell stops the services.
     const script = `trap 'kill $(jobs -p); wait' EXIT
 ${installCommands}
 echo; echo ------

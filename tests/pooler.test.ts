@@ -55,6 +55,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     await expectNoLostOrDoubleBookings(system.database, load);
     expect(Object.keys(load.statuses())).toEqual(['201']);
     expect(maxConnections).toBeGreaterThan(1);
+    // PgBouncer opens at most four connections (`serverConnections`) to each database.
     expect(maxConnections).toBeLessThanOrEqual(serverConnections);
   }, 60_000);
 

@@ -40,6 +40,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
     },
   });
   const locations = Array.from({ length: bays / baysPerLocation }, (_, index) => locationId(index + 1));
+  // The ids of the bays in groups of `baysPerRequest`, separated by commas
   const groups = Array.from({ length: Math.floor(bays / baysPerRequest) }, (_, group) =>
     Array.from({ length: baysPerRequest }, (_, index) => bayId(group * baysPerRequest + index + 1)).join(','),
   );

@@ -131,6 +131,7 @@ describe('TypeScript programs that use the package', () => {
       operation['x-codeSamples'].filter(({ lang }) => lang === 'TypeScript').map(({ source }) => source),
     );
     expect(samples).toHaveLength(operations.length);
+    // The samples are compiled in one file: first the imports of all samples, and then a function for each sample.
     const importLine = /^import .*\n/gm;
     const imports = new Set(samples.flatMap((source) => source.match(importLine) ?? []));
     const functions = samples.map(
@@ -175,17 +176,18 @@ describe('the package in a browser', () => {
   };
 
   test('the main module imports only the package oauth4webapi, and no module of Node.js', () => {
+    /** Matches `import { a } from 'x'`, `export { a } from 'x'` and `import 'x'`, and captures `x`. */
+    const importedModule = /^(?:import|export) (?:[^;'"]* from )?['"]([^'"]+)['"]/gm;
     const packages = new Set<string>();
     const visited = new Set<string>();
     /** Collects the packages that the file imports directly or through other files. */
     const visit = (file: string): void => {
       if (visited.has(file)) return;
       visited.add(file);
-      for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
-        /^(?:import|export) (?:[^;'"]* from )?['"]([^'"]+)['"]/gm,
-      ))
+      for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(importedModule)) {
         if (target.startsWith('.')) visit(normalize(join(file, '..', target)));
         else packages.add(target);
+      }
     };
     visit(join(modulesFolder(), importMap['@bay-booking/client']));
     expect(visited.size).toBeGreaterThan(10);

@@ -98,6 +98,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
 }
 
 async function createServices({ config, logger, metrics }: AppDependencies) {
+  // The database, and what every other part needs
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',
@@ -111,6 +112,8 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const audit = countEvents(createAudit({ db, logger }), metrics);
   const shared: SharedServices = { config, logger, metrics, audit };
   collectDatabaseMetrics(metrics, { primary: db });
+
+  // The stores, and the storage of oidc-provider
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ ...shared, db, accessTokenTtl: config.accessTokenTtl });
   const concurrentUse = createConcurrentUse();
@@ -140,6 +143,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     },
   });
 
+  // The pages of the users
   const accountServices = createAccountServices({ db, shared });
   const { accounts } = accountServices;
   const userPages = createUserPages({
@@ -163,6 +167,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   });
   const providerPages = createProviderPages(userPages.site.findLayoutUser);
 
+  // oidc-provider. The manager creates a new provider whenever the signing keys change.
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   const recordFirstUse = createReplayDetection(artifacts);
   const limit = createRateLimit(config.rateLimitPerMinute);

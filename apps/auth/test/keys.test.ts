@@ -88,6 +88,7 @@ describe('the encryption of signing keys', () => {
 
   test('the private key is encrypted with AES-256-GCM and bound to its key id', async () => {
     const [row] = await server.db('signing_key').where({ alg: 'ES256' });
+    // The format is `v1.NONCE.CIPHERTEXT`.
     const [, nonce, sealed] = row.private_jwk_encrypted
       .split('.')
       .map((part: string) => Buffer.from(part, 'base64url'));

@@ -4,7 +4,7 @@
 // A parameter that was sent more than once is an array in the query. The functions here do not change arrays. A later
 // check then finds the array and rejects the request.
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
-import { rewriteTokenRequest } from './implicit-flow.ts';
+import { replaceTokenResponseType } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 import type { RegisteredClient } from './registered-client.ts';
 import { sentParameters, setEffectiveScope } from './requested-scope.ts';
@@ -48,8 +48,11 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
   return typeof query.scope === 'string' ? { ...query, scope: normaliseScope(query.scope) } : query;
 }
 
-export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
-  removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
+export function rewriteAuthorizationQuery(query: AuthorizationQuery): AuthorizationQuery {
+  // The library does not support `response_type=token`.
+  const supported = replaceTokenResponseType(query);
+  return removeRepeatedSpaces(removeUnusedNonce(moveIdp(supported)));
+}
 
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {

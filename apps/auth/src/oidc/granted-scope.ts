@@ -26,6 +26,7 @@ export function limitToAllowedScopes(
     throw new errors.InvalidGrant({ detail: 'the client may not have the granted scopes any more' });
   }
   token.scope = valid.join(' ');
+  // A refresh request with the scope openid gets an id_token, so the scopes of the openid family are valid.
   const requested = splitScope(ctx.oidc.params?.scope as string | undefined);
   if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
 }

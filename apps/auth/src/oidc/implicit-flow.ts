@@ -9,14 +9,16 @@ import type { AuthorizationQuery, Next } from './middleware-types.ts';
 /** The response type that replaces `token`, because the library does not support `token`. */
 const standIn = 'code token';
 
-/** Whether the client gets only an access token. `responseType` is the response type after `rewriteTokenRequest`. */
+/**
+ * Whether the client gets only an access token. `responseType` is the response type after `replaceTokenResponseType`.
+ */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
 /**
  * If the response type is `token` or `code token`, sets it to `code token` and leaves out `response_mode=query`. Does
  * not change any other query.
  */
-export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQuery {
+export function replaceTokenResponseType(query: AuthorizationQuery): AuthorizationQuery {
   const { response_type: responseType, response_mode: responseMode, ...others } = query;
   const types = typeof responseType === 'string' ? responseType.trim().split(/\s+/).sort().join(' ') : '';
   if (types !== 'token' && types !== standIn) return query;

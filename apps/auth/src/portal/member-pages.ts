@@ -55,6 +55,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
       const text = 'Staff can revoke service accounts. Only owners can change the roles of people.';
       return pages.notPermitted(request, response, text);
     }
+    // The remaining error is `last-owner`.
     return pages.showMessage(request, response, {
       status: 409,
       title: 'A facility must have an owner',

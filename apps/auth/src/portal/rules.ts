@@ -1,5 +1,5 @@
-// Defines who may do what at a facility. Owners may do everything, and staff may manage service accounts
-// (specification, "Bookings API access", step 1: "A facility owner or authorized staff invites a Service Account").
+// Defines who may do what at a facility. Owners manage all members, and staff manage service accounts (specification,
+// "Bookings API access", step 1: "A facility owner or authorized staff invites a Service Account").
 import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/store.ts';
 

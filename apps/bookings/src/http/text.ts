@@ -2,9 +2,10 @@
 // (docs/behaviour.md, "Validation").
 
 /**
- * A JSON Schema pattern for text without lone surrogates and without the characters of a range. Clients compile a
- * pattern with or without the flag `u` of regular expressions. This pattern means the same in both cases: with `u`, its
- * first part matches every character; without, its second part matches the two code units of a character such as 🏌.
+ * A JSON Schema pattern for text without lone surrogates and without the characters of a range such as
+ * `\\u0000-\\u001f`. Clients compile a pattern with or without the flag `u` of regular expressions. This pattern means
+ * the same in both cases: with `u`, its first part matches every character; without, its second part matches the two
+ * code units of a character such as 🏌.
  */
 export function patternWithout(range: string): string {
   return `^(?:[^${range}\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$`;

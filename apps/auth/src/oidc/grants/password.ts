@@ -34,6 +34,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
       throw lockedOut(ctx, result.retryAfter);
     },
+    // The parameters of this grant type
     ['username', 'password', 'scope'],
   );
 }

@@ -46,6 +46,7 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });
       await issueTokens(ctx, options, { accountId: account.id, granted, gty: 'social_access_token' });
     },
+    // The parameters of this grant type
     ['token', 'provider', 'scope'],
   );
 }
