@@ -27,6 +27,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
   const facilityCount = Math.min(facilities, weekFacilities);
   const bays = facilityCount * baysPerFacility;
   let prepared: Promise<void> | undefined;
+  /** Returns an operation that requests these paths in turn. `connections` replaces the usual number of connections. */
   const get = (name: string, paths: readonly string[], connections?: number): Operation => ({
     name,
     ...(connections && { connections }),

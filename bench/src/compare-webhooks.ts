@@ -94,6 +94,7 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
   await sleep(seconds * 1_000);
   const { received } = await readStats(receiver);
   const rate = (received / (performance.now() - before.at)) * 1_000;
+  // CPU time for each event, in microseconds
   const cpu = (cpuOf(service.pid) - before.cpu) / received;
   const databaseCpu = (cpuOfFamily(postmaster) - before.database) / received;
   await remove(client, webhooks);

@@ -39,7 +39,11 @@ export class Results {
   }
 }
 
-/** The numbers of a sample. measure.ts explains their units, and what `foreign` means. */
+/**
+ * The numbers of a sample: requests per second (`rate`), response times in milliseconds (`p50`, `p95`, `p99`), CPU time
+ * for each request in microseconds (`cpu`, `databaseCpu`), megabytes (`memory`), the share of the CPU time of the
+ * machine that other processes used (`foreign`), and the number of failed requests.
+ */
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
 /**

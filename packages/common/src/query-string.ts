@@ -67,7 +67,8 @@ function readArray(given: readonly string[], bracketed: readonly string[], schem
 
 /** Converts the text to the type of its property, or returns the text if it cannot be converted. */
 function convert(text: string, type: unknown): unknown {
-  // An integer above MAX_SAFE_INTEGER is valid too, for example as the number of a page after the end of the list.
+  // An integer above MAX_SAFE_INTEGER is valid too, for example as the number of a page after the end of the list. Like
+  // every text of a request, an integer has at most 256 digits.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;

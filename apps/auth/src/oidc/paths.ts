@@ -23,7 +23,10 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 /** The documents that every web page may read. */
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/** The paths that programs request, and not users with their browsers. app.ts serves these paths before all pages. */
+/**
+ * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to the
+ * library before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts serves it.
+ */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,

@@ -172,8 +172,9 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       const bins = await query<Bin>(db, sql, values);
       const position = positionOf(bins, rank - before);
       const first = bins[position.index];
-      // No bin contains booking number `rank`. If these are the longest bins, the list has fewer bookings. Otherwise,
-      // bookings were deleted after the longer bin was read, so this function returns the range of the longer bin.
+      // No bin contains booking number `rank`. If these are the longest bins (`firstFrom` is still `minDate`), the list
+      // has fewer bookings. Otherwise, bookings were deleted after the longer bin was read, so this function returns
+      // the range of the longer bin.
       if (!first) return firstFrom === minDate ? undefined : { from: firstFrom, to: lastTo, before };
       before += position.before;
       const laterBins = bins.slice(position.index);

@@ -136,7 +136,8 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
 
 function activeConditions(criteria: Criteria, bind: Bind): string[] {
   const { isActive, bayIds, now } = criteria;
-  // A search that is split at `now` selects only active bookings, by the conditions of its two parts.
+  // A search that is split at `now` selects only active bookings, by the conditions of its two parts. `splitInstant`
+  // then returns the object `criteria.now` itself.
   if (isActive === undefined || splitInstant(criteria) === now) return [];
   const at = bindInstant(now, bind);
   if (!isActive) return [`end_date <= ${at}`];
