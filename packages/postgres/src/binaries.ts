@@ -104,6 +104,7 @@ function copyPackage(packageRoot: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string };
   const copy = join(folder, `postgresql-${version}`);
   if (existsSync(copy)) return copy;
+  // The copy gets its final name when it is complete. Another process therefore never uses an incomplete copy.
   const draft = `${copy}.${process.pid}`;
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   cpSync(packageRoot, draft, { recursive: true, verbatimSymlinks: true });

@@ -117,9 +117,10 @@ export const noRulesVersion = -1;
  * if the request has no valid bay or interval.
  */
 export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
-  const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
-  const found = bay && times && (await rules.find(bay, times));
-  return found && times && findRuleViolation(found, times) === undefined ? found.version : noRulesVersion;
+  if (!bay || !interval) return noRulesVersion;
+  const times = { start: interval.start.getTime(), end: interval.end.getTime() };
+  const found = await rules.find(bay, times);
+  return found && findRuleViolation(found, times) === undefined ? found.version : noRulesVersion;
 }
 
 export interface ConflictSources {

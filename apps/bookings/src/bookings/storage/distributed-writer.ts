@@ -49,7 +49,7 @@ export const distributedWriter: BookingWriter = {
     ];
   },
 
-  delete: (...deletion) => [separateWrites.delete, deleteValues(...deletion), isoTimestamps],
+  delete: (key, etags) => [separateWrites.delete, deleteValues(key, etags), isoTimestamps],
   countDelete: (deleted) => [
     // A deletion counts as one more version of the booking. The row of the deletion also contains the last state of the
     // booking.

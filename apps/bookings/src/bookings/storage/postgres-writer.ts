@@ -14,6 +14,6 @@ export const postgresWriter: BookingWriter = {
   },
   update: (update) => [singleStatementWrites.update, updateValues(update), isoTimestamps],
   countUpdate: () => [],
-  delete: (...deletion) => [singleStatementWrites.delete, deleteValues(...deletion), isoTimestamps],
+  delete: (key, etags) => [singleStatementWrites.delete, deleteValues(key, etags), isoTimestamps],
   countDelete: () => [],
 };
