@@ -56,14 +56,14 @@ const facilityTabs = [
 export function createPortal(options: PortalOptions): Router {
   const { db, shared, site, sessions, accounts, clients, facilities, mailer, createCounter } = options;
   const members = createMemberStore({ db });
-  const store = createInvitationStore({ db });
+  const invitationStore = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
   const submittedForms = createSubmittedForms({ db });
   // An invitation sends an e-mail. The limits per hour protect the recipients, and the reputation of the mail server.
   const windowSeconds = 3600;
   const invitations = createInvitations({
     ...shared,
-    store,
+    store: invitationStore,
     mailer,
     perFacility: createUsageLimit(
       createCounter,
@@ -87,14 +87,14 @@ export function createPortal(options: PortalOptions): Router {
       site,
       sessions,
       accounts,
-      store,
+      store: invitationStore,
       acceptances,
       newPasswordLimit: options.newPasswordLimit,
     }),
   );
   router.use(homeRoutes({ ...shared, pages, members, showTokens: tokenPages.showTokens }));
-  router.use(facilityRoutes({ ...shared, pages, members, store, invitations }));
-  router.use(invitationRoutes({ ...shared, pages, store, invitations }));
+  router.use(facilityRoutes({ ...shared, pages, members, store: invitationStore, invitations }));
+  router.use(invitationRoutes({ ...shared, pages, store: invitationStore, invitations }));
   router.use(memberRoutes({ ...shared, pages, members, clients }));
   router.use(historyRoutes({ ...shared, pages, history: createHistoryStore({ db }), flushEvents: shared.audit.flush }));
   router.use(tokenPages.routes);
