@@ -28,10 +28,10 @@ export interface AppOptions {
   readonly config: Config;
   readonly db: Database;
   /**
-   * The replica that lists are read from. A list waits up to `wait` milliseconds for the replica to replay the latest
+   * The replica that lists are read from. A list waits up to `waitMs` milliseconds for the replica to replay the latest
    * changes. If the replica does not replay them in this time, the list is read from the primary.
    */
-  readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
+  readonly replica?: { readonly db: Database; readonly waitMs: number } | undefined;
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -108,21 +108,21 @@ export function createApp({
   return app;
 }
 
-/** How long a request for the metrics waits for the lag of the replica, in milliseconds. */
-const lagTimeout = 1_000;
+/** How long a request for the metrics waits for the lag of the replica. */
+const lagTimeoutMs = 1_000;
 
 function connectReadRouter(
   primary: Database,
-  { db: replica, wait }: NonNullable<AppOptions['replica']>,
+  { db: replica, waitMs }: NonNullable<AppOptions['replica']>,
   logger: Logger,
   metrics: Metrics,
 ): ReadRouter {
   const store = createReplicaStore({ primary, replica });
-  const countRead = observeListReads(metrics, () => withTimeout(lagTimeout, store.position().then(store.lag)));
+  const countRead = observeListReads(metrics, () => withTimeout(lagTimeoutMs, store.position().then(store.lag)));
   return createReadRouter({
     primary,
     store,
-    wait,
+    waitMs,
     onRead: (source, reason, err) => {
       countRead(source, reason);
       // Replica lag is normal: it is counted and not logged.

@@ -40,7 +40,7 @@ runService(async () => {
           // A list comes from the primary if its query on the replica takes longer than 2 s, or if the replica has not
           // caught up after `wait` milliseconds.
           db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
-          wait: config.databaseReadWaitMs,
+          waitMs: config.databaseReadWaitMs,
         };
   const countFailedFetch = countFailedFetches(metrics);
   const jwksCache = createJwksCache({

@@ -24,16 +24,16 @@ class FakeConnection implements PooledConnection {
 interface Options {
   readonly max?: number;
   /** In ms. */
-  readonly acquireTimeout?: number;
+  readonly acquireTimeoutMs?: number;
   readonly openFails?: () => boolean;
 }
 
-function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }: Options = {}) {
+function createPool({ max = 2, acquireTimeoutMs = 1_000, openFails = () => false }: Options = {}) {
   const opened: FakeConnection[] = [];
   const pool = new Pool<FakeConnection>({
     max,
-    acquireTimeout,
-    idleTimeout: 60_000,
+    acquireTimeoutMs,
+    idleTimeoutMs: 60_000,
     open: async () => {
       if (openFails()) throw new Error('connection refused');
       const connection = new FakeConnection(opened.length);
@@ -80,7 +80,7 @@ describe('acquire', () => {
   });
 
   test('rejects with a TimeoutError after the acquire timeout', async () => {
-    const { pool, acquire } = createPool({ max: 1, acquireTimeout: 10 });
+    const { pool, acquire } = createPool({ max: 1, acquireTimeoutMs: 10 });
     const connection = await acquire();
     await expect(acquire()).rejects.toMatchObject({ name: 'TimeoutError' });
     pool.release(connection);

@@ -78,7 +78,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
 
   /** Fetches the JWKS. Never rejects. A call during a fetch waits for that fetch and starts no other. */
   const refresh = (): Promise<void> => {
-    currentFetch ??= fetchVerificationKeys({ issuer, jwksUri, timeout })
+    currentFetch ??= fetchVerificationKeys({ issuer, jwksUri, timeoutMs: timeout })
       .then((fetched) => {
         keys = fetched;
         fetchedAt = performance.now();

@@ -16,19 +16,19 @@ export interface JwksFetcherOptions {
   readonly issuer: string;
   /** If undefined, the address is found by discovery. */
   readonly jwksUri: string | undefined;
-  /** The timeout of each HTTP request, in milliseconds. */
-  readonly timeout: number;
+  /** The timeout of each HTTP request. */
+  readonly timeoutMs: number;
 }
 
 const maxResponseBytes = 1_000_000;
 
 /** @throws {Error} if the authorization server does not respond, or does not return at least one key */
 export async function fetchVerificationKeys(options: JwksFetcherOptions): Promise<VerificationKeys> {
-  const { issuer, timeout, jwksUri = await discoverJwksUri(issuer, timeout) } = options;
+  const { issuer, timeoutMs, jwksUri = await discoverJwksUri(issuer, timeoutMs) } = options;
   const client = new JwksClient({
     jwksUri,
     cache: false, // The caller caches the keys.
-    fetcher: (uri) => fetchJson(uri, timeout) as Promise<{ keys: unknown }>,
+    fetcher: (uri) => fetchJson(uri, timeoutMs) as Promise<{ keys: unknown }>,
   });
   // The library's types say that `kid` and `alg` are always set, but a JWKS may leave both out.
   const signingKeys = await client.getSigningKeys();
@@ -40,8 +40,11 @@ export async function fetchVerificationKeys(options: JwksFetcherOptions): Promis
   );
 }
 
-async function discoverJwksUri(issuer: string, timeout: number): Promise<string> {
-  const metadata = (await fetchJson(`${issuer}/.well-known/openid-configuration`, timeout)) as Record<string, unknown>;
+async function discoverJwksUri(issuer: string, timeoutMs: number): Promise<string> {
+  const metadata = (await fetchJson(`${issuer}/.well-known/openid-configuration`, timeoutMs)) as Record<
+    string,
+    unknown
+  >;
   const metadataIssuer = typeof metadata.issuer === 'string' ? metadata.issuer.replace(/\/+$/, '') : undefined;
   if (metadataIssuer !== issuer) throw new Error(`discovery at ${issuer} returned another issuer`);
   const { jwks_uri: jwksUri } = metadata;
@@ -51,8 +54,8 @@ async function discoverJwksUri(issuer: string, timeout: number): Promise<string>
   return jwksUri;
 }
 
-async function fetchJson(uri: string, timeout: number): Promise<object> {
-  const signal = AbortSignal.timeout(timeout);
+async function fetchJson(uri: string, timeoutMs: number): Promise<object> {
+  const signal = AbortSignal.timeout(timeoutMs);
   const request = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
   // When an instance of auth stops, connections to this instance break. Another instance may respond, so the request is
   // repeated once. Without the repetition, a valid token could get a 401 because its key was not fetched.

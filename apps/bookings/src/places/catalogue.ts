@@ -36,8 +36,8 @@ export interface Catalogue {
   findFacilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
 }
 
-/** How long an entry is used, in milliseconds. */
-const lifetime = 60_000;
+/** How long an entry is used. */
+const lifetimeMs = 60_000;
 const maxEntries = 10_000;
 
 export interface CatalogueOptions {
@@ -77,7 +77,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
 
   /** Returns the places of these facilities. Loads the entries that are missing or too old. */
   async function placesOf(facilities: readonly string[]): Promise<readonly FacilityPlaces[]> {
-    const expiryLimit = monotonic() - lifetime;
+    const expiryLimit = monotonic() - lifetimeMs;
     const missing = facilities.filter((facility) => (entries.get(facility)?.loadStartedAt ?? -Infinity) <= expiryLimit);
     if (missing.length > 0) load(missing);
     const found = facilities.map((facility) => entries.get(facility)).filter((entry) => entry !== undefined);
@@ -89,7 +89,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
 
   /** Finds the facility of a bay in the loaded entries, without awaiting anything. Nearly every bay is found there. */
   function findCachedFacility(facilities: readonly string[], bayId: string): string | undefined {
-    const expiryLimit = monotonic() - lifetime;
+    const expiryLimit = monotonic() - lifetimeMs;
     for (const facility of facilities) {
       const entry = entries.get(facility);
       if (entry?.places?.bays.has(bayId) && entry.loadStartedAt > expiryLimit) return facility;

@@ -53,8 +53,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const pool: Pool<Connection> = new Pool({
     max: poolMax,
     // In milliseconds.
-    acquireTimeout: 3_000,
-    idleTimeout: 30_000,
+    acquireTimeoutMs: 3_000,
+    idleTimeoutMs: 30_000,
     open: () =>
       Connection.open({
         url,

@@ -22,10 +22,10 @@ export interface PooledConnection {
 export interface PoolOptions<Connection> {
   readonly max: number;
   readonly open: () => Promise<Connection>;
-  /** How long a caller waits for a connection, in ms. */
-  readonly acquireTimeout: number;
-  /** How long an unused connection stays open, in ms. */
-  readonly idleTimeout: number;
+  /** How long a caller waits for a connection. */
+  readonly acquireTimeoutMs: number;
+  /** How long an unused connection stays open. */
+  readonly idleTimeoutMs: number;
 }
 
 interface Waiter<Connection> {
@@ -42,10 +42,10 @@ interface PoolEvents {
   retry: [];
 }
 
-/** How often the pool checks its timeouts, in ms. */
-const checkInterval = 250;
-/** How long `destroy` waits until the connections are closed, in ms. */
-const closeTimeout = 5_000;
+/** The time between two checks of the timeouts. */
+const checkIntervalMs = 250;
+/** How long `destroy` waits until the connections are closed. */
+const closeTimeoutMs = 5_000;
 
 export class Pool<Connection extends PooledConnection> extends EventEmitter<PoolEvents> {
   readonly max: number;
@@ -130,13 +130,13 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#notifyIfEmpty();
     await empty;
     clearInterval(this.#timer);
-    // Waits for the connections to close, for at most `closeTimeout`.
-    const timeout = new AbortController();
+    // Waits for the connections to close, for at most `closeTimeoutMs`.
+    const cancelSleep = new AbortController();
     await Promise.race([
       Promise.all(this.#closing),
-      sleep(closeTimeout, undefined, { signal: timeout.signal }).catch(() => {}),
+      sleep(closeTimeoutMs, undefined, { signal: cancelSleep.signal }).catch(() => {}),
     ]);
-    timeout.abort();
+    cancelSleep.abort();
   }
 
   /** Gives the connection to the caller that has waited for the longest time. If nobody waits, makes it idle. */
@@ -153,7 +153,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
 
   /** Opens a connection for each waiting caller, up to the maximum number of connections. */
   #openMissing(): void {
-    this.#timer ??= setInterval(() => this.#checkTimeouts(), checkInterval).unref();
+    this.#timer ??= setInterval(() => this.#checkTimeouts(), checkIntervalMs).unref();
     while (this.#openingCount < this.#waiters.length && this.#open.size + this.#openingCount < this.max) {
       this.#openingCount += 1;
       this.#options.open().then(
@@ -203,16 +203,16 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
    */
   #checkTimeouts(): void {
     const now = performance.now();
-    const { acquireTimeout, idleTimeout } = this.#options;
+    const { acquireTimeoutMs, idleTimeoutMs } = this.#options;
     for (const connection of this.#open) connection.closeIfOverdue(now);
-    while (this.#waiters[0] && now - this.#waiters[0].since > acquireTimeout) {
+    while (this.#waiters[0] && now - this.#waiters[0].since > acquireTimeoutMs) {
       const error = Object.assign(new Error('no connection to the database became free in time'), {
         name: 'TimeoutError',
       });
       this.emit('failure', error);
       this.#waiters.shift()?.reject(error);
     }
-    while (this.#idle[0] && now - this.#idle[0].idleSince > idleTimeout) {
+    while (this.#idle[0] && now - this.#idle[0].idleSince > idleTimeoutMs) {
       const connection = this.#idle.shift();
       if (connection) this.#close(connection);
     }

@@ -8,7 +8,7 @@ import { type Position, type ReplicaStore, type Session, UnusableReplicaError } 
 
 /**
  * Why a list was read from the primary. The reason is a label of the metric `database_reads_total`.
- * - `behind`: the replica had not replayed the latest changes after `wait` milliseconds
+ * - `behind`: the replica had not replayed the latest changes after `waitMs` milliseconds
  * - `foreign`: the replica does not follow this primary, or has made no checkpoint since the last failover
  * - `away`: there was no connection to the replica, or the connection broke
  * - `conflict`: recovery on the replica cancelled the statement
@@ -27,7 +27,7 @@ export interface ReadRouterOptions {
   readonly primary: Database;
   readonly store: Pick<ReplicaStore, 'position' | 'open'>;
   /** How many milliseconds a list waits until the replica has replayed the latest changes. */
-  readonly wait: number;
+  readonly waitMs: number;
   readonly onRead: (source: 'primary' | 'replica', reason: FallbackReason | 'none', error?: unknown) => void;
 }
 
@@ -37,7 +37,7 @@ export interface ReadRouterOptions {
  */
 const positionTimeout = 1_000;
 
-export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOptions): ReadRouter {
+export function createReadRouter({ primary, store, waitMs, onRead }: ReadRouterOptions): ReadRouter {
   const currentPosition = createReadBarrier(store.position);
   const circuitBreaker = createCircuitBreaker();
   return {
@@ -57,10 +57,10 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
       }
       let session: Session | undefined;
       try {
-        const opening = store.open(position, performance.now() + wait);
+        const opening = store.open(position, performance.now() + waitMs);
         // `open` throws at the deadline by itself, unless the replica does not respond. `open` gets 5 ms more, so that
         // its own error is reported if possible. A session that opens after the timeout is closed.
-        session = await withTimeout(wait + 5, opening, ({ close }) => close());
+        session = await withTimeout(waitMs + 5, opening, ({ close }) => close());
         const result = await read(session.db);
         circuitBreaker.succeed(attempt);
         onRead('replica', 'none');
