@@ -51,6 +51,7 @@ test('a registration with another error does not estimate the password', async (
 test('other requests are served while many expensive passwords are estimated', async () => {
   await resetCounts();
   const register = await openRegistration();
+  // The first estimate is slower than the others, so it is made before the measurement.
   await register({ name: 'Eve', username: 'eve@example.org', password: expensivePassword });
   let isDone = false;
   const sendTen = async (sender: number): Promise<void> => {

@@ -61,6 +61,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     replacedBy: 'authorizationEndpoint',
     settings: {
       type: 'oauth2',
+      // The default title would be Github.
       title: 'GitHub',
       authorizationEndpoint: 'https://github.com/login/oauth/authorize',
       tokenEndpoint: 'https://github.com/login/oauth/access_token',

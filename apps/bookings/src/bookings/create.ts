@@ -52,25 +52,28 @@ export function createBookingCreator({
   return (request: CreateRequest): Promise<EndpointResponse> => {
     const { body, caller } = request;
     const now = clock();
+    // The `contextData` of errors. The id is empty if the request has none.
     const context = { externalBookingId: body.externalBookingId ?? '' };
-    // `keyed` is undefined if the request has no valid Idempotency-Key.
+    // `keyed` is undefined if the request has no valid Idempotency-Key. `errors` also contains the errors of the key.
     return createOnce({ ...request, now, context }, idempotency, async (keyed, errors) => {
       const hold = body.holdId === undefined ? undefined : await findHold(body.holdId, caller);
       const holdErrors = hold ? findHoldErrors(hold, body) : [];
       const options = { catalogue, facilities: caller.facilities, config, now };
       const requested = await validateBooking(createFields, body, [...errors, ...holdErrors], options);
       const { bay, fields } = requested;
+      // The request is invalid. The response also reports the conflicts that can already be found.
       if (!bay || !fields)
         throw bookingError(requested, context, await findAllConflicts(requested, context, { holdId: hold?.id }));
 
       const booking = newBooking(fields, bay.facilityId, now);
       const response = createdResponse(booking);
-      const newlyStored = keyed && newResponse(keyed, response);
+      const responseToStore = keyed && newResponse(keyed, response);
       return repeatUntilSettled(async (isFirstAttempt) => {
         const rulesVersion = await findRulesVersion(requested, rules);
         // The first attempt does not look up holds, because few bays have one. If the bay has another hold than `hold`,
         // even at another time, this attempt returns a conflict.
-        const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
+        const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: responseToStore };
+        // Cached rules that do not permit the interval may be out of date. `findAllConflicts` reads the rules again.
         const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(booking, creation);
         if (outcome === 'created') return response;
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;

@@ -6,7 +6,8 @@ import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 /**
  * Returns the scopes that the token gets. If the grant type issues no refresh tokens, `offline_access` is removed
  * without an error, even if the client may not request this scope. If `offline_access` is the only scope, it is not
- * removed, so that the scope rules reject the request.
+ * removed, so that the scope rules reject the request. For a grant type that issues refresh tokens, `effectiveScopes`
+ * decides whether `offline_access` is removed.
  * @throws {errors.InvalidScope} if the scopes break a scope rule (../scopes.ts)
  */
 export function resolveTokenScopes(
