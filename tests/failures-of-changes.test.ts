@@ -126,8 +126,8 @@ const reportedBy = (sources: readonly { readonly latest: ReadonlyMap<string, Lat
 
 /** Returns the first differences: lines that were not reported, and reported lines that are wrong. */
 const difference = (expected: readonly string[], reported: readonly string[]) => ({
-  missing: expected.filter((line) => !new Set(reported).has(line)).slice(0, 5),
-  wrong: reported.filter((line) => !new Set(expected).has(line)).slice(0, 5),
+  missing: expected.filter((line) => !reported.includes(line)).slice(0, 5),
+  wrong: reported.filter((line) => !expected.includes(line)).slice(0, 5),
 });
 const noDifference = { missing: [], wrong: [] };
 
@@ -147,10 +147,10 @@ async function expectCompleteFeed(): Promise<string[]> {
 }
 
 /** Whether the receiver has got exactly the expected changes. */
-const hasReceivedAll = (expected: readonly string[], receiver: WebhookReceiver) => async () => {
+function hasReceivedAll(expected: readonly string[], receiver: WebhookReceiver): boolean {
   const { missing, wrong } = difference(expected, reportedBy([receiver]));
   return missing.length + wrong.length === 0;
-};
+}
 
 async function killInstancesAndDatabase(): Promise<void> {
   await waitForWrites(200);
@@ -187,7 +187,7 @@ test('feed and webhooks report every change, although all instances and the data
   const expected = await expectCompleteFeed();
 
   // If a killed instance had begun a delivery attempt, another instance repeats it when the lease of the attempt ends.
-  const complete = await timeUntil(hasReceivedAll(expected, reliable.receiver), 60_000);
+  const complete = await timeUntil(async () => hasReceivedAll(expected, reliable.receiver), 60_000);
   expect(await call('GET', gone.path)).toMatchObject({ state: 'disabled' });
   const brokenReceivers = [hanging, failing, gone, redirecting].map(({ receiver }) => receiver);
   for (const receiver of brokenReceivers) {
@@ -200,8 +200,7 @@ test('feed and webhooks report every change, although all instances and the data
   for (const facilityId of facilities) await call('POST', `${gone.path}/replay`, { facilityId, afterChangeNumber: 0 });
   const repaired = await timeUntil(async () => {
     await makeDeliveriesDue();
-    const results = await Promise.all(brokenReceivers.map((receiver) => hasReceivedAll(expected, receiver)()));
-    return results.every(Boolean);
+    return brokenReceivers.every((receiver) => hasReceivedAll(expected, receiver));
   }, 60_000);
   expect(reliable.receiver.unexpectedPaths).toEqual([]);
   const requests = receivers.map((receiver) => receiver.requestCount());

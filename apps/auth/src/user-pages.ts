@@ -41,6 +41,7 @@ import { createSocialStore } from './social/store.ts';
 
 export interface UserPagesOptions {
   readonly db: Database;
+  /** The configuration, logger, metrics and audit log. Every module gets all of them, and uses those that it needs. */
   readonly shared: SharedServices;
   readonly cookies: BrowserCookies;
   readonly providerSessions: ProviderSessions;

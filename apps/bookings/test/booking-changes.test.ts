@@ -165,10 +165,13 @@ test('410 is returned only if a change was removed whose number is above both re
   const afterDeletion = await readAll('fac-north');
   // Removes every deletion, because all of them are older than a time in the future.
   await feed.removeExpired(new Date(Date.now() + 60_000));
+  // These two readers have not read the deletion that was removed.
   const late = await system.call('GET', pathOf(atEnd.next));
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
   expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
+  // This reader has read the deletion before it was removed.
   expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
+  // This reader begins after the removal, so its links contain the number of the removed deletion.
   const again = await readPage('facilityId=fac-north&limit=1');
   const removed = Number(new URL(again.body.next).searchParams.get('removed'));
   expect(removed).toBeGreaterThan(0);

@@ -29,6 +29,7 @@ const reportError = (error: unknown) => {
 };
 try {
   const settings = readSettings(process.env, process.argv.slice(2));
+  // `startSystem` adds each started part to `parts`. If a part fails to start, the parts before it are stopped below.
   const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, parts);
   print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
   const failure = await Promise.race([stopRequested, system.failed]);

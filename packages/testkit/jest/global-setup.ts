@@ -9,6 +9,7 @@ export default async function startServer(): Promise<void> {
   const server = await startEmbeddedPostgres({
     // Tests do not need their data after a crash of the machine, and are faster without fsync.
     fsync: false,
+    // Several test files run at the same time, and many tests cause errors in PostgreSQL on purpose.
     settings: { max_connections: 200, log_min_messages: 'fatal' },
   });
   serverOfThisRun.set(server);

@@ -22,6 +22,7 @@ runCommand(async () => {
     publishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   });
   await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
+    // The events are stored in the database. They are not logged, because the output of the command is a list of keys.
     const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
     const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
     // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. These instances could not decrypt a signing

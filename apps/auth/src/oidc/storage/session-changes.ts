@@ -18,10 +18,13 @@ export interface SessionChanges {
 export function sessionChanges(before: AdapterPayload, after: AdapterPayload): SessionChanges {
   const { authorizations: authorizationsBefore = {}, ...fieldsBefore } = before;
   const { authorizations = {}, ...fields } = after;
-  return { fields: changes(fieldsBefore, fields), authorizations: changes(authorizationsBefore, authorizations) };
+  return {
+    fields: changesBetween(fieldsBefore, fields),
+    authorizations: changesBetween(authorizationsBefore, authorizations),
+  };
 }
 
-function changes(before: object, after: object): Changes {
+function changesBetween(before: object, after: object): Changes {
   const oldValues = new Map(Object.entries(before).map(([name, value]) => [name, JSON.stringify(value)]));
   const newFields = Object.entries(after).filter(([, value]) => value !== undefined);
   const newNames = new Set(newFields.map(([name]) => name));

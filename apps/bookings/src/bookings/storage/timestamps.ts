@@ -23,5 +23,5 @@ export function toIso(text: string): string {
 /** Type parsers for pg. Only the parser of timestamps differs from the default. */
 export const isoTimestamps = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === timestamptz ? toIso : types.getTypeParser(oid, format as 'text'),
+    oid === timestamptz ? toIso : types.getTypeParser(oid, format),
 };
