@@ -72,19 +72,15 @@ export interface TestSystemOptions {
 }
 
 export async function createTestSystem(options: TestSystemOptions = {}): Promise<TestSystem> {
-  const { sharing } = options;
+  const { sharing, now = () => new Date(), poolMax = 10 } = options;
+  // `distribution` has an effect only if the tests run on a Citus cluster.
   const database = sharing ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
   const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
   // `slow` responses come after 20 s by default. A request for the keys times out before, by default after 4 s.
   const issuer =
     sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
-  const db = connectDatabase({
-    url: databaseUrl,
-    applicationName: 'test',
-    poolMax: options.poolMax ?? 10,
-    migrationsDirectory,
-  });
+  const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax, migrationsDirectory });
   const databaseErrors: string[] = [];
   onFailure(db, (error) => databaseErrors.push(String(errorCode(error))));
   if (!sharing) await importTestPlaces(db);
@@ -102,24 +98,10 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     webhookAllowNetworks: options.webhooks?.allowNetworks ?? [],
     ...options.config,
   };
-  const webhooks = createWebhooks({
-    db,
-    config,
-    keys: options.webhooks?.keys ?? [webhookKey],
-    logger,
-    metrics,
-    ...(options.now && { now: options.now }),
-  });
+  const keys = options.webhooks?.keys ?? [webhookKey];
+  const webhooks = createWebhooks({ db, config, keys, logger, metrics, now });
   const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
-  const app = createApp({
-    config,
-    db,
-    jwksCache,
-    logger,
-    metrics,
-    webhooks,
-    ...(options.now && { now: options.now }),
-  });
+  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, now });
   const server = await startHttpServer({ handler: app, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
   // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
