@@ -57,6 +57,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       const client = new pg.Client({ connectionString: databaseUrl });
       clients.push(client);
       await client.connect();
+      // An earlier run may have been interrupted before it deleted the bookings that it had created.
       await removeCreated(client);
       const source = { client, dataset, token, facilities, folder: mkdtempSync(join(folder, 'service-')) };
       operationsOf.set(name, [...(await bookingOperations(source)), ...availabilityOperations(source)]);

@@ -78,6 +78,7 @@ describe('an owner or staff member sees the people of the facility', () => {
 
   test('dates are shown with their time zone', async () => {
     const { page } = await portal.signIn('owner', north);
+    // The page shows since when each member has the role.
     const times = [...page.html.matchAll(/<time datetime="([^"]+)" title="\1">([^<]*)<\/time>/g)];
     expect(times.length).toBeGreaterThan(5);
     for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
