@@ -48,6 +48,7 @@ test('no request of four clients fails while the signing keys rotate twice, and 
   const clients = Promise.all([0, 1, 2, 3].map(client));
   try {
     for (const rotations of [1, 2]) {
+      // The command prints a line for each key, with two spaces between the columns.
       expect(await runKeysCommand('rotate')).toMatch(/ES256 {2}next/);
       await eventually(async () => keyIds.size === rotations + 1);
     }

@@ -52,6 +52,7 @@ function repeat(responseType: string, name: string, secondValue?: string): URLSe
 const get = (parameters: URLSearchParams) =>
   openBrowser(server).open(`${server.origin}/connect/authorize?${parameters}`);
 
+/** Sends the request with POST. The server redirects it to a GET request, which this function follows. */
 async function post(body: URLSearchParams, query = '') {
   const response = await fetch(`${server.origin}/connect/authorize${query}`, {
     method: 'POST',

@@ -139,6 +139,7 @@ function lockData(data: string): Lock {
 
 const defaultSettings = (fsync: boolean): Record<string, string | number> => ({
   listen_addresses: HOST,
+  // No Unix socket.
   unix_socket_directories: '',
   max_connections: 150,
   timezone: 'UTC',

@@ -119,7 +119,7 @@ export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     if (!isTransactionConflict(error)) throw error;
-    // A transaction of knex has no pool.
+    // For the metrics. A transaction of knex has no pool.
     findPool(db)?.emit('retry');
     return work();
   }
