@@ -281,6 +281,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       const load = startBookingLoad();
       const stopReadsAndUpdates = startReadsAndUpdates();
       await waitForBookings(load, 50);
+      // With SIGQUIT, PostgreSQL ends all its processes immediately, without a clean shutdown.
       await worker.crash('SIGQUIT');
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
       const statusesDuringFailure = load.statuses();

@@ -77,16 +77,19 @@ function serviceMeasurement({ pid, url }: Child, token: string, seconds: number)
   };
 }
 
-/** Returns a statement that locks the row of the bay, as the service does, and books the bay. */
-const insertBooking = (
-  start: string,
-  end: string,
-) => `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id,
-  user_alias, start_date, end_date, created_at, last_updated_at, version)
- select b.facility_id, gen_random_uuid(), b.location_id, b.id, null, null, 'player', ${start}, ${end}, now(), now(), 1
- from (select facility_id, location_id, id from bay
-       where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
- on conflict on constraint booking_no_overlap do nothing returning id`;
+/**
+ * Returns a statement that locks the row of the bay, as the service does, and books the bay for half an hour. `start`
+ * is an SQL expression.
+ */
+function insertBooking(start: string): string {
+  return `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+    start_date, end_date, created_at, last_updated_at, version)
+  select b.facility_id, gen_random_uuid(), b.location_id, b.id, null, null, 'player',
+    ${start}, ${start} + interval '30 minutes', now(), now(), 1
+  from (select facility_id, location_id, id from bay
+        where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
+  on conflict on constraint booking_no_overlap do nothing returning id`;
+}
 
 /** Each client of PostgreSQL books its own range of slots, which are the half hours of half a year. */
 const slotsPerClient = 8760;
@@ -94,7 +97,7 @@ const slotsPerClient = 8760;
 async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
   const file = join(folder, 'hot-bay.sql');
   const start = `timestamptz '${createdFrom}' + (:client_id * ${slotsPerClient} + :n) * interval '30 minutes'`;
-  const statement = insertBooking(start, `${start} + interval '30 minutes'`).replaceAll('\n', ' ');
+  const statement = insertBooking(start).replaceAll('\n', ' ');
   writeFileSync(file, `\\set n :n + 1\n${statement};\n`);
   const load = ['--client', String(clients), '--jobs', '1', '--time', String(seconds), '--file', file];
   // pgbench runs on the core of the service, which has no load during this measurement.
@@ -114,7 +117,7 @@ async function runDriverLoop({ databaseUrl, seconds }: ContentionOptions): Promi
     }),
   );
   const start = `timestamptz '${createdFrom}' + ($1::int * ${slotsPerClient} + $2::int) * interval '30 minutes'`;
-  const text = insertBooking(start, `${start} + interval '30 minutes'`);
+  const text = insertBooking(start);
   const end = Date.now() + seconds * 1000;
   let bookings = 0;
   await Promise.all(

@@ -41,7 +41,7 @@ export function facilityIds(count: number): string[] {
  * (booking-operations.ts). The bookings of the dataset start earlier.
  */
 export const createdFrom = '2100-01-01T00:00:00.000Z';
-/** The bookings that the operation `update` changes start after this time. `prepareUpdates` creates them. */
+/** The bookings that the operation `update` changes start after this time (booking-operations.ts). */
 export const updatedFrom = '2150-01-01T00:00:00.000Z';
 
 /**

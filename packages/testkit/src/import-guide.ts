@@ -11,7 +11,7 @@ export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<
       .split(/^## /m)
       .find((text) => text.startsWith(`${service}\n`)) ?? '';
   // Finds each table whose first heading is, for example, `field of a facility`. Captures `a facility` and the rows
-  // below the heading.
+  // below the heading. The first of these rows is the line of dashes, which contains no names.
   const tables = section.matchAll(/^\| field of ([\w ]+) \|.*\n((?:\|.*\n)+)/gm);
   return Object.fromEntries(
     Array.from(tables, ([, object, rows = '']) => [
