@@ -61,6 +61,7 @@ test('each delivery attempt looks up the host name again, and connects only to t
 
   expect(await attemptPing()).toMatchObject({ state: 'delivered', lastStatus: 204 });
   expect(connections).toEqual({ [allowed]: 1, [forbidden]: 0 });
+  // A failed attempt leaves the delivery in the state `pending`, because the service tries again later.
   // The connection of the first attempt is still open. The second attempt must not reuse this connection, because the
   // name now leads to an address that is not allowed.
   expect(await attemptPing()).toMatchObject({ state: 'pending', lastStatus: null });

@@ -144,6 +144,7 @@ function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] 
   // A service is public if NODE_ENV is `production`, or if NODE_ENV is not set and the issuer is public.
   const reason = NODE_ENV ? 'NODE_ENV=production' : 'a public ISSUER';
   return [
+    // Only NODE_ENV=production requires an issuer with https.
     ...(NODE_ENV ? unencryptedIssuerErrors(environment, 'ISSUER') : []),
     ...developmentSecretErrors(environment, ['DATABASE_URL', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY']),
     ...(isMailDecided ? [] : [`SMTP_URL is missing (${reason} needs a mail server; MAIL=off switches mail off)`]),

@@ -10,6 +10,7 @@ const client = (id: string, response_modes: readonly string[]) => ({
   redirect_uris: [redirectUri],
   response_types: ['code', 'id_token'],
   grant_types: ['authorization_code', 'implicit'],
+  // The requests of this test have no code_challenge.
   pkce: 'optional' as const,
   scope: 'openid',
   response_modes,

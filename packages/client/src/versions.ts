@@ -19,7 +19,7 @@ export interface ChangeOptions extends RequestOptions {
 
 /**
  * Used only for responses that have a body and an ETag. The type of a resource may include `undefined` for the status
- * 304, but the client never sends If-None-Match and therefore never gets this status.
+ * 304, but the callers of this function send no If-None-Match and therefore never get this status.
  */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };

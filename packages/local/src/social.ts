@@ -5,7 +5,7 @@ import { writePrivately } from './data-folder.ts';
 import type { Settings } from './settings.ts';
 
 export interface SocialProviders {
-  /** The value of SOCIAL_PROVIDERS_FILE that auth gets. */
+  /** The value of SOCIAL_PROVIDERS_FILE that auth gets. Undefined: auth gets no such variable. */
   file: string | undefined;
   stop(): Promise<void>;
 }

@@ -1,6 +1,5 @@
-// Creates, rotates and revokes the personal access tokens of a service account, which is the actor. A form that is
-// submitted twice creates only one secret. Each change is recorded in the history of every facility where the service
-// account has a role.
+// Creates, rotates and revokes the personal access tokens of service accounts. A form that is submitted twice creates
+// only one secret. Each change is recorded in the history of every facility where the service account has a role.
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
@@ -24,6 +23,7 @@ export interface TokensOptions {
 
 export type Tokens = ReturnType<typeof createTokens>;
 
+/** The actor of each function is the service account that owns the tokens. */
 export function createTokens({ clients, facilities, submittedForms, audit }: TokensOptions) {
   const recordChange = async (
     change: 'created' | 'rotated' | 'revoked',

@@ -29,6 +29,7 @@ export interface ClaimedDelivery {
   readonly attempts: number;
   readonly url: string;
   readonly secret: string;
+  /** Null, unless the secret was replaced a short time ago. The previous secret then also signs the delivery. */
   readonly previousSecret: string | null;
 }
 

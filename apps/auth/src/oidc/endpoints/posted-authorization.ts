@@ -45,6 +45,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   // Without this line, Express would respond to OPTIONS requests itself, with an incomplete list of methods.
   router.options(paths, (_request, _response, next) => next('router'));
   router.get(paths, rejectLongUrl);
+  // The limit of the body is only a first check. `redirect` checks the exact length of the URL.
   router.post(paths, express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
   router.use(paths, handleRejectedBody(showError));
   return router;

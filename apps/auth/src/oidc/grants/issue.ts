@@ -31,6 +31,7 @@ export async function issueTokens(
 ): Promise<void> {
   const { client, provider } = ctx.oidc;
   const issuesRefreshToken = granted.includes(offlineAccess);
+  // Without an id_token, a client can be granted only our own scopes and offline_access.
   const custom = granted.filter(resource.isCustom);
   const scope = granted.join(' ');
   // The proof is verified before the grant is stored. A client that gets `use_dpop_nonce` sends its request again, and
@@ -49,6 +50,7 @@ export async function issueTokens(
   ctx.oidc.entity('Grant', grant);
 
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
+  // The resource server determines the audience of the token, its scope, and its format (JWT).
   accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.info(custom));
   if (jkt !== undefined) accessToken.setThumbprint('jkt', jkt);
   ctx.oidc.entity('AccessToken', accessToken);

@@ -13,8 +13,10 @@ import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
-/** The kinds of bins: bins of facilities or of locations, with a length of `span` hours. Each booking is counted in one
- * bin of each kind. */
+/**
+ * The kinds of bins: bins of facilities or of locations, with a length of `span` hours. Each booking is counted in one
+ * bin of each kind.
+ */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
 /** The bins of a facility have an empty `location_id`. */
