@@ -33,9 +33,9 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
     // The documented commands write files into the clone, so they run in a copy of the repository.
-    const options = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
+    const withoutModules = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
     for (const part of ['apps', 'infra', 'package.json'])
-      await cp(join(root, part), join(folder, 'clone', part), options);
+      await cp(join(root, part), join(folder, 'clone', part), withoutModules);
     for (const path of ['node_modules', 'apps/auth/node_modules', 'apps/bookings/node_modules'])
       await symlink(join(root, path), join(folder, 'clone', path));
     environment = {

@@ -28,18 +28,22 @@ export interface ClientPolicyOptions {
 }
 
 export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientPolicyOptions): void {
-  const client = provider.Client.prototype as RegisteredClient;
-  const { grantTypeAllowed } = client;
+  const clientPrototype = provider.Client.prototype as RegisteredClient;
+  const isRegisteredFor = clientPrototype.grantTypeAllowed;
 
-  client.compareClientSecret = function compareWithHashes(this: RegisteredClient, presented: string): boolean {
+  clientPrototype.compareClientSecret = function compareWithHashes(this: RegisteredClient, presented: string): boolean {
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
   // The token endpoint and the device authorization endpoint call this method as soon as a client has authenticated.
   // The method therefore also checks the other rules for the client, and throws an error if the client violates a rule.
-  client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
-    const allowed = grantTypeAllowed.call(this, type);
+  clientPrototype.grantTypeAllowed = function grantTypeAllowedForRequest(
+    this: RegisteredClient,
+    type: string,
+  ): boolean {
+    const allowed = isRegisteredFor.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+    // Other code calls this method only to find out whether a client is registered for a grant type.
     if (!ctx || requestedGrantType(ctx) !== type) return allowed;
     const state = requestState(ctx);
     // The library may call this method again in the same request. Only the first call counts.

@@ -25,7 +25,8 @@ export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPat
 
 /**
  * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to the
- * library before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts serves it.
+ * library before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts must handle its
+ * requests first.
  */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
@@ -36,7 +37,7 @@ export const machinePaths: ReadonlySet<string> = new Set([
   ...publicDocumentPaths,
 ]);
 
-/** All exact paths that the library serves. Paths that contain an id are not among them. */
+/** All exact paths of the protocol. Paths that contain an id are not among them. */
 export const protocolPaths: ReadonlySet<string> = new Set([
   ...Object.values(routes),
   ...discoveryPaths,

@@ -14,6 +14,7 @@ import {
 
 type Module = (rp: RelyingParty) => Promise<void>;
 
+/** Checks that an authorization request with these parameters returns valid tokens. `rp` is the relying party. */
 const succeeds =
   (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
   async (rp) => {

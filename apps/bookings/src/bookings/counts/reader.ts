@@ -59,6 +59,7 @@ import {
 // The first and the last instant that a Date can represent
 const minDate = new Date(-8.64e15);
 const maxDate = new Date(8.64e15);
+/** A segment that contains no booking. */
 const emptySegment: Segment = { from: maxDate, to: undefined, offset: 0 };
 
 interface Bin {
@@ -101,6 +102,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     seek: async (criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> => {
       const kind = kindOf(criteria);
       if (!kind || !(await isComplete())) return undefined;
+      // `from`: bookings that are in progress at an instant or start later. `ended`: bookings that have ended.
       if (kind === 'from') return seekFrom(criteria, offset, pageSize);
       if (kind === 'ended') return seekEnded(criteria, offset, pageSize);
       // The other lists contain every booking from the earliest on, so `offset` is a number that `findBins` expects.
