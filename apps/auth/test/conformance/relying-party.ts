@@ -96,42 +96,6 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>;
   };
 
-  /** Signs in and consents when a page requires it. Returns the response that arrives at the redirect URI. */
-  const finish = async (
-    browser: FormBrowser,
-    first: Page,
-    sent: Record<string, string>,
-  ): Promise<AuthorizationResponse> => {
-    const seen: ('sign-in' | 'consent')[] = [];
-    let page = first;
-    // A flow has at most one sign-in page and one consent page. The limit ends a flow that shows them again and again.
-    for (let step = 0; step < 4; step += 1) {
-      const fields = new Set(page.forms.flatMap((form) => form.fields.map(({ name }) => name)));
-      if (page.status === 200 && fields.has('password')) {
-        seen.push('sign-in');
-        page = await browser.send(page, endUser);
-      } else if (page.status === 200 && page.html.includes('name="decision"')) {
-        seen.push('consent');
-        page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
-      } else break;
-    }
-    const posted = page.forms.find(({ action }) => action === redirectUri);
-    if (posted) {
-      expect(posted.method.toLowerCase()).toBe('post');
-      const params = new URLSearchParams(posted.fields.map(({ name, value }) => [name, value] as [string, string]));
-      // The submit button of the page has no name.
-      params.delete('');
-      return { via: 'form_post', params, seen, page, sent };
-    }
-    // The test browser does not open the redirect URI. After a redirect to this URI, `page.status` is 0. Every other
-    // page comes from the server.
-    if (page.status !== 0) return { params: new URLSearchParams(), seen, page, sent };
-    expect(page.url.href.split(/[?#]/)[0]).toBe(redirectUri);
-    return page.url.hash
-      ? { via: 'fragment', params: new URLSearchParams(page.url.hash.slice(1)), seen, page, sent }
-      : { via: 'query', params: page.url.searchParams, seen, page, sent };
-  };
-
   /** Sends an authorization request as GET, or as a form on the page of the relying party. */
   const authorize = async (
     params: Record<string, string | undefined> = {},
@@ -258,4 +222,36 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     userinfo,
     checkIdToken,
   };
+}
+
+/** Signs in and consents when a page requires it. Returns the response that arrives at the redirect URI. */
+async function finish(browser: FormBrowser, first: Page, sent: Record<string, string>): Promise<AuthorizationResponse> {
+  const seen: ('sign-in' | 'consent')[] = [];
+  let page = first;
+  // A flow has at most one sign-in page and one consent page. The limit ends a flow that shows them again and again.
+  for (let step = 0; step < 4; step += 1) {
+    const fields = new Set(page.forms.flatMap((form) => form.fields.map(({ name }) => name)));
+    if (page.status === 200 && fields.has('password')) {
+      seen.push('sign-in');
+      page = await browser.send(page, endUser);
+    } else if (page.status === 200 && page.html.includes('name="decision"')) {
+      seen.push('consent');
+      page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+    } else break;
+  }
+  const posted = page.forms.find(({ action }) => action === redirectUri);
+  if (posted) {
+    expect(posted.method.toLowerCase()).toBe('post');
+    const params = new URLSearchParams(posted.fields.map(({ name, value }) => [name, value] as [string, string]));
+    // The submit button of the page has no name.
+    params.delete('');
+    return { via: 'form_post', params, seen, page, sent };
+  }
+  // The test browser does not open the redirect URI. After a redirect to this URI, `page.status` is 0. Every other
+  // page comes from the server.
+  if (page.status !== 0) return { params: new URLSearchParams(), seen, page, sent };
+  expect(page.url.href.split(/[?#]/)[0]).toBe(redirectUri);
+  return page.url.hash
+    ? { via: 'fragment', params: new URLSearchParams(page.url.hash.slice(1)), seen, page, sent }
+    : { via: 'query', params: page.url.searchParams, seen, page, sent };
 }
