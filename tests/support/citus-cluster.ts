@@ -99,6 +99,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   };
   await join('postgres');
   const nodeAt = (index: number): CitusNode => {
+    // A function, because `start` replaces the server.
     const server = () => servers[index] as EmbeddedPostgres;
     return {
       port: server().port,

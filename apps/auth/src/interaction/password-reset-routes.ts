@@ -92,6 +92,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       ],
     });
 
+  /** Returns the token of the link. The empty string, which no link contains, stands for a missing token. */
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
   /**
