@@ -95,7 +95,6 @@ export async function startAuth(options: {
   return startChild({
     name: 'auth',
     // `startChild` runs the script `start` of this package.json.
-    // `startChild` runs the script `start` of this package.json.
     script: join(authFolder, 'package.json'),
     cwd: authFolder,
     env,
