@@ -76,6 +76,7 @@ test('the TypeScript examples in the OpenAPI document compile with packages/clie
       join(folder, 'tsconfig.json'),
       '{ "extends": "../../tsconfig.json", "include": ["*.ts"], "exclude": [] }',
     );
+    // The compiler fails if there are errors. Its standard output then lists them.
     const compiled = run('tsc', ['-p', folder], { timeout: 60_000 });
     const { stdout } = await compiled.catch((failure: { stdout: string }) => failure);
     expect(stdout).toBe('');

@@ -83,7 +83,7 @@ async function startTokenPeer(name: string, key: Record<string, string>, databas
     scope,
     audience: baseUrl,
     key,
-    refreshTokens: tokensPerRound,
+    refreshTokenCount: tokensPerRound,
     databaseUrl,
   };
   return startChild({

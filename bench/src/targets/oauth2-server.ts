@@ -7,7 +7,7 @@ import jwt from 'jsonwebtoken';
 import { endWithParent } from './start.ts';
 import { facilitiesClaim, subject, tokenLifetime, tokenPeerOptions } from './token-peer.ts';
 
-const { port, clientId, clientSecret, scope, audience, key: jwk, refreshTokens } = tokenPeerOptions();
+const { port, clientId, clientSecret, scope, audience, key: jwk, refreshTokenCount } = tokenPeerOptions();
 const key = createPrivateKey({ key: jwk, format: 'jwk' });
 const client = { id: clientId, grants: ['client_credentials', 'refresh_token'] };
 const user = { id: subject };
@@ -57,7 +57,7 @@ function newRefreshToken(): string {
 createServer(async (request, response) => {
   if (request.url === '/ready') return void response.end();
   if (request.url === '/refresh-tokens') {
-    return void response.end(JSON.stringify(Array.from({ length: refreshTokens }, newRefreshToken)));
+    return void response.end(JSON.stringify(Array.from({ length: refreshTokenCount }, newRefreshToken)));
   }
   let form = '';
   for await (const chunk of request) form += chunk;

@@ -46,7 +46,7 @@ const neverExpires = 0;
 
 /** With an adapter, the client is stored through the adapter. Without an adapter, it is part of the configuration. */
 export async function serveProvider(options: TokenPeerOptions, adapter?: AdapterFactory): Promise<void> {
-  const { port, clientId, scope, audience, refreshTokens } = options;
+  const { port, clientId, scope, audience, refreshTokenCount } = options;
   const storage = adapter ? { adapter } : { clients: [clientMetadata(options)] };
   await adapter?.('Client').upsert(clientId, clientMetadata(options), neverExpires);
   const provider = new Provider(`http://127.0.0.1:${port}`, { ...configuration(options), ...storage });
@@ -72,7 +72,7 @@ export async function serveProvider(options: TokenPeerOptions, adapter?: Adapter
   createServer(async (request, response) => {
     if (request.url === '/ready') return void response.end();
     if (request.url !== '/refresh-tokens') return void handle(request, response);
-    const tokens = await Promise.all(Array.from({ length: refreshTokens }, newRefreshToken));
+    const tokens = await Promise.all(Array.from({ length: refreshTokenCount }, newRefreshToken));
     response.end(JSON.stringify(tokens));
   }).listen(port);
   endWithParent();

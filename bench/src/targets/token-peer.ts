@@ -11,7 +11,7 @@ export interface TokenPeerOptions {
   /** The private ES256 key as JWK. */
   readonly key: Record<string, string>;
   /** The number of refresh tokens that GET /refresh-tokens returns. */
-  readonly refreshTokens: number;
+  readonly refreshTokenCount: number;
   /** Servers that need no database ignore this URL. */
   readonly databaseUrl: string;
 }

@@ -39,7 +39,7 @@ where (select count(*) from (
    * - $8: the client of the webhook must have sent a request after this time (see lease.ts)
    */
   claim: `with due as (
-  select due.id from webhook
+  select delivery.id from webhook
   left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on running.webhook_id = webhook.id
   cross join lateral (
     select id from webhook_delivery
@@ -51,7 +51,7 @@ where (select count(*) from (
     order by next_attempt_at
     limit greatest(0, case when failing_since is null then $5::int else $6::int end - coalesce(running.attempts, 0))
     for update skip locked
-  ) due
+  ) delivery
   order by failing_since nulls first
   limit $7
 )

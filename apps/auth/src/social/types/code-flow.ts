@@ -27,9 +27,9 @@ export async function buildAuthorizationUrl(
   { state, codeVerifier }: FlowSecrets,
   parameters: { readonly redirect_uri: string; readonly scope: string; readonly nonce?: string },
 ): Promise<URL> {
-  const { scope, ...required } = parameters;
+  const { scope, ...others } = parameters;
   return openid.buildAuthorizationUrl(configuration, {
-    ...required,
+    ...others,
     ...(scope && { scope }),
     state,
     code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),

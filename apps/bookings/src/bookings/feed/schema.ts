@@ -6,15 +6,15 @@ import { bookingItemSchema } from '../schema.ts';
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
 
-const number = { type: 'integer', minimum: 0 } as const;
+const nonNegativeInteger = { type: 'integer', minimum: 0 } as const;
 
 export const feedQuerySchema = {
   type: 'object',
   properties: {
     facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
-    afterChangeNumber: { ...number, description: 'Returns the changes after this number; 0 if left out.' },
+    afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
     removed: {
-      ...number,
+      ...nonNegativeInteger,
       description:
         'Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410.',
     },
@@ -30,7 +30,7 @@ export const feedQuerySchema = {
 const changeFields = {
   kind: { const: 'Booking' },
   id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
-  modified: { ...number, description: 'The change number, unique within the facility.' },
+  modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
 } as const;
 
 const updatedSchema = {
