@@ -31,19 +31,16 @@ export interface TokenOptions extends ServiceRunOptions {
 /** The servers with which auth is compared. Each has a script in targets/. */
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
 /**
- * The number of refresh tokens at the beginning of a round. More tokens than connections are needed: a used token is
- * replaced only when its response arrives, and wrk already sends the next request then.
+ * The number of refresh tokens at the beginning of a round. There are more tokens than connections, because all
+ * connections use a token at the same time, and a failed request returns no new token.
  */
 const tokensPerRound = 4 * defaultConnections;
 
 export async function compareTokens(options: TokenOptions): Promise<Sample[]> {
   const { databaseUrl, peerDatabaseUrl, folder, only, targetNames, profile } = options;
-  const children: Child[] = [];
-  const targets: Target[] = [];
+  const targets: (Target & Child)[] = [];
   const addTarget = async (name: string, starting: Promise<Child>): Promise<Target> => {
-    const child = await starting;
-    const target = { name, ...child };
-    children.push(child);
+    const target = { name, ...(await starting) };
     targets.push(target);
     return target;
   };
@@ -70,7 +67,7 @@ export async function compareTokens(options: TokenOptions): Promise<Sample[]> {
     }
     return samples;
   } finally {
-    await Promise.all(children.map((child) => child.stop()));
+    await Promise.all(targets.map((target) => target.stop()));
   }
 }
 
