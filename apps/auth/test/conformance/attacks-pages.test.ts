@@ -159,6 +159,7 @@ describe('cookies', () => {
     const httpsServer = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example' });
     for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
       const { headers } = await fetch(httpsServer.origin + path);
+      // Eight digits are at least 10,000,000 s, which is almost four months.
       expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
     }
     await httpsServer.close();
@@ -201,6 +202,7 @@ describe('cookies', () => {
 });
 
 describe('the same request sent many times at once succeeds or is rejected, without a server error', () => {
+  /** Returns the header Cookie that the browser sends to this path. */
   const cookiesAt = (browser: FormBrowser, path: string): string =>
     browser
       .cookies()
@@ -245,6 +247,7 @@ describe('another site cannot act for the user (CSRF)', () => {
     const cookie = cookiesOf(browser).join('; ');
     for (const [path, form] of [
       ['/connect/endsession/confirm', { logout: 'yes' }],
+      // oidc-provider calls its CSRF token `xsrf`.
       ['/connect/endsession/confirm', { logout: 'yes', xsrf: 'made-up' }],
       ['/sign-out', {}],
       ['/sign-out', { csrf: 'made-up' }],
