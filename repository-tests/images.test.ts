@@ -21,6 +21,7 @@ describe('images', () => {
   test.each(['auth', 'bookings'] as const)(
     'the image of %s runs Node directly, as an ordinary user, and has a health check',
     (target) => {
+      // The part of the Dockerfile from this FROM to the next one.
       const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
       expect(stage).toMatch(/^USER node$/m);
       expect(stage).toMatch(/^COPY .*\/start\.sh /m);

@@ -8,7 +8,7 @@ import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { bookingOperations, removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings, startPeer } from './bookings-service.ts';
 import { type Child, profileFlags } from './child.ts';
-import { type Dataset, facilityIds } from './dataset.ts';
+import { type Dataset, facilitiesInToken, facilityIds } from './dataset.ts';
 import { measure, type Operation, type Sample, type ServiceRunOptions, serviceCore, type Target } from './measure.ts';
 import { onDatabase } from './server.ts';
 
@@ -20,8 +20,6 @@ export interface CompareOptions extends ServiceRunOptions {
 
 /** The peers that use the database. */
 const peers = ['bare', 'fastify', 'express'];
-/** The maximum number of facilities in the token. The dataset can have fewer. */
-const maxFacilities = 25;
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, only, targetNames, profile } = options;
@@ -30,7 +28,7 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
   try {
     return await onDatabase(databaseUrl, async (client) => {
       await removeCreated(client);
-      const facilities = Math.min(maxFacilities, dataset.facilities);
+      const facilities = facilitiesInToken(dataset);
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const allOperations = await bookingOperations({ ...options, client, token, facilities });
       const operations = allOperations.filter(({ name }) => only.length === 0 || only.includes(name));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { inOneDay } from './compare-bookings.ts';
-import { createdFrom, type Dataset, facilityIds } from './dataset.ts';
+import { createdFrom, type Dataset, facilitiesInToken, facilityIds } from './dataset.ts';
 import { measure, type Operation, type RunOptions, type Sample, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
 
@@ -26,15 +26,13 @@ const connections = 64;
  * handles.
  */
 const proofsPerSecond = 8_000;
-/** The maximum number of facilities in the token. The dataset can have fewer. */
-const maxFacilities = 25;
 
 export async function compareDpop(options: CompareDpopOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, folder } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const child = await startBookings({ databaseUrl, issuer, core: serviceCore });
   try {
-    const claims = { facilities: facilityIds(Math.min(maxFacilities, dataset.facilities)), scope, exp: inOneDay() };
+    const claims = { facilities: facilityIds(facilitiesInToken(dataset)), scope, exp: inOneDay() };
     const key = createProofKey();
     const bearer = await issuer.token(claims);
     const bound = await issuer.token({ ...claims, cnf: { jkt: key.thumbprint } });

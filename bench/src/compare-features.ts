@@ -1,4 +1,5 @@
-// Compares pairs of requests to the bookings service. The two requests of a pair are measured in turn:
+// Compares pairs of requests to the bookings service, and measures the availability of a week on its own. The two
+// requests of a pair are measured in turn:
 // - availability, and a list of bookings
 // - creating a booking with a hold, and without a hold
 // - a page of the change feed, and a page of the list of bookings
@@ -13,7 +14,7 @@ import { create, type RequestSource, removeCreated } from './booking-operations.
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { profileFlags } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
-import { baysPerFacility, type Dataset, facilityId, facilityIds, newId } from './dataset.ts';
+import { baysPerFacility, type Dataset, facilitiesInToken, facilityId, facilityIds, newId } from './dataset.ts';
 import {
   defaultConnections,
   measure,
@@ -36,6 +37,8 @@ export const featureNames = ['availability', 'availability-week', 'holds', 'feed
 const expiredHolds = 100_000;
 /** The number of holds that are created for each round, which is more than the service can use in a round. */
 const holdsPerRound = 8_000;
+/** How long the service may take to delete the expired holds. */
+const maxCleanupMilliseconds = 180_000;
 /** A hold belongs to a client and a subject. Only a token with the same claims can use the hold. */
 const clientClaims = { client_id: 'bench', sub: 'bench' };
 
@@ -51,7 +54,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   try {
     return await onDatabase(databaseUrl, async (connection) => {
       await removeCreated(connection);
-      const facilities = Math.min(25, dataset.facilities);
+      const facilities = facilitiesInToken(dataset);
       const claims = { scope, exp: inOneDay(), ...clientClaims };
       const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
       const tokenForOneFacility = await issuer.token({ facilities: [facilityId(1)], ...claims });
@@ -94,6 +97,7 @@ function comparisonsOf(source: RequestSource, tokenForOneFacility: string): Read
   // If there is only one facility, both use all of its bays, but at different times.
   const baysWithoutHold = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
   const baysWithHold = Math.max(baysPerFacility, facilities * baysPerFacility - baysWithoutHold);
+  // With the prefix `-`, the bookings have no external booking id.
   const plainCreate = create('create', { token, bays: baysWithoutHold, prefix: '-' });
   const withAndWithoutExpiredHolds = (operation: Operation): Comparison => {
     const afterCreatingHolds = (count: number): Operation => ({
@@ -126,8 +130,9 @@ function createWithHold({ client, token, facilities, folder }: RequestSource, ba
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // Hold number n is for bay number n % $2. It begins n / $2 half hours (rounded down) after the start of 2120.
-      // `newId` creates an id that ends with the tag of the facility (apps/bookings/src/bookings/booking-id.ts).
+      // `target` numbers the $2 bays with the highest ids from 0. Hold number n is for bay number n % $2. It begins
+      // n / $2 half hours (rounded down) after the start of 2120. `newId` creates an id that ends with the tag of the
+      // facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
@@ -142,7 +147,7 @@ function createWithHold({ client, token, facilities, folder }: RequestSource, ba
         [facilityIds(facilities), bays, clientClaims.client_id, clientClaims.sub, nextHeldSlot, holdsPerRound],
       );
       nextHeldSlot += holdsPerRound;
-      // `held_until` must be the latest expiry of the holds of a bay.
+      // `held_until` must be the latest expiry of the holds of a bay. The service looks for holds only until this time.
       await client.query(
         `update bay set held_until = now() + interval '15 minutes' where id in (select bay_id from booking_hold)`,
       );
@@ -213,7 +218,8 @@ async function waitForCleanup(client: pg.Client, log: (line: string) => void): P
   const start = performance.now();
   const countHolds = async () => Number((await client.query('select count(*) as n from booking_hold')).rows[0].n);
   while ((await countHolds()) > 0) {
-    if (performance.now() - start > 180_000) throw new Error('the service has not deleted the expired holds');
+    if (performance.now() - start > maxCleanupMilliseconds)
+      throw new Error('the service has not deleted the expired holds');
     await sleep(1_000);
   }
   log(`${expiredHolds} expired holds were deleted after ${Math.round((performance.now() - start) / 1000)} s`);

@@ -25,6 +25,11 @@ export function datasetOf(bookings: number, maxFacilities: number): Dataset {
   return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
 }
 
+/** The maximum number of facilities in an access token. */
+const maxFacilitiesInToken = 25;
+/** The number of facilities in an access token. The token has the first facilities of the dataset. */
+export const facilitiesInToken = ({ facilities }: Dataset): number => Math.min(maxFacilitiesInToken, facilities);
+
 // Facilities, locations and bays are numbered from 1 over the whole dataset. Location 3 is therefore the first location
 // of facility 2.
 export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;

@@ -147,12 +147,14 @@ describe('DELETE', () => {
   test('a DELETE of a resource that does not exist fails with 404', async () => {
     proxy.setActions();
     await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
+    // The service does nothing before it responds with 429. The 404 to the second attempt is therefore an error.
     proxy.setActions({ status: 429, headers: { 'Retry-After': '0' } });
     await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
   });
 });
 
 test('a request without a response fails after timeoutMs', async () => {
+  // With this booking, the feed has at least one change.
   await client.bookings.create(newBooking());
   let position = '';
   for await (const { next } of client.changes.read()) position = next;

@@ -35,6 +35,7 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
     for (const name of await readdir(database.dataPath)) {
       if (!excludedFiles.has(name)) await run('cp', ['-a', join(database.dataPath, name), target]);
     }
+    // With `false`, PostgreSQL does not wait until it has archived the write-ahead log.
     const { rows } = await session.query('select labelfile from pg_backup_stop(false)');
     await writeFile(join(target, 'backup_label'), rows[0].labelfile);
   } finally {

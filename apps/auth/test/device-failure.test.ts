@@ -49,7 +49,7 @@ test('without a database, the pages return 503, and the sign-in can continue aft
   expect((await whileDisconnected(() => browser.send(consent, {}, allow))).status).toBe(503);
   expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
   expect((await browser.send(consent, {}, allow)).title).toMatch(/^Demo screen is connected/);
-  // A device must wait for 5 s between two polls.
+  // A device must wait for 5 s between two polls. A poll that failed with 503 does not count.
   await device.passTime(5);
   expect(await device.poll(codes)).toMatchObject({ status: 200 });
 });

@@ -47,6 +47,7 @@ async function expectConsistentCount(): Promise<number> {
   return Number(row?.n);
 }
 
+/** Expects that the service has executed the statements `used`, and has not executed the statement `unused`. */
 async function expectStatements(used: readonly string[], unused: string): Promise<void> {
   const prepared = await query<{ statement: string }>(system.db, 'select statement from pg_prepared_statements');
   const texts = prepared.map(({ statement }) => statement);
@@ -82,6 +83,7 @@ test('a booking that uses a hold is inserted and counted, and the hold is delete
 test('a rejected booking is not inserted and not counted, and its external booking id stays free', async () => {
   await create(bodyAt(10, { externalBookingId: 'ext-3' }));
   const before = await expectConsistentCount();
+  // The bay bay-n1-99 is not bookable.
   const rejected = [
     await create(bodyAt(10)),
     await create(bodyAt(10, { externalBookingId: 'ext-4' })),

@@ -38,7 +38,7 @@ export function pagedList<Id extends ListOperation>(
     }
   }
   async function* items(): AsyncGenerator<PageOf<Id>['items'][number]> {
-    for await (const { items } of pages()) yield* items as PageOf<Id>['items'][number][];
+    for await (const page of pages()) yield* page.items as PageOf<Id>['items'][number][];
   }
   return {
     [Symbol.asyncIterator]: items,

@@ -1,5 +1,5 @@
 // Creates a separate database for each app. Each database has two roles: the owner runs the migrations, and the service
-// role may only read and write rows.
+// role may only read and write rows. Also stores the secrets that several launchers share.
 import pg from 'pg';
 import type { AppName } from './settings.ts';
 
@@ -113,6 +113,7 @@ async function withClient(url: string, work: (client: pg.Client) => Promise<void
   try {
     await client.connect();
   } catch (error) {
+    // The message is empty if several addresses of the host refused the connection. The code then says why.
     const { code, message } = error as { code?: string; message: string };
     throw new Error(`cannot connect to PostgreSQL at ${host} as ${username}: ${message || code}`, { cause: error });
   }

@@ -14,7 +14,7 @@ interface LogLine {
  * line. Requests and audit events are left out unless `showRequests` is set.
  */
 export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
-  const prefixed = `${app.padEnd(8)} | ${line}`;
+  const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;
   const { mail, msg, audit } = parseLogLine(line);
   if (mail) {
     const links = mail.text.match(/https?:\/\/\S+/g) ?? [];

@@ -4,6 +4,7 @@
 import { statSync } from 'node:fs';
 import { findChromium, findCitus, findNode, findOidcAgent, findPgBouncer, findPsql } from './programs.ts';
 
+// The tests of packages/client also run with Node.js 20.
 const programs = [findChromium(), findNode(20), findPgBouncer(), findPsql(), findOidcAgent(), findCitus()].filter(
   (path) => path !== undefined,
 );
@@ -11,6 +12,7 @@ const parts = [
   process.platform,
   process.arch,
   process.version,
+  // A program that is updated gets another modification time.
   ...programs.map((path) => `${path}@${statSync(path).mtimeMs}`),
   // The state of an external database server is unknown, so each run gets a different line and no result is reused.
   ...(process.env.TEST_DATABASE_URL ? [`external server ${Date.now()}`] : []),

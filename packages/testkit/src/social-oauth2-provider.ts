@@ -29,6 +29,7 @@ export function createOAuth2ProviderRoutes({ clientId, clientSecret, grants }: O
       return { json: { id, name, email } };
     },
     'GET /debug_token': ({ query }) => {
+      // As at Facebook, the client authenticates with this combination of its id and its secret.
       if (query.get('access_token') !== `${clientId}|${clientSecret}`) return error('Invalid OAuth access token.');
       const issued = grants.findToken(query.get('input_token'));
       const data = issued ? { is_valid: true, app_id: issued.clientId, user_id: issued.user.id } : { is_valid: false };

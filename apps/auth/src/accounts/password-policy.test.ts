@@ -67,6 +67,7 @@ describe('validateNewPassword', () => {
   });
 
   test('validateNewPassword throws an error while too many passwords wait for their estimates', async () => {
+    // Up to 100 passwords may wait.
     const results = await Promise.allSettled(
       Array.from({ length: 150 }, () => validateNewPassword('correct horse battery', [])),
     );

@@ -56,7 +56,10 @@ export interface LogoutSender {
 const checkIntervalMs = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
-/** The part of `maxParallel` for one client. A client that does not respond must not delay other clients' tokens. */
+/**
+ * At most this many tokens of one client are taken from the queue at a time, and none while this many are being sent to
+ * the client. A client that does not respond must not delay the tokens of other clients.
+ */
 const maxParallelPerClient = 10;
 /**
  * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A

@@ -64,6 +64,7 @@ test('the client reads the code from a form_post response', async () => {
   const { checks, params } = await createChecks();
   const request = { redirect_uri: redirectUri, scope: 'openid', response_mode: 'form_post' };
   const page = await signInWith(config, { ...request, ...params });
+  // A real browser would submit the form of this page with JavaScript. The test builds the same request.
   const fields = page.forms[0]?.fields.map(({ name, value }) => [name, value] as [string, string]) ?? [];
   const formPost = new Request(redirectUri, { method: 'POST', body: new URLSearchParams(fields) });
   const tokens = await openid.authorizationCodeGrant(config, formPost, { ...checks, idTokenExpected: true });

@@ -23,9 +23,9 @@ import { createSecretBox } from './secrets.ts';
 import { createWebhookStore, type LatestNumbers } from './store.ts';
 import { startWorker, type Worker } from './worker.ts';
 
-const day = 86_400_000;
+const dayMilliseconds = 86_400_000;
 /** How long ended deliveries are listed, in milliseconds. */
-const deliveryLifetime = 30 * day;
+const deliveryLifetime = 30 * dayMilliseconds;
 
 export interface WebhookOptions {
   readonly db: Database;
@@ -60,7 +60,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
-  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * day));
+  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   /** Undefined until `start` is called. */
   let worker: Worker | undefined;

@@ -23,7 +23,7 @@ const recordDelayMilliseconds = 10;
  * after that time.
  */
 const attemptTimeoutMilliseconds = 15_000;
-const day = 86_400_000;
+const dayMilliseconds = 86_400_000;
 
 export type Outcome = 'delivered' | 'retried' | 'failed';
 
@@ -60,7 +60,7 @@ export function startWorker(options: WorkerOptions) {
     const total = limits.total - runningTotal;
     if (total <= 0) return;
     // A webhook gets events only if its client has sent a request since `leaseStart`.
-    const leaseStart = before(now(), options.config.webhookLeaseDays * day);
+    const leaseStart = before(now(), options.config.webhookLeaseDays * dayMilliseconds);
     for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
   }
 

@@ -39,7 +39,8 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
         [hashSecret(id)],
       );
       if (!found) return undefined;
-      // The clock of the database decides whether the request is still valid (artifact-row.ts explains why).
+      // The record stays for `interactionLifetime` after the request has become invalid (see `upsert`). The clock of
+      // the database decides whether the request is still valid (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
       // The library only compares `exp` with the clock of this host, so any future or past time is right.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);

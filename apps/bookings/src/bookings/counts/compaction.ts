@@ -15,7 +15,7 @@ import { binOf } from './statements.ts';
 
 /**
  * The kinds of bins: bins of facilities or of locations, with a length of `span` hours. Each booking is counted in one
- * bin of each kind.
+ * bin of each kind. 768 hours are 32 days.
  */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
@@ -51,9 +51,10 @@ group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
 ${addToBin}`,
 
   /**
-   * Corrects the bins (booking_count) of facility $1: compares the bookings with the bins and the log (booking_change),
-   * and adds the differences to the bins. All three tables are read in one snapshot, so concurrent writes of bookings
-   * cause no differences, and no lock against them is needed. Returns a row for each bin that was wrong.
+   * Corrects the bins (booking_count) of facility $1. A bin is right if it contains all bookings of its period, without
+   * the changes that are still in the log (booking_change). The statement adds the differences to the bins. All three
+   * tables are read in one snapshot, so concurrent writes of bookings cause no differences, and no lock against them is
+   * needed. Returns a row for each bin that was wrong.
    */
   recount: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, location_id, span, begins, sum(n) from (
@@ -85,6 +86,7 @@ export function createCountCompaction(db: Database) {
       const facilities = await query<{ id: string }>(db, compactionReads.facilitiesWithLog, [maxFacilities]);
       for (const { id } of facilities) {
         await inTransaction(db, async (run) => {
+          // The first row of the first statement.
           const [[locked]] = await run<[{ id: string }[]]>([compactionWrites.tryLockFacility, [id]]);
           if (locked) await run([compactionWrites.compact, [id]]);
         });
