@@ -23,7 +23,12 @@ import { queryOnce } from './support/database-server.ts';
 import { startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordLoad } from './support/measurements.ts';
-import { bookOnce, expectNoLostOrDoubleBookings, startTestSystemOn, type TestSystem } from './support/test-system.ts';
+import {
+  bookOnce,
+  startTestSystemOn,
+  stopLoadAndExpectNoLostOrDoubleBookings,
+  type TestSystem,
+} from './support/test-system.ts';
 import { eventually, timed, timeUntil } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
@@ -173,7 +178,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     expect(await countRows('booking', "user_alias = 'old'")).toBe(bookings);
     expect(await countRows('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
     const otherStatuses = await stopReadsAndUpdates();
-    await expectNoLostOrDoubleBookings(database, load);
+    await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
     recordLoad('distributed', load, { untilKilled, secondRun, otherStatuses });
     expect(await runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
@@ -268,7 +273,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const acknowledgedAtEndOfMove = load.acknowledged.size;
     await waitForBookings(load, 50);
     const otherStatuses = await stopReadsAndUpdates();
-    await expectNoLostOrDoubleBookings(database, load);
+    await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
     recordLoad('rows moved', load, { moving, acknowledgedAtEndOfMove, otherStatuses });
     expect(await countRows('citus_shards', `${isShardOfFacility} and nodeport = ${newPort}`)).toBe(1);
   }, 120_000);
@@ -289,7 +294,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       const recovery = await timeUntil(async () => (await bookOnce(firstInstance.base, token)) === 201);
       await waitForBookings(load, 100);
       const otherStatuses = await stopReadsAndUpdates();
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       // Within a few seconds, the cluster completes the two-phase commits that the crash has interrupted.
       const settled = await timeUntil(
         async () =>

@@ -15,11 +15,11 @@ import { printMeasurements, recordLoad } from './support/measurements.ts';
 import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
-  expectNoLostOrDoubleBookings,
   getToken,
   skewedClock,
   startTestSystem,
   startTestSystemOn,
+  stopLoadAndExpectNoLostOrDoubleBookings,
   type TestSystem,
 } from './support/test-system.ts';
 import { eventually, timed, timeUntil } from './support/wait.ts';
@@ -84,7 +84,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
-    // `expectNoLostOrDoubleBookings` also checks the status of every response, and Retry-After in every 503.
+    // `stopLoadAndExpectNoLostOrDoubleBookings` also checks the status of every response, and Retry-After in every 503.
     test('while the database server is stopped, responses are 503 with Retry-After', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 50);
@@ -97,7 +97,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await database.start();
       const recovery = await timeUntil(async () => (await firstInstance.isReady()) && (await secondInstance.isReady()));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: database stopped`, load, { recovery });
       expect(recovery).toBeLessThan(10_000);
       // Auth uses the same server, and recovers too.
@@ -111,7 +111,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await database.start();
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: database killed`, load, { recovery });
     }, 60_000);
 
@@ -128,7 +128,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await database.query('postgres', 'alter role bookings_service connection limit -1'); // no limit
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: out of connections`, load, { recovery });
     }, 60_000);
 
@@ -137,7 +137,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       proxy.delay(100);
       await waitForBookings(load, 10);
       proxy.delay(0);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       expect(Object.keys(load.statuses())).toEqual(['201']);
       recordLoad(`${engine}: database slow`, load);
     }, 60_000);
@@ -151,7 +151,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       proxy.resume();
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 20);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: database silent`, load, { recovery });
       expect(load.longest()).toBeLessThan(10_000);
     }, 60_000);
@@ -164,7 +164,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await waitForBookings(load, 50);
       await killed.stop('SIGKILL');
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: bookings killed`, load);
     }, 60_000);
 
@@ -181,7 +181,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
         expect((await slow.response).status).toBe(201);
         expect(await exit).toBe(0);
       });
-      await expectNoLostOrDoubleBookings(database, load);
+      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       expect(Object.keys(load.statuses()).toSorted()).toEqual(['0', '201']);
       recordLoad(`${engine}: bookings told to stop`, load, { drained });
     }, 60_000);

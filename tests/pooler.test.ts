@@ -9,7 +9,12 @@ import { book, nextBooking, startLoad, waitForBookings } from './support/booking
 import type { Instance } from './support/instance.ts';
 import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
 import { startReplica } from './support/replica.ts';
-import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import {
+  getToken,
+  startTestSystem,
+  stopLoadAndExpectNoLostOrDoubleBookings,
+  type TestSystem,
+} from './support/test-system.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 /** The limit is so high that no request of these tests reaches it. */
@@ -52,7 +57,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       const sql = "select count(*)::int as count from pg_stat_activity where usename = 'bookings_service'";
       maxConnections = Math.max(maxConnections, (await system.database.query('bookings', sql)).rows[0].count);
     }
-    await expectNoLostOrDoubleBookings(system.database, load);
+    await stopLoadAndExpectNoLostOrDoubleBookings(system.database, load);
     expect(Object.keys(load.statuses())).toEqual(['201']);
     expect(maxConnections).toBeGreaterThan(1);
     // PgBouncer opens at most four connections (`serverConnections`) to each database.

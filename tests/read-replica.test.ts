@@ -9,7 +9,7 @@ import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement } from './support/measurements.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts';
-import { expectNoLostOrDoubleBookings, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { startTestSystem, stopLoadAndExpectNoLostOrDoubleBookings, type TestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
@@ -209,7 +209,7 @@ test('no request fails when the replica is killed under load, and lists use it a
   await replica.start();
   await Promise.all([firstInstance, secondInstance, newInstance].map(waitForReplicaReads));
   await stopWorkers();
-  await expectNoLostOrDoubleBookings(system.database, load);
+  await stopLoadAndExpectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
   expect([...statuses.keys()]).toEqual([200]);
 }, 40_000);

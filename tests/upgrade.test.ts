@@ -13,7 +13,7 @@ import { queryOnce } from './support/database-server.ts';
 import { startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
 import { checkOutPreviousRelease, type PreviousRelease } from './support/previous-release.ts';
-import { expectNoLostOrDoubleBookings, getToken, startTestSystem } from './support/test-system.ts';
+import { getToken, startTestSystem, stopLoadAndExpectNoLostOrDoubleBookings } from './support/test-system.ts';
 
 const system = useFixture(startTestSystem, 90_000);
 let load: Load;
@@ -67,7 +67,7 @@ test('no request fails while a migration runs and every instance is replaced', a
   expect(applied.flat()).toEqual([Number(number)]);
   await waitForBookings(load, 50);
   await replaceInstances(oldInstances, addresses, system.startBookings);
-  await expectNoLostOrDoubleBookings(system.database, load);
+  await stopLoadAndExpectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
 }, 120_000);
 

@@ -121,7 +121,7 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
  * Stops the load. Checks that clients got only the expected statuses, that every acknowledged booking is in the
  * database, and that no bay is booked twice. This must be true after every failure.
  */
-export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
+export async function stopLoadAndExpectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
   for (const { status, codes, retryAfter } of load.responses) {
     // Status 0 stands for a request without a response. If the service has created the booking nevertheless, the

@@ -7,6 +7,7 @@ import { temporarilyUnavailable } from '../http/unavailable.ts';
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {
     cause,
+    // Only the debug output of the library contains this text.
     detail: 'database unavailable',
   });
   // The class of the library has the status 400.
