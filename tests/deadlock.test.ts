@@ -8,6 +8,7 @@ import { nextBooking } from './support/booking-load.ts';
 import { getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
+// The system may need more time to start than the default timeout of jest allows, so the timeout is 90 s.
 const system = useFixture(startTestSystem, 90_000);
 beforeAll(async () => {
   // The sessions of the test need time to take their locks. During this time, PostgreSQL must not look for deadlocks of

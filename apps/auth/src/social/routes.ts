@@ -136,6 +136,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
+    // A browser without the cookie has begun no flow, so no flow is found for the empty text.
     const browserSecret = cookies.get(request, response, cookieName) ?? '';
     // Only the query is used. The host is needed to parse the path.
     const query = new URL(request.originalUrl, 'http://local.invalid').search;

@@ -1,10 +1,11 @@
 // Implements modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final": those that test the token
 // endpoint, client assertions and DPoP. The names of the modules and their steps come from the public descriptions of
-// the conformance suite. The protected resource is userinfo. apps/bookings/test/dpop.test.ts tests the same proofs at
+// the conformance suite. apps/bookings/test/dpop.test.ts tests the same proofs at
 // the Bookings API.
 //
 // Each module runs as the registered client `own`. `second` is another registered client. The plan has two variants: in
-// `openid_connect`, the client requests the scope openid; in `plain_oauth`, it does not.
+// `openid_connect`, the client requests the scope openid; in `plain_oauth`, it does not. The protected resource is
+// userinfo, which needs the scope openid.
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type { ProofOptions } from '../key-client.ts';
@@ -31,10 +32,10 @@ const rejectsAssertion =
 
 /** Checks that a code is rejected if the token request has these parameters. */
 const rejectsCode =
-  (form: (client: Fapi2Client, code: string) => Record<string, string | undefined>): Module =>
+  (form: Record<string, string | undefined>): Module =>
   async (client) => {
     const { code = '' } = await client.authorize();
-    expect(await client.token({ ...client.codeForm(code), ...form(client, code) })).toMatchObject(invalidGrant);
+    expect(await client.token({ ...client.codeForm(code), ...form })).toMatchObject(invalidGrant);
   };
 
 /** Checks that all endpoints accept a proof with these claims. */
@@ -93,8 +94,8 @@ export const tokenModules = {
     );
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
   },
-  'ensure-pkce-code-verifier-required': rejectsCode(() => ({ code_verifier: undefined })),
-  'incorrect-pkce-code-verifier-rejected': rejectsCode(() => ({ code_verifier: random(32) })),
+  'ensure-pkce-code-verifier-required': rejectsCode({ code_verifier: undefined }),
+  'incorrect-pkce-code-verifier-rejected': rejectsCode({ code_verifier: random(32) }),
 
   'ensure-signed-client-assertion-with-RS256-fails': async (client) => {
     const { withRs256 } = client;
@@ -103,6 +104,7 @@ export const tokenModules = {
   },
   'ensure-client-assertion-in-token-endpoint': async (client) => {
     const { code } = await client.authorize();
+    // This request contains no client assertion.
     const form = { ...client.codeForm(code), client_id: client.own.clientId };
     expect(await client.post('/connect/token', form, await client.own.proof(client.tokenUrl))).toMatchObject(
       invalidClient,
@@ -119,12 +121,14 @@ export const tokenModules = {
   'refresh-token': async (client) => {
     const otherClient = asSecond(client);
     const { refreshToken } = await client.obtainTokens();
+    // This request contains no client assertion.
     const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: client.own.clientId };
     const proof = await client.own.proof(client.tokenUrl);
     expect(await client.post('/connect/token', form, proof)).toMatchObject(invalidClient);
     expect(await client.refresh(refreshToken, { proof: null })).toMatchObject(invalidGrant);
     expect(await client.refresh(refreshToken, { from: client.second })).toMatchObject(invalidGrant);
     const { refreshToken: next } = await client.expectTokens(await client.refresh(refreshToken));
+    // A client cannot use the refresh token of another client.
     expect(await client.refresh((await otherClient.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
     // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and
     // rejects the token (docs/conformance.md).

@@ -25,6 +25,7 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';
   let hostHeaders = 0;
+  // `rawHeaders` contains a name, its value, the next name, and so on.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     if (name.toLowerCase() === 'host') hostHeaders++;
