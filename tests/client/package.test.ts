@@ -143,6 +143,7 @@ describe('TypeScript programs that use the package', () => {
 
   test('the TypeScript examples of the README compile for Node', async () => {
     const examples = readmeBlocks('ts');
+    // An error in `readmeBlocks` could otherwise leave nothing to compile.
     expect(examples.length).toBeGreaterThan(4);
     const imports = new Set(examples.flatMap((text) => text.match(/^import .*$/gm) ?? []));
     const bodies = examples.map((text) => text.replaceAll(/^import .*$/gm, ''));
@@ -190,6 +191,7 @@ describe('the package in a browser', () => {
       }
     };
     visit(join(modulesFolder(), importMap['@bay-booking/client']));
+    // The main module imports more than ten other files, directly or through others.
     expect(visited.size).toBeGreaterThan(10);
     expect([...packages]).toEqual(['oauth4webapi']);
     visit(join(modulesFolder(), importMap.oauth4webapi));
