@@ -43,6 +43,7 @@ const importUsernames = async (firstName: string, secondName: string) => {
   const rows = await server.db('account').whereIn('id', ['acc-first', 'acc-second']).orderBy('id');
   return rows.map(({ username }) => username);
 };
+/** Creates the validator of a development server, which allows redirect URIs on loopback addresses. */
 const createValidator = () => createClientValidator({ issuer: server.origin, isDevelopment: true, allowNetworks: [] });
 /** Requests a token with the scope for bookings by client credentials. */
 const requestToken = (id: string, secret: string) =>

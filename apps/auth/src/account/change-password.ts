@@ -12,7 +12,7 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ShowAccount } from './page.ts';
@@ -64,8 +64,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       ? await checkCurrentPassword(request, response, account.username)
       : {};
     if (retryAfter !== undefined) {
-      // `setRetryAfter` sets the response header, and returns the text for the user.
-      return showErrors(429, { text: setRetryAfter(response, retryAfter, 'Too many sign-ins have failed.') });
+      return showErrors(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.') });
     }
     const newPassword = rawField(request, 'newPassword');
     const lengthError = validatePasswordLength(newPassword);
@@ -76,7 +75,9 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     const waitSeconds = await newPasswordLimit.use(account.id);
     if (waitSeconds > 0) {
-      return showErrors(429, { text: setRetryAfter(response, waitSeconds, 'Too many passwords were tried.') });
+      return showErrors(429, {
+        text: setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.'),
+      });
     }
     const easyToGuess = [account.username, account.name ?? '', account.email ?? ''];
     const passwordError = await validateNewPassword(newPassword, easyToGuess);

@@ -14,7 +14,7 @@ export function errorsByField(validationErrors: readonly ValidationError[]): Rea
 }
 
 /** Sets the header `Retry-After` to `seconds`. Returns a text for the user: the reason, and how long to wait. */
-export function setRetryAfter(response: Response, seconds: number, reason: string): string {
+export function setRetryAfterAndExplain(response: Response, seconds: number, reason: string): string {
   response.setHeader('Retry-After', String(seconds));
   return `${reason} Wait ${formatWait(seconds)} and try again.`;
 }

@@ -7,7 +7,7 @@ import type { UserCodeGuard } from '../guard/user-code-guard.ts';
 import type { CsrfTokens } from '../html/csrf-tokens.ts';
 import { field, queryText } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../oidc/device-sign-in.ts';
 import { routes } from '../oidc/paths.ts';
 import type { BrowserSessions } from './browser-session.ts';
@@ -59,7 +59,7 @@ export function devicePages(options: DevicePageOptions): Router {
     userCode: string,
     retryAfter: number,
   ): Promise<void> => {
-    const text = setRetryAfter(response, retryAfter, 'Too many wrong codes were entered.');
+    const text = setRetryAfterAndExplain(response, retryAfter, 'Too many wrong codes were entered.');
     return showCodeForm(request, response, userCode, { status: 429, validationErrors: [{ text }] });
   };
 

@@ -10,7 +10,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 
 export interface PasswordResetOptions {
@@ -113,7 +113,9 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     }
     const retryAfter = await linkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
-      const validationErrors = [{ text: setRetryAfter(response, retryAfter, 'Too many links were requested.') }];
+      const validationErrors = [
+        { text: setRetryAfterAndExplain(response, retryAfter, 'Too many links were requested.') },
+      ];
       return showRequest(request, response, { validationErrors, status: 429 });
     }
     // The account is looked up and its e-mail is queued in the background. The response time therefore does not reveal
@@ -146,7 +148,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
     const retryAfter = await newPasswordLimit.use(account.id);
     if (retryAfter > 0) {
-      return showError(429, { text: setRetryAfter(response, retryAfter, 'Too many passwords were tried.') });
+      return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many passwords were tried.') });
     }
     const passwordError = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
     if (passwordError) return showError(400, { field: 'password', text: passwordError });

@@ -10,7 +10,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
 import type { BrowserSessions, NewSession } from './browser-session.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
@@ -112,7 +112,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     });
     if ('account' in outcome) return completeWithPassword(request, response, context, outcome.account);
     if (outcome.refused === 'locked') {
-      const text = setRetryAfter(response, outcome.retryAfter, 'Too many sign-ins have failed.');
+      const text = setRetryAfterAndExplain(response, outcome.retryAfter, 'Too many sign-ins have failed.');
       return showErrors(429, { text: `${text} You can also reset your password.` });
     }
     return showErrors(400, { field: 'username', text: 'The user name or the password is wrong.' });
@@ -128,7 +128,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     // The request is counted before the strength of the password is estimated, because the estimate is expensive.
     const waitSeconds = await options.registrationLimit.use(request.ip ?? '');
     if (waitSeconds > 0) {
-      const text = setRetryAfter(response, waitSeconds, 'Too many accounts were created from your network.');
+      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many accounts were created from your network.');
       return showErrors(429, { text });
     }
     const passwordError = await validateNewPassword(password, [values.name, values.username]);

@@ -11,7 +11,7 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
 import { welcomePath } from './home-pages.ts';
@@ -130,7 +130,9 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     const waitSeconds = await newPasswordLimit.use(invitation.id);
     if (waitSeconds > 0) {
-      return showErrors(429, { text: setRetryAfter(response, waitSeconds, 'Too many passwords were tried.') });
+      return showErrors(429, {
+        text: setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.'),
+      });
     }
     const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
     if (passwordError) return showErrors(400, { field: 'password', text: passwordError });

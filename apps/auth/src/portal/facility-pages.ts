@@ -4,7 +4,7 @@ import { type Request, type Response, Router } from 'express';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
-import { setRetryAfter, type ValidationError } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import { type InvitationError, type InvitationStore, maxMembers } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import type { Member, MemberStore } from './member-store.ts';
@@ -144,7 +144,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
       // Sets the header of the response, and returns the text for the page.
-      const text = setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.');
+      const text = setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.');
       return showError(429, { field: 'email', text });
     }
     if ('error' in outcome) {

@@ -2,7 +2,7 @@
 // asks the user to confirm.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
-import { setRetryAfter } from '../html/validation-errors.ts';
+import { setRetryAfterAndExplain } from '../html/validation-errors.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import {
@@ -63,7 +63,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
       return pages.showMessage(request, response, {
         status: 429,
         title: 'Too many e-mails',
-        text: setRetryAfter(response, outcome.waitSeconds, 'Too many invitations were sent.'),
+        text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),
         tone: 'bad',
         links: [{ href: facility.path, text: `Back to ${facility.name}` }],
       });
