@@ -7,7 +7,7 @@ import { temporarilyUnavailable } from '../http/unavailable.ts';
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {
     cause,
-    // Only the debug output of the library contains this text.
+    // The reason in the audit trail (event-listeners.ts). The response does not contain this text.
     detail: 'database unavailable',
   });
   // The class of the library has the status 400.
