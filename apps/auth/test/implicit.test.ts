@@ -89,7 +89,7 @@ describe('response_type=token', () => {
     expect(params).toMatchObject({ error, state: 'st-1' });
   });
 
-  test('a user who denies access causes access_denied in the fragment', async () => {
+  test('a user who cancels on the sign-in page causes access_denied in the fragment', async () => {
     const browser = openBrowser(server);
     const page = await browser.send(await browser.open(authorizeUrl(server, request())), {}, 'Cancel');
     expect(page.url.search).toBe('');

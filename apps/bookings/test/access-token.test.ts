@@ -1,4 +1,5 @@
-// Tests access tokens, scopes and Bearer challenges (specification, "Tokens" and "Scopes"; RFC 6750; RFC 9068).
+// Tests access tokens, scopes and Bearer challenges (specification, "Tokens" and "Scopes"; RFC 6750; RFC 9068), the
+// cache of the signing keys, and the resource metadata (RFC 9728).
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { errorCodes } from './support/booking-requests.ts';
@@ -222,6 +223,7 @@ describe('the signing keys', () => {
     await system.issuer.rotate();
     const newToken = await system.token(['fac-north']);
     const rotatedAt = performance.now();
+    // The fetch begins when the interval has ended, and may take up to 2 s on a busy machine.
     while ((await statusOf(newToken)) !== 200) expect(performance.now() - rotatedAt).toBeLessThan(interval + 2_000);
   });
 
@@ -255,6 +257,7 @@ describe('the signing keys', () => {
       expect((await instance.call('GET', path, { token: await system.token(['fac-south']) })).status).toBe(200);
       const response = await instance.call('GET', path, { token: await system.token([], { kid: 'unknown' }) });
       expect(response.status).toBe(401);
+      // The authorization server works again.
       system.issuer.fail(undefined);
     },
   );

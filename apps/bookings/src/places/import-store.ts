@@ -109,9 +109,10 @@ async function importFacility(trx: Database, { id, name, timeZone, locations, ba
 }
 
 /**
- * Finds time zones that PostgreSQL does not know. Each error begins with the `path` of an object in the file, such as
- * `/facilities/0`. Node and PostgreSQL each have their own list of time zones. The list
+ * Finds time zones that PostgreSQL does not know. Node and PostgreSQL each have their own list of time zones. The list
  * of PostgreSQL decides, because searches use it.
+ *
+ * Each error begins with the `path` of an object in the file, such as `/facilities/0`.
  */
 async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);

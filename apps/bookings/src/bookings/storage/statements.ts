@@ -136,6 +136,8 @@ const keepsBayAndTimes =
  * Locks the old and the new bay, then locks the booking and updates it. The condition that counts the rows of `locked`
  * makes PostgreSQL lock the bays first. The bays are locked in the order of their ids, which prevents deadlocks between
  * concurrent updates. The rules are not checked for a booking that keeps its bay and times.
+ *
+ * The time of the last update never decreases, even if the clocks of two instances differ.
  */
 const updateBooking = `locked as materialized (
   select facility_id, id, location_id, bookable, rules_version, held_until from bay where facility_id = $1
