@@ -120,7 +120,7 @@ test.each(facilityWrites)('%s writes rows of exactly one facility', (name, sql) 
   const facilities = new Set([...sql.matchAll(/facility_id = (\$\d+)/g)].map(([, parameter]) => parameter));
   const insertsFirstParameter = /^insert into \w+ \(facility_id,[\s\S]*?(?:select|values \() ?\$1,/.test(sql);
   expect(insertsFirstParameter ? 1 : facilities.size).toBe(1);
-  // Tables without a facility are on other nodes, so they have their own statements (`serviceWideWrites`).
+  // The rows of tables without a facility can be on other nodes. Other statements write them (`serviceWideWrites`).
   expect(sql).not.toMatch(/facility_id = any|booking_reference|idempotency_key/);
 });
 

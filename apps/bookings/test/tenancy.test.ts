@@ -4,8 +4,8 @@ import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-// The facility fac-north has the locations and bays whose ids contain `north` or `n1`. Its bay bay-n1-99 is not
-// bookable. The facility fac-east has one location with three bays: bay-e1-01 to bay-e1-03.
+// In fac-north, the tests use the location loc-north-1, which has the bays bay-n1-01 to bay-n1-10, and bay-n1-99, which
+// is not bookable. fac-east has one location with the bays bay-e1-01 to bay-e1-03.
 let system: TestSystem;
 /** A token for fac-east only. It does not name the facility of `booking`, which is fac-north. */
 let otherToken: string;
