@@ -43,6 +43,7 @@ const nodeSettings = {
   'citus.local_hostname': '127.0.0.1',
   // Citus needs logical replication to move shards under load, and prepared transactions to commit on several nodes.
   wal_level: 'logical',
+  // Every session of the coordinator opens sessions on the workers, and prepares transactions there.
   max_connections: 300,
   max_prepared_transactions: 300,
   max_worker_processes: 64,

@@ -16,6 +16,8 @@ import { signedHeaders } from './signature.ts';
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 /** The time between two searches for due deliveries. The end of an attempt starts a search earlier. */
 const pollMilliseconds = 500;
+/** The poll time varies by this share, so that the instances do not search at the same times. */
+const pollJitter = 0.25;
 /** The results of all attempts that end during this time are recorded together. */
 const recordDelayMilliseconds = 10;
 /**
@@ -89,7 +91,7 @@ export function startWorker(options: WorkerOptions) {
       // The condition of the loop then decides: the remaining results are recorded first, and a stopped loop ends.
       if (isStopped || finished.length > 0) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withJitter(pollMilliseconds, 0.25));
+        const timer = setTimeout(resolve, withJitter(pollMilliseconds, pollJitter));
         wakeUp = () => {
           clearTimeout(timer);
           setTimeout(resolve, recordDelayMilliseconds);
