@@ -25,7 +25,7 @@ const baysPerRequest = 50;
 /** Returns the requests that are measured. goals.ts refers to their names. */
 export function availabilityOperations({ client, token, facilities, folder }: RequestSource): readonly Operation[] {
   const facilityCount = Math.min(facilities, weekFacilities);
-  const bays = facilityCount * baysPerFacility;
+  const bayCount = facilityCount * baysPerFacility;
   let prepared: Promise<void> | undefined;
   /** Returns an operation that requests these paths in turn. `connections` replaces the usual number of connections. */
   const get = (name: string, paths: readonly string[], connections?: number): Operation => ({
@@ -40,9 +40,9 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
       return { script: 'get.lua', args: [token, path] };
     },
   });
-  const locations = Array.from({ length: bays / baysPerLocation }, (_, index) => locationId(index + 1));
+  const locations = Array.from({ length: bayCount / baysPerLocation }, (_, index) => locationId(index + 1));
   // The ids of the bays in groups of `baysPerRequest`, separated by commas
-  const groups = Array.from({ length: Math.floor(bays / baysPerRequest) }, (_, group) =>
+  const groups = Array.from({ length: Math.floor(bayCount / baysPerRequest) }, (_, group) =>
     Array.from({ length: baysPerRequest }, (_, index) => bayId(group * baysPerRequest + index + 1)).join(','),
   );
   return [

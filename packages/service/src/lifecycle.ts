@@ -78,9 +78,8 @@ function oncePerMinute(work: () => void): () => void {
 export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };
-    const message =
-      code === 'EADDRINUSE' ? `port ${port} is taken` : Error.isError(error) ? error.message : String(error);
-    process.stderr.write(`${message}\n`);
+    const message = Error.isError(error) ? error.message : String(error);
+    process.stderr.write(`${code === 'EADDRINUSE' ? `port ${port} is taken` : message}\n`);
     process.exit(1);
   });
 }

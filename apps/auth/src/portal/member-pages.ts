@@ -70,16 +70,13 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     request: Request,
     { facility, signedIn, member }: MemberContext,
     kind: string,
-    {
-      withdrawnInvitations,
-      detail,
-    }: Pick<RoleChange, 'withdrawnInvitations'> & { detail: Record<string, string | boolean> },
+    change: Pick<RoleChange, 'withdrawnInvitations'> & { detail: Record<string, string | boolean> },
   ): void => {
     const event = { ...actorOf(request, signedIn), facilityId: facility.id };
-    for (const { id, email, role } of withdrawnInvitations) {
+    for (const { id, email, role } of change.withdrawnInvitations) {
       audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
     }
-    audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...detail } });
+    audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...change.detail } });
   };
 
   const showRoleForm: MemberHandler = async (request, response, context) => {

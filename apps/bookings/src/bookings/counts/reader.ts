@@ -172,32 +172,29 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + spanLength(span));
       const { sql, values } = binsStatement(criteria, span, firstFrom, firstTo);
       const bins = await query<Bin>(db, sql, values);
-      const position = positionOf(bins, rank - before);
-      const first = bins[position.index];
+      const first = findBin(bins, rank - before);
+      const last = findBin(bins, rank + size - 1 - before);
       // No bin contains booking number `rank`. If these are the longest bins (`firstFrom` is still `minDate`), the list
       // has fewer bookings. Otherwise, bookings were deleted after the longer bin was read, so this function returns
       // the range of the longer bin.
       if (!first) return firstFrom === minDate ? undefined : { from: firstFrom, to: lastTo, before };
-      before += position.before;
-      const laterBins = bins.slice(position.index);
-      const last = laterBins[positionOf(laterBins, rank - before + size - 1).index];
-      if (last) lastTo = endOf(last);
-      [firstFrom, firstTo] = [first.begins, endOf(first)];
+      before += first.before;
+      if (last) lastTo = endOf(last.bin);
+      [firstFrom, firstTo] = [first.bin.begins, endOf(first.bin)];
     }
     return { from: firstFrom, to: lastTo, before };
   }
 }
 
 /**
- * Numbers the bookings of these bins from 0. Returns the index of the bin that contains booking number `rank`, and the
- * number of bookings in the bins before it. The index is -1 if there is no booking with this number.
+ * Numbers the bookings of these bins from 0. Returns the bin that contains booking number `rank`, and the number of
+ * bookings in the bins before it. Returns undefined if there is no booking with this number.
  */
-function positionOf(bins: readonly Bin[], rank: number): { readonly index: number; readonly before: number } {
+function findBin(bins: readonly Bin[], rank: number): { readonly bin: Bin; readonly before: number } | undefined {
   let before = 0;
-  const index = bins.findIndex(({ n }) => {
-    if (before + n > rank) return true;
-    before += n;
-    return false;
-  });
-  return { index, before };
+  for (const bin of bins) {
+    if (before + bin.n > rank) return { bin, before };
+    before += bin.n;
+  }
+  return undefined;
 }
