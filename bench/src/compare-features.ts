@@ -168,6 +168,7 @@ function feedAndList({ folder, dataset }: RequestSource, token: string): Compari
     writeFileSync(path, `${paths.join('\n')}\n`);
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
+  // The changes of a facility are numbered from 1. `removed=0` says that no changes were removed from the feed.
   return {
     feed: get(
       'feed',

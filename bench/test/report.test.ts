@@ -47,6 +47,7 @@ describe('a comparison', () => {
     const row = tableOf(results, 'get')
       .split('\n')
       .find((line) => line.startsWith('| service'));
+    // These columns are the number of failed responses, and the ratio of the rates to `bare` with its spread.
     expect(row).toContain('| 3 | 0.600 (0.500–0.600) |');
   });
 
@@ -59,6 +60,8 @@ describe('a comparison', () => {
 });
 
 describe('a dataset', () => {
+  // A facility has 40 bays with 12 bookings a day, so 100 000 bookings fill two days of 104 facilities. A dataset has
+  // 250 facilities at most.
   test.each([
     [10_000, 10],
     [100_000, 104],

@@ -1,5 +1,6 @@
 // Tests which requests packages/client repeats, and when. The requests to bookings pass through a proxy, which
-// simulates the failures that a test chooses.
+// simulates the failures that a test chooses. With the action `lose`, the proxy forwards the request, and closes the
+// connection instead of sending the response.
 import { BookingsApiError, type BookingsClient, BookingsConnectionError, type RetryOptions } from '@bay-booking/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newBooking, northToken, useClientSystem } from '../support/client-system.ts';

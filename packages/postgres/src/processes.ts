@@ -44,6 +44,7 @@ export function processState(pid: number): ProcessState {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone';
   }
   const state = isLinux ? readStat(pid)?.state : ps(pid, 'stat');
+  // The process has ended since the check above.
   if (isLinux && state === undefined) return 'gone';
   // `X` is a process that has ended and is being removed.
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';

@@ -52,6 +52,20 @@ export const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
+const fieldsIn = (html: string): Field[] =>
+  [...html.matchAll(/<input\b([^>]*)>/g)].map(([, input]) => {
+    const { name = '', value = '', type = 'text', checked } = attributesOf(input as string);
+    // Browsers submit the value `on` for a checkbox without a value.
+    const submitted = type === 'checkbox' && value === '' ? 'on' : value;
+    return { name, value: submitted, type, isChecked: checked !== undefined };
+  });
+
+const buttonsIn = (html: string): Button[] =>
+  [...html.matchAll(/<button\b([^>]*)>([\s\S]*?)<\/button>/g)].map(([, button, text]) => {
+    const { name = '', value = '' } = attributesOf(button as string);
+    return { name, value, text: textOf(text as string) };
+  });
+
 /** Returns the forms of a page. A button outside of a form belongs to the form that its `form` attribute names. */
 export function parseForms(html: string, url: URL): readonly Form[] {
   return [...html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)].map(([, tag, inner]) => {
@@ -63,16 +77,8 @@ export function parseForms(html: string, url: URL): readonly Form[] {
     return {
       action: new URL(action, url).href,
       method,
-      fields: [...content.matchAll(/<input\b([^>]*)>/g)].map(([, input]) => {
-        const { name = '', value = '', type = 'text', checked } = attributesOf(input as string);
-        // Browsers submit the value `on` for a checkbox without a value.
-        const submitted = type === 'checkbox' && value === '' ? 'on' : value;
-        return { name, value: submitted, type, isChecked: checked !== undefined };
-      }),
-      buttons: [...content.matchAll(/<button\b([^>]*)>([\s\S]*?)<\/button>/g)].map(([, button, text]) => {
-        const { name = '', value = '' } = attributesOf(button as string);
-        return { name, value, text: textOf(text as string) };
-      }),
+      fields: fieldsIn(content),
+      buttons: buttonsIn(content),
     };
   });
 }

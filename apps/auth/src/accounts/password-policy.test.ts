@@ -42,6 +42,7 @@ describe('validateNewPassword', () => {
     },
   );
 
+  // These passwords have many characters that can stand for letters, such as `@` for `a`, or many repetitions.
   test.each(['4@8({[<369&#!1/|0$5+7%2', '1l!|3e@4a$5s0o7t'.repeat(5), 'abcdefgh1!'.repeat(25), '2020-01-01'.repeat(8)])(
     'a password that is expensive to estimate is estimated faster than it is hashed: %s',
     async (password) => {

@@ -18,6 +18,7 @@ class Es256Key extends ExternalSigningKey {
     // The type of a JWK in oidc-provider differs from the type in Node.
     this.#privateKey = createPrivateKey({ key: jwk as never, format: 'jwk' });
     this.#publicKey = createPublicKey(this.#privateKey);
+    // The base class has setters for both properties, but their types are read-only.
     Object.assign(this, { kid, alg: 'ES256' });
   }
 

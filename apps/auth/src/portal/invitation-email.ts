@@ -24,6 +24,7 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
   const { subject, explanation } = contentByRole[role](facilityName);
+  // The inviter can choose any name, also one that an e-mail program would turn into a link.
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
     { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },

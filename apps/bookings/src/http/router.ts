@@ -86,11 +86,11 @@ export function mountMethodNotAllowed(app: Express, path: string, methods: reado
   mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
 }
 
-function createHandler(
-  endpoint: Endpoint<Caller>,
-  compile: (schema: Schema) => Validate,
-  { authorize, onCaller, rateLimit }: RouterOptions,
-) {
+/**
+ * Returns a function that reads and validates the query and the body of a request. With `strict`, unknown parameters
+ * and fields are errors.
+ */
+function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
   const queryProperties = propertiesOf(endpoint.query);
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query && compile(endpoint.query);
@@ -100,8 +100,7 @@ function createHandler(
       ? readOptionalBody(request, response, endpoint.stringBodyField)
       : readJsonObject(request, response);
 
-  /** Reads and validates the query and the body. With `strict`, unknown parameters and fields are errors. */
-  const readInput = async (request: Request, response: Response, strict: boolean) => {
+  return async (request: Request, response: Response, strict: boolean) => {
     const queryString = queryStringOf(request.url);
     const queryInput = validateQuery ? readQueryString(queryString, queryProperties) : {};
     const query = validateQuery ? validateQuery(queryInput) : noInput;
@@ -118,7 +117,14 @@ function createHandler(
     const validationErrors = [...query.validationErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
     return { query: query.value, body: body.value, validationErrors };
   };
+}
 
+function createHandler(
+  endpoint: Endpoint<Caller>,
+  compile: (schema: Schema) => Validate,
+  { authorize, onCaller, rateLimit }: RouterOptions,
+) {
+  const readInput = createInputReader(endpoint, compile);
   return async (request: Request, response: Response): Promise<void> => {
     const caller = await authorize(request as AuthorizedRequest);
     onCaller?.(caller);

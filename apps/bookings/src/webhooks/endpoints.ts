@@ -53,6 +53,8 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     headers: etagHeader,
   } as const;
 
+  // Handlers of requests with `handlesValidationErrors` report their own errors together with the validation errors.
+  // The path parameter `id` is always present: its default is only for the type checker.
   return [
     defineEndpoint({
       operationId: 'createWebhook',

@@ -50,6 +50,8 @@ export function createRegistration(services: RegistrationServices) {
       now,
       readStored: (stored: StoredResponse, keyId: string) => readRegistration(stored, keyId, caller),
     };
+    // `keyed` contains the hashes of a valid idempotency key and of the request. `errors` are all validation errors,
+    // including those of an invalid key.
     return createOnce(creation, idempotency, async (keyed, errors) => {
       if (errors.length > 0) throw badRequest(problemsOf(errors));
       const webhook = newWebhook(body, facilityIds ?? [], { clientId: caller.clientId, at: now.toISOString() });
