@@ -78,6 +78,7 @@ describe('TypeScript programs that use the package', () => {
   const typescript5 = join(root, 'tests/node_modules/typescript/bin/tsc');
   const typescript7 = join(root, 'node_modules/typescript/bin/tsc');
   const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+  const forBrowser = ['--module', 'esnext', '--moduleResolution', 'bundler'];
   /**
    * Compiles a file in the folder of the installed package.
    * @throws {Error} with the errors of the compiler
@@ -89,6 +90,16 @@ describe('TypeScript programs that use the package', () => {
     }).catch(({ stdout }) => {
       throw new Error(stdout);
     });
+
+  /** Joins examples in one module: first the imports of all examples, and last a function for each example. */
+  function moduleOf(examples: readonly string[], declarations = ''): string {
+    const importLine = /^import .*$/gm;
+    const imports = new Set(examples.flatMap((text) => text.match(importLine) ?? []));
+    const functions = examples.map(
+      (text, index) => `export async function example${index}() {\n${text.replaceAll(importLine, '')}\n}`,
+    );
+    return [...imports, declarations, ...functions].join('\n');
+  }
 
   test.each([
     ['5', typescript5],
@@ -117,7 +128,7 @@ describe('TypeScript programs that use the package', () => {
         return client.bookings.get(first ?? '');
       }`;
       await writeFile(join(installed.folder, 'page.ts'), text);
-      await compile(compiler, 'page.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+      await compile(compiler, 'page.ts', ...forBrowser);
     },
     60_000,
   );
@@ -131,28 +142,19 @@ describe('TypeScript programs that use the package', () => {
       operation['x-codeSamples'].filter(({ lang }) => lang === 'TypeScript').map(({ source }) => source),
     );
     expect(samples).toHaveLength(operations.length);
-    // The samples are compiled in one file: first the imports of all samples, and then a function for each sample.
-    const importLine = /^import .*\n/gm;
-    const imports = new Set(samples.flatMap((source) => source.match(importLine) ?? []));
-    const functions = samples.map(
-      (source, index) => `export async function sample${index}() {\n${source.replaceAll(importLine, '')}\n}`,
-    );
-    await writeFile(join(installed.folder, 'samples.ts'), [...imports, ...functions].join('\n'));
-    await compile(typescript7, 'samples.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+    await writeFile(join(installed.folder, 'samples.ts'), moduleOf(samples));
+    await compile(typescript7, 'samples.ts', ...forBrowser);
   }, 60_000);
 
   test('the TypeScript examples of the README compile for Node', async () => {
     const examples = readmeBlocks('ts');
     // An error in `readmeBlocks` could otherwise leave nothing to compile.
     expect(examples.length).toBeGreaterThan(4);
-    const imports = new Set(examples.flatMap((text) => text.match(/^import .*$/gm) ?? []));
-    const bodies = examples.map((text) => text.replaceAll(/^import .*$/gm, ''));
     // The examples use these variables without declaring them.
     const variables = ['bayId', 'userAlias', 'startDate', 'endDate', 'holdId', 'id', 'secret', 'body', 'baseUrl'];
-    const text = `
+    const declarations = `
       import { type BookingItem, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
       import type { IncomingMessage } from 'node:http';
-      ${[...imports].join('\n')}
       declare const client: ReturnType<typeof createBookingsClient>;
       ${variables.map((name) => `declare const ${name}: string;`).join('\n')}
       declare const order: { id: string }; declare const signal: AbortSignal; declare const request: IncomingMessage;
@@ -161,9 +163,8 @@ describe('TypeScript programs that use the package', () => {
         loadPosition(): Promise<string | undefined>; inTransaction(work: () => Promise<void>): Promise<void>;
         deleteBookings(): Promise<void>; deleteBooking(id: string): Promise<void>;
         saveBooking(booking: BookingItem): Promise<void>; savePosition(next: string): Promise<void>;
-      };
-      ${bodies.map((example, index) => `export async function example${index}() {\n${example}\n}`).join('\n')}`;
-    await writeFile(join(installed.folder, 'examples.ts'), text);
+      };`;
+    await writeFile(join(installed.folder, 'examples.ts'), moduleOf(examples, declarations));
     const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
     await compile(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
   }, 60_000);
