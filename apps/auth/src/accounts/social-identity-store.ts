@@ -63,6 +63,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       return owner?.id === accountId ? 'linked' : 'taken';
     },
 
+    /** Returns at most 50 identities of an account. */
     list: (accountId: string): Promise<readonly LinkedIdentity[]> =>
       query<LinkedIdentity>(
         db,

@@ -2,7 +2,10 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { publishedResponseTypes } from './implicit-flow.ts';
 
-/** `scopes` are all scopes of this server. The library lists only the scopes of OpenID Connect. */
+/**
+ * `scopes` are all scopes of this server. The library lists only the scopes of OpenID Connect. Clients may store the
+ * document for a minute.
+ */
 export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
   const document = ctx.body as Record<string, readonly string[]>;
   const authMethods = document.token_endpoint_auth_methods_supported;
