@@ -135,6 +135,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
     cpu: cpu / result.requests,
     databaseCpu: postmaster ? database / result.requests : Number.NaN,
     memory: memoryOf(target.pid),
+    // The clocks of the CPU times are coarse, so `machine` can be 0, and the sum can be larger than `machine`.
     foreign: Math.max(0, 1 - (cpu + database + own) / Math.max(1, machine)),
     failed: result.failed,
   };

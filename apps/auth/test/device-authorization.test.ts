@@ -37,6 +37,10 @@ beforeAll(async () => {
   });
 });
 
+/**
+ * Requests codes. `form` contains further fields, such as the credentials of the client. `screen` is such a form, with
+ * the client id of a driving-range client.
+ */
 const request = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   server.post(path, { scope: `openid ${scopes.play}`, ...form }, headers);
 const expectedCodes = {

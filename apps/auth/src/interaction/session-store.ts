@@ -31,6 +31,8 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 /** The time of the last use of a session is written at most once in this interval, and not at each request. */
 const recordInterval = '1 minute';
 const maxUserAgentLength = 400;
+/** The models of codes and stored tokens, as a list in SQL. */
+const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
@@ -98,7 +100,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
         `with sessions as (delete from browser_session where account_id = $1),
          deleted as (
            delete from oidc_artifact where account_id = $1
-              and model in ('Session', 'Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
+              and model in ('Session', 'Grant', ${codesAndTokens})
            returning model, account_id, payload),
          ended as (select account_id, payload from deleted where model = 'Session')
          ${queueLogoutTokens}`,
@@ -131,7 +133,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
            delete from oidc_artifact t where t.account_id = $1
               and (t.model = 'Session' and t.uid is distinct from $2
                 or t.model = 'Grant' and not exists (select from kept_grant k where k.grant_id = t.payload ->> 'jti')
-                or t.model in ('AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
+                or t.model in (${codesAndTokens})
                    and not exists (select from kept_grant k where k.grant_id = t.grant_id))
            returning model, account_id, payload),
          kept_session as (

@@ -8,8 +8,8 @@ import './library-warnings.ts';
 /** The time limit of the whole request. */
 const timeoutMs = 2_500;
 /**
- * The maximum size of a response in bytes, by method. The library sends a POST request only to deliver a logout token,
- * and does not read the body of its response.
+ * The maximum size of a response in bytes, by method. The library uses no other methods. It sends a POST request only
+ * to deliver a logout token, and does not read the body of its response.
  */
 const maxBytes = { GET: 100_000, POST: 0 };
 /** The constructor of `Response` throws if a response with one of these statuses has a body. */

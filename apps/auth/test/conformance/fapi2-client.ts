@@ -96,6 +96,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
       ...params,
     });
 
+  /** Posts a form. Returns the status and the fields of the response in one object. */
   const post = async (path: string, form: Params, proof?: string): Promise<Body> =>
     statusAndBody(await server.post(path, withoutUndefined(form), proof === undefined ? undefined : { DPoP: proof }));
 
@@ -144,6 +145,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
       proof === null ? undefined : (proof ?? (await key.proof(tokenUrl))),
     );
 
+  /** Returns the form with which a client redeems an authorization code. */
   const codeForm = (code: string | undefined): Record<string, string> => ({
     grant_type: 'authorization_code',
     code: String(code),

@@ -25,7 +25,9 @@ export function tagsToMatch(ifMatch: string | undefined): readonly string[] | un
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }
 
-/** Derives a strong entity tag, without quotes, from the content of a response. */
+/**
+ * Derives a strong entity tag, without quotes, from the content of a response: 22 characters with 132 bits of a hash.
+ */
 export function contentEtag(body: object): string {
   return createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22);
 }

@@ -30,7 +30,10 @@ export interface RefreshTokenOptions {
 export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
   return {
     ...adapter,
-    /** Only remembers the token. The library then calls `upsert`, which consumes the remembered token. */
+    /**
+     * Only remembers the token in the state of the current request. The library then calls `upsert`, which consumes the
+     * remembered token.
+     */
     async consume(id) {
       const state = currentRequestState();
       if (!state) return adapter.consume(id);
