@@ -1,5 +1,5 @@
-// Checks that the files, tests, links and sections that the documents name exist. Most tests also check how many names
-// they have found, because a pattern that finds nothing would let a test pass.
+// Checks that the files, tests, links and sections exist that the documents name, and the sections that comments cite.
+// Most tests also check how many names they have found, because a pattern that finds nothing would let a test pass.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testkit/repository';
@@ -14,6 +14,7 @@ describe('docs/security.md', () => {
   test('every test file that docs/security.md names exists', () => {
     const named = [...page.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, path]) => path as string);
     expect(named.length).toBeGreaterThan(50);
+    // The document leaves out the folders of most tests of auth.
     const folders = ['', 'apps/auth/', 'apps/auth/test/'];
     const missing = named.filter((path) => !folders.some((folder) => exists(folder + path)));
     expect([...new Set(missing)]).toEqual([]);

@@ -32,6 +32,7 @@ afterAll(async () => {
   await system.close();
 });
 
+/** Creates a booking. Each call of `bookingBody` chooses another time, so the bookings of a bay do not overlap. */
 const create = async (bayId: string): Promise<Record<string, string>> => {
   const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId }) });
   expect(response.status).toBe(201);
@@ -49,6 +50,7 @@ const pathOf = (address: string): string => address.slice(baseUrl.length);
 const readPage = (parameters: string, headers: Record<string, string> = {}): Promise<Response> =>
   system.call('GET', `/api/booking-changes?${parameters}`, { headers });
 
+/** Reads all pages of the feed. Returns the items, and the address of the page that follows them. */
 async function readAll(facilityId: string, limit = 1000): Promise<{ items: Item[]; next: string }> {
   const items: Item[] = [];
   let next = `${baseUrl}/api/booking-changes?facilityId=${facilityId}&limit=${limit}`;
@@ -118,7 +120,7 @@ test('items are in the order of modified, also if they are read in several pages
   expect(items).toEqual((await readAll('fac-north')).items);
 });
 
-test('self and next always contain facilityId, afterChangeNumber and limit, and are equal on the last page', async () => {
+test('self and next always contain all parameters, and are equal on the last page', async () => {
   await create('bay-s1-02');
   const first = await readPage('facilityId=fac-south&limit=1');
   const modified = first.body.items[0].modified;
@@ -171,7 +173,7 @@ test('410 is returned only if a change was removed whose number is above both re
   expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
   // This reader has read the deletion before it was removed.
   expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
-  // This reader begins after the removal, so its links contain the number of the removed deletion.
+  // This reader begins after the removal. Its links contain the number of the removed deletion, so that it gets no 410.
   const again = await readPage('facilityId=fac-north&limit=1');
   const removed = Number(new URL(again.body.next).searchParams.get('removed'));
   expect(removed).toBeGreaterThan(0);

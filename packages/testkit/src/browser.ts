@@ -15,6 +15,7 @@ export const launchChromium = (): Promise<Browser> =>
     args: [
       // The sandbox of Chromium does not start as root or in most containers.
       '--no-sandbox',
+      // Test machines often have no graphics processor, and no test needs HTTP/3.
       '--disable-gpu',
       '--disable-quic',
       // The other flags stop requests of Chromium itself.
@@ -56,7 +57,7 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
   const viewport = page.viewportSize();
-  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches').catch(() => false);
+  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches');
   const context = await browser.newContext({
     ...(viewport && { viewport }),
     colorScheme: isDark ? 'dark' : 'light',

@@ -19,7 +19,7 @@ runCommand(async () => {
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
-    publishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
+    publishDelaySeconds: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   });
   await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
     // The events are stored in the database. They are not logged, because the output of the command is a list of keys.
@@ -30,7 +30,7 @@ runCommand(async () => {
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
-      const delay = argument === '--now' ? 0 : config.publishDelay;
+      const delay = argument === '--now' ? 0 : config.publishDelaySeconds;
       const schedule = createKeySchedule(keys);
       await schedule.ensureCurrentKeys();
       await schedule.rotate(delay);

@@ -94,7 +94,6 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
     tx,
     `update signing_key set longest_ttl = (${longestClientLifetime})
       where state <> 'retired' and longest_ttl < (${longestClientLifetime})`,
-    [],
   );
 }
 

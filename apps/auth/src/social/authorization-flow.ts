@@ -44,14 +44,8 @@ export function createAuthorizationFlow({ providers, store, config }: Authorizat
         codeVerifier: openid.randomPKCECodeVerifier(),
       };
       const url = await provider.authorizationUrl(callbackUrlOf(name), secrets);
-      await store.add(secrets.state, browserSecret, {
-        provider: name,
-        nonce: secrets.nonce,
-        codeVerifier: secrets.codeVerifier,
-        interactionUid: purpose.interactionUid,
-        returnTo: purpose.returnTo,
-        linkAccountId: purpose.linkAccountId,
-      });
+      const { state, nonce, codeVerifier } = secrets;
+      await store.add(state, browserSecret, { ...purpose, provider: name, nonce, codeVerifier });
       return url;
     },
 

@@ -29,9 +29,9 @@ where (select count(*) from (
 
   /**
    * Claims due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
-   * other webhooks. The parameters are:
+   * other webhooks. A webhook that is not active gets only pings. The parameters are:
    * - $1: the current time
-   * - $2: the end of the claim
+   * - $2: the end of the claim. A delivery without a result is then due again.
    * - $3 and $4: the webhooks for which this instance makes attempts now, and the number of these attempts
    * - $5: the maximum number of attempts of a webhook at the same time
    * - $6: the maximum for a webhook whose attempts fail

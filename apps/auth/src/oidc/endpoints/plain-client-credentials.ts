@@ -104,9 +104,15 @@ function readBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-/** Matches text that contains only characters that URL encoding does not change. */
+/**
+ * Matches text that contains only characters that URL encoding does not change. In a Basic header, the id and the
+ * secret are URL-encoded (RFC 6749 section 2.3.1). In a plain request, they need no decoding.
+ */
 const unencoded = /^[A-Za-z0-9._~-]{1,256}$/;
-/** Matches an Authorization header with the scheme Basic, and captures the encoded credentials. */
+/**
+ * Matches an Authorization header with the scheme Basic, and captures the encoded credentials. 700 characters are
+ * enough for the base64 encoding of an id and a secret with 256 characters each.
+ */
 const basicCredentials = /^Basic ([A-Za-z0-9+/]{1,700}={0,2})$/i;
 const parametersWithHeader: ReadonlySet<string> = new Set(['grant_type', 'scope']);
 const parametersWithoutHeader: ReadonlySet<string> = new Set(['grant_type', 'scope', 'client_id', 'client_secret']);

@@ -13,6 +13,7 @@ export const feedQuerySchema = {
   properties: {
     facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
     afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
+    // list-changes.ts explains this parameter.
     removed: {
       ...nonNegativeInteger,
       description:

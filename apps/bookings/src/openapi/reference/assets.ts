@@ -15,6 +15,7 @@ const thisFolder = import.meta.dirname;
 const javaScript = 'text/javascript; charset=utf-8';
 const css = 'text/css; charset=utf-8';
 
+/** The path template of the route that serves the assets. */
 export const assetTemplate = '/docs/assets/{hash}/{name}';
 
 export function readAssets(): readonly Asset[] {
