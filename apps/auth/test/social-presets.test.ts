@@ -19,6 +19,7 @@ beforeAll(async () => {
   providers = await createPublicProviders({ clientId, clientSecret, applePublicKey: publicKey });
   // The server of the test runs in this process, so its requests reach the simulated providers.
   globalThis.fetch = providers.fetch;
+  // The client secret of Apple is a JWT that the developer signs. It contains the ids of the developer's team and key.
   const appleSecret = await new SignJWT()
     .setProtectedHeader({ alg: 'ES256', kid: 'KEY1234567' })
     .setIssuer('TEAM123456')
@@ -91,7 +92,7 @@ describe.each(names)('%s', (name) => {
     expect(page.title).toMatch(/did not work/);
   });
 
-  test(`the preset ${name} accepts no tokens that a native app got from the provider`, async () => {
+  test(`the preset ${name} does not support the sign-in with a token from a native app`, async () => {
     const form = { grant_type: 'social_access_token', client_id: 'demo-native', scope: scopes.play };
     const response = await server.post('/connect/token', { ...form, token: 'made-up', provider: name });
     expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_grant' });
