@@ -9,9 +9,13 @@ export interface Settings {
   dataDir: string;
   authPort: number;
   bookingsPort: number;
+  /** The port of the embedded PostgreSQL. If it is undefined, PostgreSQL gets any free port. */
   postgresPort: number | undefined;
+  /** If they are undefined, each service serves its metrics on its main port. */
   metricsPorts: { auth: number; bookings: number } | undefined;
+  /** A PostgreSQL server to use. If it is undefined, `npm start` starts the embedded PostgreSQL. */
   databaseServerUrl: string | undefined;
+  /** If it is undefined, stand-ins replace the social providers in the demo. */
   socialProvidersFile: string | undefined;
   scopeBase: string;
   /** The address that the services listen on. Default: the loopback address. */
@@ -22,6 +26,7 @@ export interface Settings {
   baseUrl: string;
   /** Whether the demo is loaded. Its passwords are public, so it is loaded only if the issuer is on this machine. */
   hasDemo: boolean;
+  /** Whether the services restart when a source file changes. */
   watch: boolean;
 }
 

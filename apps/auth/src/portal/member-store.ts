@@ -45,6 +45,7 @@ export interface FacilityOfAccount {
 }
 
 export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities'> {
+  /** The number of members who are users, and not service accounts. */
   readonly people: number;
   readonly serviceAccounts: number;
 }

@@ -28,6 +28,7 @@ interface KnexStatement {
 type KnexCallback = (error: Error | null, result: pg.QueryResult) => void;
 
 export class Connection implements PooledConnection {
+  // The pool sets these two fields.
   inUse = false;
   idleSince = 0;
   readonly #client: pg.Client;
