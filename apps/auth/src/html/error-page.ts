@@ -9,7 +9,7 @@ import { sendHtml } from './response-headers.ts';
 const retryAfterSeconds = 5;
 
 interface PageError extends Error {
-  /** Libraries that parse requests set this status, for example 413 if the body is too large. */
+  /** `InteractionExpired` and the parser of bodies set this status, for example 413 if the body is too large. */
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;
