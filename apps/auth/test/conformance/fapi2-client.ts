@@ -76,7 +76,10 @@ export const random = (bytes = 16): string => randomBytes(bytes).toString('base6
 const withoutUndefined = (params: Params) =>
   Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as Record<string, string>;
 
-/** `own` is the client that sends the requests, unless a request names another client in `from`. */
+/**
+ * Returns the functions of the client, in the order of a flow: the pushed request, the pages in the browser, the token
+ * endpoint and userinfo. `own` is the client that sends the requests, unless a request names another client in `from`.
+ */
 export function createFapi2Client(system: Fapi2System, variant: Variant, own: KeyClient = system.first) {
   const { server } = system;
   const isOpenid = variant === 'openid_connect';
@@ -112,8 +115,9 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const newBrowser = (): FormBrowser => openFormBrowser([server.origin]);
   const open = (params: Record<string, string>, browser = newBrowser()): Promise<Page> =>
     browser.open(`${server.origin}/connect/authorize?${new URLSearchParams(params)}`);
-  const openPushed = (pushed: Body, browser?: FormBrowser, more: Record<string, string> = {}): Promise<Page> =>
-    open({ client_id: own.clientId, request_uri: String(pushed.request_uri), ...more }, browser);
+  /** Opens a pushed request. `outside` contains parameters that are sent with the `request_uri` and are not pushed. */
+  const openPushed = (pushed: Body, browser?: FormBrowser, outside: Record<string, string> = {}): Promise<Page> =>
+    open({ client_id: own.clientId, request_uri: String(pushed.request_uri), ...outside }, browser);
 
   /** Signs in and consents. Returns the parameters at the redirect URI. */
   const finish = async (browser: FormBrowser, page: Page): Promise<Record<string, string>> => {
@@ -124,10 +128,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     return response;
   };
 
-  /**
-   * Runs an authorization request, and returns the parameters at the redirect URI. `outside` contains parameters that
-   * are sent with the `request_uri` and are not pushed.
-   */
+  /** Runs an authorization request, and returns the parameters at the redirect URI. */
   const authorize = async (
     params: Params = {},
     { proof, outside = {} }: { proof?: string; outside?: Record<string, string> } = {},
