@@ -110,9 +110,9 @@ async function measureDelays({ client, receiver, seconds }: Setup): Promise<Meas
   const webhooks = await register(client, urls);
   // Deliveries to the webhooks of `measureRate` may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
-  // A longer time than that of a round gives more events.
+  // This measurement takes twice as long as `seconds`, so that it counts more events.
   const created = await createBookings(client, seconds * 2);
-  // After this pause, an event that has not arrived takes longer than the two seconds of the measurement.
+  // An event that has not arrived after this pause takes longer than the two seconds that the measurement allows.
   await sleep(2_500);
   const { received, late } = await readStats(receiver);
   // One of the receivers hangs. `received` can be greater than this number, because a delivery can be repeated.

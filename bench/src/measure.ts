@@ -1,6 +1,6 @@
-// Compares targets, which are the servers to measure, on a machine that other programs use too. Each round sends load
-// to every target once, and the next round measures the targets in reverse order. A slow minute of the machine
-// therefore affects all targets of a round alike. Comparisons use only ratios within one round.
+// Compares targets (the servers to measure). Each round sends load to every target once, and the next round measures
+// the targets in reverse order. Other programs use the machine too, but a slow minute affects all targets of a round
+// alike. Comparisons use only ratios within one round.
 import { cpuOf, cpuOfEnded, cpuOfFamily, cpuOfMachine, memoryOf } from './machine.ts';
 import { type Load, runWrk } from './wrk.ts';
 

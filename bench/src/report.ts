@@ -28,9 +28,12 @@ export class Results {
     return median(this.of(operation, target).map((sample) => sample[field]));
   }
 
-  /** Computes the ratio of `target` to `to` within each round. A slow round affects both values, not their ratio. */
-  ratio(operation: string, target: string, to: string, field: NumericField): Spread {
-    const others = this.of(operation, to);
+  /**
+   * Divides the value of `target` by the value of `otherTarget`, separately for each round. A slow round affects both
+   * values, but not their ratio.
+   */
+  ratio(operation: string, target: string, otherTarget: string, field: NumericField): Spread {
+    const others = this.of(operation, otherTarget);
     const ratios = this.of(operation, target).flatMap((sample) => {
       const other = others.find(({ round }) => round === sample.round);
       return other ? [sample[field] / other[field]] : [];

@@ -74,7 +74,7 @@ const warmUpRequests = 15;
 const timeoutMs = 30_000;
 /**
  * The number of simultaneous requests that `publishCounters` sends. The service uses several database sessions for
- * them, and each session must publish its counters.
+ * them, and each session must publish its counters of rows and scans.
  */
 const publishingRequests = 4;
 

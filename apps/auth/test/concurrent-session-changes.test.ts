@@ -43,8 +43,8 @@ const renewSilently = (client: typeof web, Cookie: string) =>
 const errorOf = (response: Response) => new URL(response.headers.get('location') ?? '').searchParams.get('error');
 
 /**
- * Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow, in
- * which the server stores the consent in the session.
+ * Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow. The
+ * server stores the consent in the session during this request.
  */
 async function allow(consent: Page): Promise<() => Promise<Response>> {
   const { pathname } = consent.url;

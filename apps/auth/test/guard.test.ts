@@ -159,7 +159,7 @@ describe('whether an account exists', () => {
         const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
         return String(rows[0].name);
       };
-      // Some of the names are other spellings of the demo account. For the other names, an account is created.
+      // Some names are other spellings of the user name of the demo account. For all others, an account is created.
       if ((await normalise(known)) !== username) {
         await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
       }

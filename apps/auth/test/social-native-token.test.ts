@@ -199,7 +199,7 @@ test('a token that no provider confirms counts as a failed sign-in from the IP a
   for (let n = 0; n < 5; n++) expect((await requestWith('not a token')).status).toBe(400);
   const locked = await requestWith('not a token');
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
-  // The other tests send their requests from the same address.
+  // The other tests send their requests from the same address, which must not stay locked out.
   await server.db.raw('delete from guard_count');
 });
 

@@ -107,9 +107,9 @@ function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...args) => {
-        // `isComplete` returns whether the counts of bookings are complete on the primary. Only afterwards, `run` reads
-        // a position of the primary, and uses a replica only if it has reached this position. If the counts are
-        // complete on the primary, they are therefore also complete on this replica.
+        // `isComplete` returns whether the counts of bookings are complete on the primary. It is called before `run`,
+        // which reads the current position of the primary, and uses the replica only if the replica has reached this
+        // position. If the counts are complete on the primary, they are therefore also complete on the replica.
         const complete = await isComplete();
         return readRouter.run((db) => {
           const counts = createCountReader(db, async () => complete);

@@ -238,8 +238,8 @@ describe('the signing keys', () => {
       const kid = await system.issuer.rotate();
       while (!jwksCache.has(kid)) await new Promise(setImmediate);
       await system.issuer.rotate({ retire: true });
-      // The timers advance by a minute without the time that the removal can need outside this cache: 2 s until auth
-      // notices it, 15 s in caches between the services, and 4 s during the fetch.
+      // A part of the minute can pass outside this cache: 2 s until auth notices the removal, 15 s in caches between
+      // the services, and 4 s during the fetch. The timers therefore advance by the remaining time only.
       jest.advanceTimersByTime(60_000 - 2_000 - 15_000 - 4_000);
       while (jwksCache.has(kid)) await new Promise(setImmediate);
     } finally {

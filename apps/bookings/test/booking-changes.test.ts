@@ -171,7 +171,7 @@ test('410 is returned only if a change was removed whose number is above both re
   const late = await system.call('GET', pathOf(atEnd.next));
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
   expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
-  // This reader has read the deletion before it was removed.
+  // This reader read the deletion before the deletion was removed from the feed.
   expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
   // This reader begins after the removal. Its links contain the number of the removed deletion, so that it gets no 410.
   const again = await readPage('facilityId=fac-north&limit=1');

@@ -18,7 +18,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 const repeat = <T>(count: number, create: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => create(index));
 
-// Codes of PostgreSQL (SQLSTATE). The first one is the code of bookings of a bay that overlap.
+// Codes of PostgreSQL (SQLSTATE). An exclusion violation means that two bookings of the same bay would overlap.
 const exclusionViolation = '23P01';
 const deadlockDetected = '40P01';
 
@@ -242,7 +242,8 @@ describe('32 concurrent clients on a few bays', () => {
     // Citus sometimes reports a deadlock although there is none. The service then runs the transaction again.
     const expectedErrors = [exclusionViolation, ...((await isDistributed(system.db)) ? [deadlockDetected] : [])];
     expect(instance.databaseErrors.filter((code) => !expectedErrors.includes(code))).toEqual([]);
-    // A database session may update the statistics only when it ends, so the test ends all sessions of the system.
+    // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
+    // when it ends, so the test ends all sessions of the system.
     await closeExtraSystems();
     expect(await countDeadlocks()).toBe(deadlocksBefore);
     const overlapping = await query(

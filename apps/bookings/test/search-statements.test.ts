@@ -63,7 +63,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The ends of an interval that is open at one end, in hours after `origin`. */
+/** The bounds of intervals without a beginning or without an end, in hours after `origin`. */
 const [beginningOfTime, endOfTime] = [-1e9, 1e9];
 /** Whether the booking overlaps the interval, which includes `from` and excludes `to`. */
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>

@@ -268,7 +268,7 @@ test('events are not sent if the client has sent no request for 7 days, until it
   const find = () => query(system.db, 'select from webhook_delivery where webhook_id = $1', [id]);
   expect(await find()).toEqual([]);
   expect(receiver.events).toEqual([]);
-  // This request renews the lease.
+  // This request of the client renews the lease of its webhook.
   await system.call('GET', '/api/bookings?pageSize=1');
   expect((await receiver.received(1))[0]?.event.data.booking?.id).toBe(body.id);
 });

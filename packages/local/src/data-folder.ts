@@ -54,7 +54,7 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
-    // Another launcher may have created the folder since the check. Its existence is then no error.
+    // It is no error if another launcher has just created the folder.
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

@@ -52,7 +52,7 @@ async function runPrintedCommand(launcher: Launcher): Promise<{ id: string; bayI
   return JSON.parse(stdout);
 }
 
-/** Returns the command in start.sh of an app that starts Node, without the arguments that are passed to start.sh. */
+/** Returns the command with which the script start.sh of an app starts Node, without the arguments of start.sh. */
 function nodeCommand(app: 'auth' | 'bookings'): string {
   const script = readFileSync(join(import.meta.dirname, `../../../apps/${app}/start.sh`), 'utf8');
   return /^exec (node .*)$/m.exec(script)?.[1]?.replace(' "$@"', '') ?? 'no exec in start.sh';

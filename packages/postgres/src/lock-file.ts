@@ -35,7 +35,8 @@ export interface Lock {
  */
 export function acquireLock(path: string): Lock {
   const draft = `${path}.${process.pid}`;
-  // `processIdentity` returns undefined if it cannot find out when the process started. Then only the ids are compared.
+  // `processIdentity` returns undefined if it cannot find out when the process started. Then only the process ids are
+  // compared.
   writeFileSync(draft, `${process.pid}\n${processIdentity(process.pid) ?? ''}\n`, { mode: 0o644 });
   let isAfterCrash = false;
   try {

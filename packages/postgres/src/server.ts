@@ -26,14 +26,14 @@ import { readPostmaster, stopOrphan, stopPostmaster } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';
 
 const HOST = '127.0.0.1';
-/** The time for one start, from the new process to the first connection. */
+/** The maximum duration of one start, from the new process until the server accepts connections. */
 const START_LIMIT_MS = 60_000;
 /** The time between two checks whether the server has started. */
 const POLL_MS = 20;
-/** The time during which a failed start is repeated. */
+/** How long a failed start is repeated. */
 const REPEAT_LIMIT_MS = 15_000;
 const PAUSE_BEFORE_REPEAT_MS = 250;
-/** A log file that is larger when the server starts is emptied. */
+/** The log file is emptied if it is larger than this when the server starts. */
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {

@@ -8,10 +8,10 @@ export interface Metrics {
   readonly registry: Registry;
   /**
    * Counts a request. `route` is a template such as `/api/bookings/{id}`, because paths would create an unlimited
-   * number of labels. `seconds` is its duration.
+   * number of labels. `seconds` is the duration of the request.
    */
   readonly observeRequest: (method: string, route: string, status: number, seconds: number) => void;
-  /** Counts a problem of a response. `code` is its error code, such as BOOK00002. */
+  /** Counts a problem of a response. `code` is the error code of the problem, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;
 }
 

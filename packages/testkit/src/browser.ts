@@ -78,10 +78,11 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 }
 
 /**
- * Returns the violations of a page in a browser context that has JavaScript enabled. Unlike `findViolations`, this
- * function does not copy the page. This is faster when a test examines one page at several sizes. If the colour scheme
- * changes while the page is open, the browser context must have the option `reducedMotion`. Axe would otherwise measure
- * colours in the middle of a transition.
+ * Returns the accessibility rules that a page violates. The browser context of the page must have JavaScript enabled.
+ *
+ * Unlike `findViolations`, this function does not copy the page. This is faster when a test examines one page at
+ * several sizes. If the colour scheme changes while the page is open, the browser context must have the option
+ * `reducedMotion`. Axe would otherwise measure colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not prevent this, because Playwright evaluates the script.

@@ -11,9 +11,9 @@ import pg from 'pg';
 
 /** The SQLSTATE object_in_use. */
 const objectInUse = '55006';
-/** The first number of the advisory locks of templates. It is arbitrary, and separates them from other locks. */
+/** The first of the two numbers of an advisory lock for a template. Any number that no other lock uses is possible. */
 const templateLocks = 1_952_805_748;
-/** The operation is repeated for up to 5 s. */
+/** `retryWhileInUse` repeats an operation for up to 5 s. */
 const retries = { count: 100, pauseMilliseconds: 50 };
 
 export interface TestDatabase {
@@ -93,7 +93,7 @@ async function onEach(nodes: readonly string[], work: (node: pg.Client) => Promi
 
 /**
  * Creates the template if it does not exist, and returns its name. The name contains a hash of the migrations. A server
- * of TEST_DATABASE_URL keeps its templates between runs, and the hash prevents the use of an outdated template.
+ * at TEST_DATABASE_URL keeps its templates between runs, and the hash prevents the use of an outdated template.
  */
 async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
   const { migrations, distribution } = options;

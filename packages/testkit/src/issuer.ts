@@ -172,9 +172,11 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
 }
 
 /**
- * Returns the key that signs a token. For an HMAC algorithm, the secret is the JSON of the public key, which everybody
- * can read. A service that accepts such a token is open to the attack "algorithm confusion". For other algorithms, the
- * key is new.
+ * Returns the key that signs a token:
+ * - For ES256, the private key of the issuer.
+ * - For an HMAC algorithm, the JSON of the public key, which everybody can read. A service that accepts such a token is
+ *   open to the attack "algorithm confusion".
+ * - For any other algorithm, a new key that is not in the JWKS.
  */
 async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
   if (alg === 'ES256') return privateKey;

@@ -55,7 +55,8 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
 
     /**
      * Extends the lifetime of the link that was sent to this address, and returns its token. Creates a new link if no
-     * link works. Also creates one for a link of an early release, which stored no `seed` from which to make the token.
+     * link works. Early releases stored no `seed`, so the token of their links cannot be made again. Such a link is
+     * therefore also replaced by a new one.
      */
     async repeat(link: NewLink): Promise<string> {
       const [existing] = await query<{ seed: string }>(

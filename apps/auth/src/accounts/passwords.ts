@@ -15,7 +15,8 @@ const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
 /**
- * Too many passwords are waiting to be hashed here, or to be estimated in password-policy.ts. The response is a 503.
+ * Too many passwords are waiting: to be hashed here, or to have their strength estimated in password-policy.ts. The
+ * response is a 503.
  */
 export class PasswordQueueFullError extends Error {
   override readonly name = 'PasswordQueueFullError';

@@ -43,7 +43,10 @@ export interface CsrfTokenOptions {
 export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): CsrfTokens {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
-  /** The id that the response to a request without the cookie gives to the browser. All its forms must use this id. */
+  /**
+   * For each request without the cookie, the id that the response gives to the browser. All forms in the response must
+   * use this id.
+   */
   const newBrowserIds = new WeakMap<IncomingMessage, string>();
 
   return {

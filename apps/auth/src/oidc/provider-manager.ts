@@ -57,13 +57,14 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
-    // The first call creates keys if there are none. Later calls make the changes of keys that are due.
+    // The first call creates keys if there are none. Later calls change the keys whose time has come: they activate,
+    // retire or delete keys.
     await (running ? schedule.advance() : schedule.ensureCurrentKeys());
     const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (newFingerprint === fingerprint) return;
-    // The lifetime is stored before this instance signs a token. A retired key then stays published until the tokens of
-    // all instances have expired.
+    // The lifetime of tokens is stored before this instance signs a token. A retired key then stays published until the
+    // tokens of all instances have expired.
     await keyStore.recordTokenLifetime(tokenLifetimeSeconds);
     const jwks = keys.map(({ privateJwk }) => privateJwk as JWK);
     const provider = createProvider(jwks);

@@ -154,8 +154,8 @@ function createHandler(
 }
 
 /**
- * Adds `handling=strict` to the preferences that the endpoint itself has applied, such as `wait=25`. Otherwise, the
- * header of the endpoint would replace the header that is set already.
+ * Adds `handling=strict` to the header `Preference-Applied` of the result, if the endpoint has set this header, for
+ * example to `wait=25`. Without this function, the header of the endpoint would replace the header that the router set.
  */
 function withStrictHandling(result: EndpointResponse): EndpointResponse {
   const applied = result.headers?.['Preference-Applied'];
@@ -164,8 +164,8 @@ function withStrictHandling(result: EndpointResponse): EndpointResponse {
 }
 
 /**
- * Removes the fields that the query contains too, because the query takes precedence. For example, a search can have
- * `endDate` in the query and in the body.
+ * Removes from the body the fields that the query contains too, because the query takes precedence. For example, a
+ * search can have `endDate` in the query and in the body.
  */
 function withoutFieldsOfQuery(
   body: Readonly<Record<string, unknown>>,

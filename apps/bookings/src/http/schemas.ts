@@ -3,7 +3,7 @@ import { linksSchema } from '@bay-booking/common/links';
 
 export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
 
-/** The links of a resource that clients can change. */
+/** The object `_links` of a resource that clients can edit and delete. */
 export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
 /** The empty object `_links` of a resource without links. */

@@ -140,9 +140,10 @@ async function addDeliveries(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // Both `booking` and `lastState` are undefined if the deletion of the booking has no change number yet, or if a
-    // recount has found the deletion. In the first case, the feed will contain the deletion later, with a higher
-    // number. In the second case, nothing can be delivered, because the state of the booking is not known.
+    // If the booking was deleted, both `booking` and `lastState` can be undefined:
+    // - The deletion may have no change number yet. The feed will contain the deletion later, with a higher number.
+    // - The command that corrects the feed may have found that the booking is missing. Nothing can be delivered then,
+    //   because the last state of the booking is not known.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

@@ -88,7 +88,7 @@ export function startWorker(options: WorkerOptions) {
   async function loop(): Promise<void> {
     while (!isStopped || finished.length > 0) {
       await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
-      // The condition of the loop then decides: the remaining results are recorded first, and a stopped loop ends.
+      // The loop does not pause if results remain to be recorded, or if it must end.
       if (isStopped || finished.length > 0) continue;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, withJitter(pollMilliseconds, pollJitter));

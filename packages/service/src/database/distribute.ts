@@ -146,8 +146,8 @@ async function distributeTables(
 }
 
 /**
- * Returns the value of `colocate_with` for a table: `none`, or `default` for the first of the colocated tables, or the
- * name of this first table for the others.
+ * Returns the value of `colocate_with` for a table: `default` for the first of the colocated tables, the name of this
+ * first table for the other colocated tables, and `none` for all other tables.
  */
 function colocationOf(table: DistributedTable, { colocated }: Distribution): string {
   if (!colocated.includes(table)) return 'none';

@@ -90,7 +90,7 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
-    // An error that names its own scheme keeps this scheme.
+    // The response names the scheme with which the token was sent, unless the error has its own `scheme`.
     if (isBearerError(result)) sendBearerError(response, issuer, { scheme: presented.scheme, ...result });
     else response.json(result);
   };

@@ -76,9 +76,9 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
-        // `end` ends the time of concurrent use: requests that arrive later are replays. It is called after the
-        // response to the current request, when the requests that had reached this machine by then have been read too.
-        // Without a current request, it is called immediately.
+        // A request that arrives after the call of `end` is a replay. `end` is called when the response to the current
+        // request is complete, after this process has also read all requests that have already reached this host.
+        // Without a current request, `end` is called immediately.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
@@ -87,7 +87,8 @@ export function createConcurrentUse() {
         else end();
       } finally {
         use.running -= 1;
-        // If no request to this instance has won, the entry is not needed: `isConcurrent` then uses `consumedAt`.
+        // If no request to this instance has used the artifact successfully, the entry is not needed: `isConcurrent`
+        // then uses `consumedAt`.
         if (use.running === 0 && !use.hasWon) uses.delete(hash);
       }
     },

@@ -160,13 +160,13 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    * a bin that contains the last. Returns undefined if the list has no booking number `rank`.
    */
   async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
-    // The first booking of the page starts between these two instants. At first, they enclose the whole list, and then
-    // the bin that contains the booking. Each step finds a shorter such bin inside the bin of the step before.
+    // The first booking of the page starts between these two instants. Before the first step, they enclose the whole
+    // list. Each step moves them to the beginning and the end of a shorter bin that contains the booking.
     let [firstFrom, firstTo] = [minDate, maxDate];
     // The number of bookings that start before `firstFrom`
     let before = 0;
-    // The end of the bin that contains the last booking of the page. Undefined if the list ends before this booking. A
-    // step does not change this variable if all bins that it reads end before the last booking of the page.
+    // The end of a bin that contains the last booking of the page. Undefined if the list ends before this booking. A
+    // step changes this variable only if one of the bins that it reads contains the last booking of the page.
     let lastTo: Date | undefined;
     for (const span of spansOf(criteria)) {
       const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + spanLength(span));

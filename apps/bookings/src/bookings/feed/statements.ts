@@ -98,8 +98,8 @@ update facility set change_number = change_number + (select count(*) from next),
 where id = $1 and feed_filled_to is not null`,
 
   /**
-   * Numbers the bookings whose entry in the feed is missing or out of date. This happens, for example, if an instance
-   * of an older release has changed the bookings.
+   * Gives a new change number to each booking whose entry in the feed is missing or out of date. Entries are missing or
+   * out of date, for example, after an instance of an older release has changed bookings.
    */
   reconcile: `with stale as (
   select id as booking_id, version, false as deleted from booking where facility_id = $1 and not exists (

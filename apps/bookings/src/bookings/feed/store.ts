@@ -88,12 +88,14 @@ export function createFeedStore(db: Database) {
   const readState = async (facilityId: string): Promise<State> =>
     (await query<State>(db, feedReads.state, [facilityId]))[0] ?? emptyState;
 
-  /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
+  /**
+   * Gives a change number to every change that was acknowledged before this call. Returns zeros if the facility does
+   * not exist.
+   */
   const assignNumbers = async (facilityId: string): Promise<FeedHead> => {
     let state = await readState(facilityId);
     if (state.isFilled && !state.hasUnnumberedChanges) return state;
-    // The first compaction numbers every change that was acknowledged before this call. Later changes need no number,
-    // so the loop ends when the feed is filled.
+    // The first turn of the loop gives a number to all of these changes. Further turns only fill the feed.
     do {
       const { isFilled } = state;
       await inTransaction(db, (run) =>

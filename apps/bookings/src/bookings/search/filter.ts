@@ -47,7 +47,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   const hasLocations = locationIds !== undefined;
 
   const validationErrors = [...routerErrors];
-  // With `locationIds`, a request has either both dates or none.
+  // With `locationIds`, a request must have both dates or none.
   const requireDate = (field: string, date: Date | undefined, otherDate: Date | undefined): void => {
     const isReported = routerErrors.some((error) => error.field === field);
     if (hasLocations && otherDate && !date && !isReported) validationErrors.push({ field, kind: 'missing', hint: '' });

@@ -17,11 +17,11 @@ import {
 const keys = 'facility_id, id, start_date';
 const allFields = selectList(publicFields);
 
-/** After `values`, `firstPage` and `laterPage` take two more parameters: the page size and the offset. */
+/** The parameters of `firstPage` and `laterPage` are the `values`, the page size and the offset, in this order. */
 export interface SearchStatements {
   /** Reads the first page, which has the offset 0. */
   readonly firstPage: string;
-  /** Reads a page at any offset. Skips the rows before the page in the index, without reading the table. */
+  /** Reads a page at any offset. To skip the rows before the page, it reads only the index and not the table. */
   readonly laterPage: string;
   readonly count: string;
   readonly values: readonly unknown[];

@@ -59,7 +59,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
       const bookings = await findPage(criteria, request.pageSize, offset);
       const isLastPage = bookings.length < request.pageSize && (bookings.length > 0 || offset === 0);
       if (isLastPage) return { bookings, total: offset + bookings.length };
-      // `counts.count` returns undefined if the maintained counts cannot count the bookings of this search.
+      // `counts.count` returns undefined if the table booking_count does not contain the counts that this search needs.
       const counted = (await counts.count(criteria)) ?? (await countRows(criteria));
       // Bookings may have changed between the two statements, so the count may contradict the page.
       return { bookings, total: reconcileTotal(bookings.length, offset, counted) };

@@ -136,8 +136,8 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
 
 function activeConditions(criteria: Criteria, bind: Bind): string[] {
   const { isActive, bayIds, now } = criteria;
-  // A search that is split at `now` selects only active bookings, by the conditions of its two parts. `splitInstant`
-  // then returns the object `criteria.now` itself.
+  // If `splitInstant` returns the object `criteria.now` itself, the search is split at `now`. The conditions of its two
+  // parts then already select only active bookings.
   if (isActive === undefined || splitInstant(criteria) === now) return [];
   const at = bindInstant(now, bind);
   if (!isActive) return [`end_date <= ${at}`];

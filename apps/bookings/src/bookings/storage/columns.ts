@@ -15,7 +15,7 @@ interface Column {
   readonly internal?: true;
 }
 
-/** JSON has the fields in the order of this table. */
+/** The JSON of a booking has the fields in the order of this table. */
 const table = {
   facilityId: { column: 'facility_id', type: 'text', internal: true },
   id: { column: 'id', type: 'uuid' },
@@ -100,7 +100,7 @@ export function jsonObject(names: readonly Field[], from: string): string {
   return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
 }
 
-/** Reads JSON that `jsonObject` has built. Converts times to UTC, because they have the offset of the session. */
+/** Reads JSON that `jsonObject` has built. Converts times to UTC from the time zone of the database session. */
 export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
   const entries = publicFields.map((field) => {
     const value = json[field] ?? null;
