@@ -46,7 +46,7 @@ describe('docker-compose.yml', () => {
     for (const secret of secrets) {
       // For example, `${GRAFANA_PASSWORD:-DEVELOPMENT-ONLY-grafana}`.
       const [, name, value = ''] = /^\$\{(\w+):-(.+)\}$/.exec(secret) ?? [];
-      // This key is base64 of 32 bytes: the 16 characters of the mark, and 16 others.
+      // KEY_ENCRYPTION_KEY is 32 characters in base64: the 16 characters of `DEVELOPMENT-ONLY`, and 16 others.
       const isKey = name === 'KEY_ENCRYPTION_KEY';
       const text = isKey ? Buffer.from(value, 'base64').toString() : value;
       const pattern = isKey ? /^DEVELOPMENT-ONLY.{16}$/ : /^DEVELOPMENT-ONLY/;

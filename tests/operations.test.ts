@@ -81,12 +81,12 @@ curl -s "$BASE_URL/health/ready"`;
       env: environment as NodeJS.ProcessEnv,
       timeout: 90_000,
     });
-    // The second of the last four outputs belongs to the documented commands that change the password. The first
-    // output is the booking that the last block of install.md creates.
+    // The last four outputs are the booking that the last block of install.md creates, the output of the commands that
+    // change the password, the bookings that the second instance returns, and the readiness of the first instance.
     const [created, , list, readiness] = stdout.split('------\n').slice(-4) as [string, string, string, string];
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
     expect(JSON.parse(list)).toMatchObject({ total: 1 });
-    // The old instance reports that it is not ready, because its database login was dropped.
+    // The first instance reports that it is not ready, because its database login was dropped.
     expect(JSON.parse(readiness)).toMatchObject({ status: 'not ready' });
   }, 120_000);
 });

@@ -22,8 +22,8 @@ export interface CompareDpopOptions extends RunOptions {
  */
 const connections = 64;
 /**
- * Every request needs a new proof. This many proofs are prepared for each second of a round: more than the service
- * handles.
+ * Every request needs a new proof. This many proofs are prepared for each second of a round. The service handles fewer
+ * requests per second.
  */
 const proofsPerSecond = 8_000;
 

@@ -46,7 +46,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
       await removeCreated(client);
       for (let round = 0; round < rounds; round++) {
         for (const { target, measure } of round % 2 === 0 ? targets : targets.toReversed()) {
-          // `unknownCosts` stands for the values that `measure` does not return.
+          // `measure` does not return all costs. The others get the values of `unknownCosts`.
           samples.push({ operation: 'hot bay', target, round, ...unknownCosts, ...(await measure()) });
           await removeCreated(client);
         }

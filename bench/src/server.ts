@@ -38,7 +38,7 @@ export async function startServer({
     // Stops the server if the benchmark is killed.
     watchdog: true,
     onProgress: log,
-    // The last two settings make it faster to load the dataset and to build its indexes.
+    // `maintenance_work_mem` and `max_wal_size` make it faster to load the dataset and to build its indexes.
     settings: { shared_buffers: `${buffersMb}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
   });
   // The first line of postmaster.pid is the process id of the server.

@@ -38,7 +38,7 @@ const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000
 const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
 /** Chooses the page after nine tenths of the list. */
 const deepPage = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
-/** The beginning of every search: it ends within the query, so that filters can follow. */
+/** The address with which all searches begin. Each search appends its filters, such as `&isActive=true`. */
 const search = '/api/bookings?pageSize=50';
 
 // In the names, `now` stands for noon of the current day.

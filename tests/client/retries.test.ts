@@ -18,7 +18,7 @@ async function createProxiedClient(retry: RetryOptions = {}): Promise<BookingsCl
   const scope = 'https://bay-booking.example/golf/bookings';
   const auth = { ...northToken, issuer: system.auth.base, scope };
   const proxiedClient = system.createClient({ baseUrl: proxy.base, auth, retry, timeoutMs: 3_000 });
-  // `setActions` sets what the proxy does with the next requests. Further requests are forwarded.
+  // Without arguments, `setActions` makes the proxy forward all requests.
   proxy.setActions();
   // With this request, the client gets its access token before the test begins.
   await proxiedClient.locations.get(location);

@@ -119,7 +119,7 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
 
 /**
  * Stops the load. Checks that clients got only the expected statuses, that every acknowledged booking is in the
- * database, and that no bay is booked twice. This must be true after every failure.
+ * database, and that no bay is booked twice.
  */
 export async function stopLoadAndExpectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();

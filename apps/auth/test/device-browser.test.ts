@@ -57,8 +57,8 @@ afterAll(async () => {
 });
 
 /**
- * Returns the page of the screen. A real device polls with a timer. This page polls when its button is pressed, and
- * then shows the error or the name of the user.
+ * Returns a page that acts as the device, a screen at a bay. A real screen polls with a timer. This page polls when its
+ * button is pressed, and then shows the error or the name of the user.
  */
 const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 7</title>
 <h1>Sign in</h1><p>Open <b id="address"></b> and enter</p><p id="code"></p><button>Poll</button><p role="status"></p>

@@ -36,8 +36,8 @@ export function createDevice(server: AuthServer) {
     enter,
 
     /**
-     * Requests tokens with the device code. `at` is the origin of an instance. `form` identifies the client. The cast
-     * of its default lets callers send other fields.
+     * Requests tokens with the device code. `at` is the origin of an instance. `form` contains the fields that identify
+     * the client. The cast to `Record` lets callers send other fields too.
      */
     async poll(
       { device_code }: Pick<DeviceAuthorization, 'device_code'>,

@@ -142,7 +142,7 @@ describe('requests on one connection', () => {
     const socket = open();
     socket.setNoDelay(true);
     socket.write(headerOf(body.length) + body.slice(0, 20));
-    // When the response to this request has arrived, the server has read the first part of the body.
+    // When the server has responded to this other request, it has already read the first part of the body above.
     await fetch(`${server.origin}/health/ready`);
     socket.write(body.slice(20));
     expect(await statuses(socket, 1)).toEqual(['200']);

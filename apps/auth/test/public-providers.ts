@@ -130,7 +130,8 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       if (!signInAddresses.includes(address) || query.get('client_id') !== clientId)
         throw new Error('wrong address or client');
       const isApple = authorizationUrl.origin === apple;
-      // Auth never sends `response_mode=form_post` (src/social/presets.ts), so it must not request these scopes.
+      // Apple allows the scopes name and email only with `response_mode=form_post`, which auth never sends
+      // (src/social/presets.ts).
       if (isApple && /name|email/.test(query.get('scope') ?? '')) {
         throw new Error('response_mode must be form_post when name or email scope is requested');
       }

@@ -19,8 +19,8 @@ export function socialProvidersFile(settings: object): { readonly SOCIAL_PROVIDE
 }
 
 /**
- * @param startServer starts the authorization server with these environment variables
- * @param settings the settings of further providers
+ * @param startServer starts the authorization server. Its argument contains SOCIAL_PROVIDERS_FILE.
+ * @param settings the settings of social providers in addition to those of the stand-ins, or instead of them
  */
 export async function startSocialServer(
   startServer: (environment: Record<string, string>) => Promise<AuthServer> = startAuthServer,

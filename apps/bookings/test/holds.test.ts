@@ -59,7 +59,7 @@ describe('holds', () => {
     await query(system.db, setCreation, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
-    // The hold would expire 35 minutes after its creation.
+    // With 900 more seconds, the hold would expire 35 minutes after its creation.
     const rejected = await extend(900);
     expect([rejected.status, errorCodes(rejected)]).toEqual([400, ['ERR00002']]);
     expect((await extend(500)).status).toBe(200);

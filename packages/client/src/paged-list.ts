@@ -53,7 +53,7 @@ export function pagedList<Id extends ListOperation>(
 
 /**
  * Returns the request for a further page. `address` is the link of that page, which the service returned. Only the
- * query of the link is used. The token is therefore never sent to another host, and the client also works with a
+ * query of the link is used. The access token is therefore never sent to another host, and the client also works with a
  * `baseUrl` that is not the public address of the service.
  */
 export const continuedAt = <Id extends OperationId>(request: RequestOf<Id>, address: string): RequestOf<Id> =>

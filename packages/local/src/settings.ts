@@ -97,7 +97,7 @@ export interface ServiceSecrets {
 
 export type AppName = 'auth' | 'bookings';
 
-/** Providers and receivers of webhooks on this machine. The services connect to no other private addresses. */
+/** Social providers and receivers of webhooks can be on this machine. Other private addresses are not allowed. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';
 
 /**

@@ -39,7 +39,8 @@ export function watchOver(pid: number, foldersToRemove: readonly string[]): Watc
   });
   // Without a listener, a broken pipe would end this process.
   child.stdin.on('error', () => {});
-  // The watchdog does not prevent the end of this process. The pipe is a socket with `unref`, which its type lacks.
+  // Without these calls of `unref`, the watchdog and its pipe would keep this process running. The pipe is a socket and
+  // has the method `unref`, although its TypeScript type does not declare this method.
   child.unref();
   (child.stdin as unknown as { unref?: () => void }).unref?.();
   const ended = new Promise<void>((resolve) => {

@@ -103,7 +103,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   if (nodes.length > 1) hash.update(JSON.stringify(distribution));
   const digest = hash.digest();
   const template = `template_${digest.toString('hex', 0, 8)}`;
-  // The key of the lock is the part of the hash that follows the part in the name.
+  // The name of the template contains the first 8 bytes of the hash. The next 4 bytes are the key of the lock.
   const lockKey = digest.readInt32BE(8);
   return onServer(serverUrl(), async (server) => {
     // Several jest workers may need the same template at the same time: one worker creates the template, and the others

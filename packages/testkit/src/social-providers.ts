@@ -145,7 +145,7 @@ const defaultUserId = '100001';
  */
 function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
-    // The form of the page posts to the same query string, so POST needs no check of the client.
+    // The form of the page sends the same query string with POST. GET has already checked it, so POST does not.
     'GET /authorize': ({ query }) =>
       query.get('client_id') === clientId && URL.canParse(query.get('redirect_uri') ?? '')
         ? { html: socialSignInPage(title, `?${query}`) }

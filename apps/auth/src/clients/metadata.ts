@@ -1,4 +1,4 @@
-// Defines the types of a stored client, and whether a client has a secret.
+// Defines the type of stored clients. `usesSecret` returns whether a client has a secret.
 
 /** A driving-range client is the app of a driving range. A personal access token belongs to a service account. */
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';

@@ -35,8 +35,8 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   const { Grant: grant, Session: session } = ctx.oidc.entities;
   // The code or refresh token that the client exchanges for this token. Undefined for tokens of other requests.
   const source = grantSourceOf(ctx);
-  // The library leaves the scopes of OpenID Connect (scopes.ts, `openidFamily`) out of the token. Our userinfo endpoint
-  // needs them in the token.
+  // oidc-provider leaves the scopes of OpenID Connect (scopes.ts, `openidFamily`) out of the token. Our userinfo
+  // endpoint needs them in the token.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
   const openidScopes = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
   if (openidScopes) payload.scope = [openidScopes, payload.scope].filter(Boolean).join(' ');

@@ -49,7 +49,7 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
 }
 
 export function rewriteAuthorizationQuery(query: AuthorizationQuery): AuthorizationQuery {
-  // The library does not support `response_type=token`.
+  // oidc-provider does not support `response_type=token`.
   const supported = replaceTokenResponseType(query);
   return removeRepeatedSpaces(removeUnusedNonce(moveIdp(supported)));
 }

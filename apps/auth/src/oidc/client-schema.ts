@@ -34,7 +34,7 @@ export const features = {
 export const clientSettings = {
   scopes: [...Object.keys(claimsByScope), offlineAccess],
   claims: claimsByScope,
-  // The library does not support the response type `token`. A client with this type is registered for `code token`
+  // oidc-provider does not support the response type `token`. A client with this type is registered for `code token`
   // instead (implicit-flow.ts).
   responseTypes: ['code', 'code token', 'id_token token', 'id_token'],
   clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],

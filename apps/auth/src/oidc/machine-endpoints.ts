@@ -21,10 +21,10 @@ export const isMachineEndpoint = (path: string): boolean => machineEndpoints.has
 /** Changes the request, and sets headers of the response, before the library handles the request. */
 export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
-  // If the client prefers HTML, the library would return an error as an HTML page.
+  // If the client prefers HTML, oidc-provider would return an error as an HTML page.
   ctx.req.headers.accept = 'application/json';
-  // The library would reject requests from web pages, but it leaves CORS to us if the response already has a CORS
-  // header. This header is therefore set here. `finishMachineResponse` decides which web pages may read the response.
+  // oidc-provider leaves CORS to us if the response already has a CORS header. Otherwise it rejects the requests of web
+  // pages. This header is therefore set here. `finishMachineResponse` decides which web pages may read the response.
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 

@@ -22,7 +22,8 @@ export interface ErrorPage {
  * a parameter that was sent more than once.
  */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
-  // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.
+  // `oidc` is undefined if the path is not an endpoint of oidc-provider. `params` is undefined until oidc-provider has
+  // read the request.
   const { client, params = {} } = ctx.oidc ?? {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
   return {

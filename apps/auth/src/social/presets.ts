@@ -8,7 +8,7 @@
 // A native token is an access token that a native app has received from a social provider.
 
 export interface Preset {
-  /** If the file contains this setting, the preset is not used at all. */
+  /** If SOCIAL_PROVIDERS_FILE contains this setting of the provider, the preset is not used at all. */
   readonly replacedBy: string;
   readonly settings: Readonly<Record<string, unknown>>;
 }

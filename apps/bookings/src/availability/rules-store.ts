@@ -65,8 +65,8 @@ export function createRulesStore(db: Queryable) {
    * milliseconds since 1970) or later. Returns undefined if the bay does not exist.
    */
   async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
-    // Few requests are for intervals that started more than a day ago. The rules therefore apply from a day ago on,
-    // even if `start` is later, so that most requests can use the cached rules.
+    // If `start` is later than a day ago, this function reads the rules from a day ago on. Most other requests can then
+    // use the cached rules, because few requests are for intervals that started more than a day ago.
     const since = Math.min(start, Date.now() - day);
     const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
     if (!row) return undefined;

@@ -51,11 +51,13 @@ export function createBookingUpdater(services: UpdateServices) {
     // belongs to this facility, and one statement is enough. If the statement updates nothing, the code below reads the
     // booking, and then repeats the update or reports why the booking cannot be updated.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
-      // The version of the opening hours and closures that permit the times, or else a version that no bay has. The
-      // database makes no update if the bay has another version, unless the update keeps the bay and the times.
+      // The version of the opening hours and closures of the bay. If they do not permit the times, it is a version that
+      // no bay has. If the bay has another version than `rulesVersion`, the statement updates nothing, unless the
+      // booking keeps its bay and its times.
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
-      // Few bays are held, so this first attempt does not look up the holds. Any live hold of the bay prevents it.
+      // Few bays have holds, so this first attempt does not look them up. If the bay has any live hold, the attempt
+      // updates nothing.
       const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion, looksUpHolds: false });
       // An outcome that is an object is the updated booking.
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);

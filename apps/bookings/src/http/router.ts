@@ -26,7 +26,7 @@ const strictHandling = 'handling=strict';
  * application/hal+json.
  */
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
-/** Matches an entry with the weight `q=0`, which the client does not accept. */
+/** Matches an entry of the Accept header with the weight `q=0`. The client does not accept the type of this entry. */
 const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
 
 const noInput: Validated = { value: {}, validationErrors: [] };

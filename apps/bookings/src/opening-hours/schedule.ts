@@ -113,8 +113,8 @@ function isGapless(weekly: OpeningHours['weekly']): boolean {
   const monday = Temporal.PlainDate.from('2024-01-01');
   const threeWeeks = Array.from({ length: 21 }, (_, days) => monday.add({ days }));
   const openings = threeWeeks.flatMap(openingsOn);
-  // Every week has the same hours, so only the second week is checked. In the first week, hours that begin before this
-  // week are missing.
+  // Every week has the same hours, so only one week is checked. It is not the first week, because `openings` lacks
+  // hours that begin before the first week and end in it.
   const secondWeek = { start: Date.UTC(2024, 0, 8), end: Date.UTC(2024, 0, 15) };
   return join(openings).some((opening) => contains(opening, secondWeek));
 }

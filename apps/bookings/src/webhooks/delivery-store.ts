@@ -81,7 +81,7 @@ export function createDeliveryStore(db: Database) {
 
     /**
      * Records results. Disables webhooks whose receiver returned 410, and webhooks that have been failing since
-     * `failingBefore` or longer.
+     * `failingBefore` or an earlier time.
      */
     record: async (results: readonly AttemptResult[], failingBefore: Date): Promise<void> => {
       const goneWebhookIds = results.filter(({ status }) => status === 410).map(({ webhookId }) => webhookId);

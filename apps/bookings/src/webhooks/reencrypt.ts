@@ -37,7 +37,7 @@ export async function reencryptSecrets({ store, secretBox, logger }: Reencryptio
   let batch: readonly StoredSecrets[];
   let lastId = nilId;
   do {
-    // Finds secrets that do not begin with the prefix of the first key.
+    // Finds secrets that are not encrypted with the first key. A secret begins with the prefix of its key.
     batch = await store.findOldSecrets(secretBox.currentPrefix, lastId, batchSize);
     for (const old of batch) await replace(old);
     lastId = batch.at(-1)?.id ?? lastId;

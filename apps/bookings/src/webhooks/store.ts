@@ -82,7 +82,8 @@ export function createWebhookStore(db: Database) {
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
       const transaction = inTransaction<CreateOutcome>(db, async (run) => {
-        // A stored response has one facility. A token that no longer names this facility cannot get the response again.
+        // One facility is stored with a response. The first facility of the webhook is enough: before register.ts
+        // returns the response again, it checks that the token names all facilities of the webhook.
         const [facilityId = ''] = facilityIds;
         const stored = await storeResponse(run, response, { facilityId, createdAt });
         if (stored !== 'stored') throw new Rollback(stored);

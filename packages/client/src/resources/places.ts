@@ -1,4 +1,4 @@
-// Reads locations and bays with their upcoming bookings, and reads, sets and deletes opening hours.
+// Reads locations, bays and the upcoming bookings of a bay. Reads, sets and deletes the opening hours of a location.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {

@@ -24,7 +24,7 @@ export async function importPrivateKey(
   if (!('kty' in key)) return { key, ...(keyId && { kid: keyId }) };
   const parameters = parametersOf[key.alg ?? defaultAlgorithms[key.kty] ?? ''];
   if (!parameters) throw new TypeError(`A key of type ${key.kty} with alg ${key.alg} cannot sign client assertions`);
-  // `importKey` could reject the members that are left out here, because they contradict `parameters`.
+  // `alg`, `use` and `key_ops` are left out, because `importKey` rejects a key if they contradict `parameters`.
   const { kid = keyId, alg: _alg, use: _use, key_ops: _operations, ...jwk } = key;
   return { key: await crypto.subtle.importKey('jwk', jwk, parameters, false, ['sign']), ...(kid && { kid }) };
 }

@@ -72,7 +72,10 @@ export async function connectionOf(transaction: Database): Promise<Connection> {
   return transaction.client.acquireConnection();
 }
 
-/** Returns the pool of a database, or a source that provides the connection of a transaction. */
+/**
+ * Returns the pool of a database, or a source that provides the connection of a transaction of knex. A
+ * ReservedConnection is already a source.
+ */
 export function connectionSourceOf(db: Queryable): ConnectionSource {
   if (db instanceof ReservedConnection) return db;
   return (

@@ -48,7 +48,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
       // A token without a grant cannot be revoked. The client gets the library's error `unsupported_token_type`.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
-      // The library emits this event if it revokes a grant itself. The audit trail records the event.
+      // oidc-provider emits this event if it revokes a grant itself. The audit trail records the event.
       provider.emit('grant.revoked', ctx, token.grantId);
     }
     ctx.status = 200;

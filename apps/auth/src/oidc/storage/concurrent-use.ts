@@ -15,8 +15,8 @@ import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
- * This long after the first use of an artifact, a further request is a replay, even if no response was written yet. If
- * a connection was opened longer ago than this, its first request counts as arrived this long ago.
+ * A request that arrives more than this time after the first use of an artifact is a replay, even if no response was
+ * written yet. This time also limits how far `arrivalOf` dates a request back.
  */
 const maxDurationMs = 5_000;
 /**

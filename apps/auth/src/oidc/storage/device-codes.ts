@@ -191,6 +191,6 @@ const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resum
  */
 const withExpiry = (payload: AdapterPayload, isValid: boolean): AdapterPayload => ({
   ...payload,
-  // The library only compares `exp` with the current time, so a minute before or after this time is enough.
+  // oidc-provider only compares `exp` with the current time, so a minute before or after this time is enough.
   exp: Math.floor(Date.now() / 1000) + (isValid ? 60 : -60),
 });

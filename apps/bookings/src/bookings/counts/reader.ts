@@ -105,7 +105,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       // `from`: bookings that are in progress at an instant or start later. `ended`: bookings that have ended.
       if (kind === 'from') return seekFrom(criteria, offset, pageSize);
       if (kind === 'ended') return seekEnded(criteria, offset, pageSize);
-      // The other lists contain every booking from the earliest on, so `offset` is a number that `findBins` expects.
+      // `findBins` counts from the earliest booking. The other lists begin with it, so `offset` needs no correction.
       const range = await findBins(criteria, offset, pageSize);
       return range ? { from: range.from, to: range.to, offset: offset - range.before } : emptySegment;
     },
@@ -135,8 +135,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     const rank = started + offset - inProgress;
     const range = await findBins(criteria, rank, pageSize);
     if (!range) return emptySegment;
-    // If the first bin contains the instant, the segment has only the bookings after the instant. The offset is then
-    // counted from the instant, and not from the beginning of the bin.
+    // If the first bin contains `instant`, the segment leaves out the bookings that start before `instant` or at it.
+    // The offset is then the number of bookings that start after `instant` and come before the page.
     return { from: range.from, to: range.to, offset: range.from > instant ? rank - range.before : offset - inProgress };
   }
 
@@ -146,8 +146,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await countInProgress(criteria, criteria.now);
-    // Bookings in progress can come before an ended booking. In the bins, the ended booking number `offset` therefore
-    // has a number from `offset` to `offset + inProgress`.
+    // `findBins` numbers all bookings by their start, including those in progress. The first booking of the page
+    // therefore has a number from `offset` to `offset + inProgress`.
     const range = await findBins(criteria, offset, pageSize + inProgress);
     if (!range) return emptySegment;
     const inProgressBefore = await countInProgress(criteria, criteria.now, range.from);

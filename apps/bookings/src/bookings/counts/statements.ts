@@ -149,8 +149,8 @@ and start_date ${outside} ${boundary} and start_date ${inside} ${bindInstant(ins
 }
 
 /**
- * Returns `select` statements. For each booking in progress, they return one row with the count `n`, which is -1 if
- * these bookings are to be subtracted. `inProgressAt` documents `isActive`.
+ * Returns `select` statements. They return one row with the count `n` for each booking in progress. With `n` -1, a sum
+ * of the rows subtracts these bookings. `inProgressAt` documents `isActive`.
  */
 function selectInProgress(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
   return inProgressAt(instant, isActive, bind).map(

@@ -78,8 +78,8 @@ export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
  * `newResponse`, stores nothing and returns 'stored'.
  *
  * Another transaction may have stored a response for the same key without having ended. This transaction then waits for
- * it, but for at most one second. After that, the outcome is 'key in progress', and PostgreSQL has aborted this
- * transaction.
+ * it, but for at most one second. If the other transaction is committed in this time, the outcome is 'key used'. If it
+ * has not ended after this time, the outcome is 'key in progress', and PostgreSQL has aborted this transaction.
  */
 export async function storeResponse(
   run: Run,

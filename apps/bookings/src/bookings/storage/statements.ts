@@ -176,7 +176,7 @@ returning booking_id as id`;
 export const singleStatementWrites = {
   insert: insertAndCount(),
 
-  /** Also deletes the hold that the booking uses. Its id follows the parameters of `insertValues`. */
+  /** Also deletes the hold that the booking uses. The id of the hold is the parameter after those of `insertValues`. */
   insertWithHold: insertAndCount(`, used as (
   delete from booking_hold where facility_id = ${insertParameter.facilityId} and id = $${fields.length + 3}::uuid
     and exists (select 1 from inserted)

@@ -105,8 +105,8 @@ export function createBookingStore(db: Database) {
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
       // `checkedHeldUntil` has one of three values:
       // - `allHoldsChecked`: the statement checks no holds. The transaction locks the bay and looks up its holds.
-      // - A time: holds up to this value of `bay.held_until` do not prevent the booking. While `hold` is live, no other
-      //   hold overlaps its interval, so the holds that existed when `hold` was read do not overlap the booking.
+      // - A timestamp: the value of `bay.held_until` when `hold` was read. Only holds that were added later prevent the
+      //   booking. The earlier holds do not overlap `hold`, which contains the interval of the booking.
       // - null: every live hold of the bay prevents the booking.
       const checkedHeldUntil = looksUpHolds ? allHoldsChecked : (hold?.bayHeldUntil ?? null);
       const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);

@@ -21,7 +21,7 @@ export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T>
 
   return () => {
     if (current) next ??= current.then(start, start);
-    // There can be a `next` without a `current`: when a look-up has just ended, and the next one starts in a moment.
+    // When a look-up has just ended and the next one has not started yet, `next` is set and `current` is not.
     return next ?? start();
   };
 }
