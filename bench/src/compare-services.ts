@@ -71,7 +71,8 @@ export async function compareServices(options: CompareServicesOptions): Promise<
         name: `${prefix} ${name}`,
         connections: firstOperation.connections ?? defaultConnections,
         load: (target, round) => operationOf(target).load(target, round),
-        // All operations that create bookings share the number of the next slot, so one call is enough.
+        // Advances the number of the next slot. All operations that create bookings share this number, so a call of one
+        // operation is enough.
         afterMeasurement: (requests) => firstOperation.afterMeasurement?.(requests),
       };
       samples.push(...(await measure({ ...options, operation, targets })));

@@ -108,7 +108,7 @@ async function rebuildIndexes(client: pg.Client): Promise<void> {
   await client.query('set session_replication_role = origin');
 }
 
-// Inserts the bookings of one day after another, from the last future day back to the oldest day.
+// Inserts the bookings day by day, from the last future day back to the oldest day.
 async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: string) => void): Promise<void> {
   const bookingsPerDay = dataset.bays * bookingsPerBayAndDay;
   const started = Date.now();
@@ -118,7 +118,7 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
     written += rows;
     const seconds = (Date.now() - started) / 1000;
     const left = Math.round((seconds / written) * (dataset.bookings - written));
-    // Logs the progress after every five days.
+    // Logs the progress after every five days of the dataset, and at the end.
     if (daysWritten % 5 === 4 || left === 0)
       log(`${written} of ${dataset.bookings} rows in ${Math.round(seconds)} s, ${left} s to go`);
   }

@@ -107,8 +107,8 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const before = {
     cpu: cpuOf(target.pid),
     database: cpuOfFamily(postmaster),
-    // The CPU time of this process and of its ended child processes. This time is read again when wrk, a child process,
-    // has ended, so the difference includes wrk.
+    // The CPU time of this process and of its ended child processes. wrk is a child process, and has ended when this
+    // time is read again. The difference therefore includes the CPU time of wrk.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: cpuOfMachine(),
   };

@@ -9,7 +9,7 @@ import { formatNumber, median, percentile } from './statistics.ts';
 
 /** Durations are in milliseconds. `database`, `statements` and `rowsRead` are averages per request. */
 export interface ShapeResult {
-  /** The number of facilities in the token, in words. */
+  /** The number of facilities in the token, such as `100 facilities`. */
   readonly tenant: string;
   readonly shape: string;
   readonly p50: number;

@@ -4,7 +4,7 @@ import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-// With low limits, few sign-ins lead to a lockout. Without the slow-down, the tests take less time.
+// With low limits, few failed sign-ins lead to a lockout. Without the slow-down, the tests take less time.
 const limits = { LOCKOUT_ACCOUNT_FAILURES: '5', LOCKOUT_ADDRESS_FAILURES: '12', LOCKOUT_SLOW_DOWN_MS: '0' };
 const server = useFixture(() => startAuthServer({ ...limits, TRUST_PROXY: 'true' }));
 let otherInstance: { readonly origin: string };
@@ -185,7 +185,7 @@ describe('whether an account exists', () => {
       await signInByGrant(name, 'wrong', '198.51.100.1');
       return performance.now() - started;
     };
-    // The first request is slower than all others.
+    // The first request is slower than all others, so its time is not compared.
     await measure('first@example.com');
     const times = { known: [] as number[], unknown: [] as number[] };
     const rounds = 12;

@@ -35,7 +35,7 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
-/** In the limits of requests, booking hours and days ahead, 0 means that there is no limit. */
+/** For RATE_LIMIT_PER_MINUTE, MAX_BOOKING_HOURS and MAX_DAYS_AHEAD, 0 means that there is no limit. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),

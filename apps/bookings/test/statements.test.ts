@@ -71,7 +71,7 @@ function statementsOf(facilities: readonly string[], filter: (typeof filters)[nu
   return [firstPage, laterPage, count, segment.laterPage, ...counts.map(({ sql }) => sql)];
 }
 
-// These groups contain statements of several kinds, which different tests check.
+// Each of these objects contains writes, and also other statements that the tests below treat differently.
 const { lockFacility, tryLockFacility, setComplete, ...countWrites } = compactionWrites;
 const { find: findReference, ...referenceWrites } = referenceStatements;
 const { find: findResponse, findExpired, ...responseWrites } = idempotencyStatements;

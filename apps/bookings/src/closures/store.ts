@@ -141,7 +141,10 @@ function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/** Returns one target for each facility of the closures, in the order in which transactions lock facilities. */
+/**
+ * Returns the bays and locations of both closures, grouped by facility. The facilities are in the order in which all
+ * transactions lock facilities.
+ */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
   return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]

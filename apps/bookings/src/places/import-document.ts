@@ -57,7 +57,7 @@ interface ImportedRecord {
   readonly path: string;
 }
 
-/** A bay of the file. If the database already has the bay, it keeps the values of fields that the file leaves out. */
+/** A bay of the file. If the bay already exists, a field that the file leaves out keeps its stored value. */
 export interface ImportedBay extends ImportedRecord {
   /** Named like the column, because import-store.ts sends the bay to the database as JSON. */
   readonly location_id: string;

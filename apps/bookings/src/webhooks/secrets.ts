@@ -6,8 +6,8 @@
 // nonce for each encryption. `key` is the beginning of a hash of the encryption key. It shows which secrets must be
 // encrypted again after the operator has replaced the key.
 //
-// The id of the owner, such as a webhook, is additional authenticated data. If somebody with access to the database
-// copies an encrypted text to another owner, the text cannot be decrypted there.
+// Each encrypted text has an owner, such as a webhook. The id of the owner is additional authenticated data. If
+// somebody with access to the database copies the text to another owner, the text cannot be decrypted there.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
