@@ -258,7 +258,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   );
   app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
-  /** Passes the request to oidc-provider. The label is set for the metrics. */
+  /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);

@@ -154,7 +154,7 @@ describe('whether an account exists', () => {
   ])(
     'a lockout does not reveal whether an account exists if attempts use two spellings of its user name: %s',
     async (_title, known, unknown) => {
-      /** Returns the spelling that the database compares. */
+      /** Returns the user name without NUL and outer spaces, in lower case as the database compares user names. */
       const normalise = async (name: string): Promise<string> => {
         const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
         return String(rows[0].name);

@@ -23,8 +23,8 @@ const conditions = [
 export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
     /**
-     * Deletes up to `limit` rows of each table. Returns the largest of the four numbers of deleted rows. If this number
-     * equals `limit`, there may be more expired rows.
+     * Deletes up to `limit` expired rows of each table. Returns the highest number of rows that were deleted from one
+     * table. If this number equals `limit`, there may be more expired rows.
      */
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];

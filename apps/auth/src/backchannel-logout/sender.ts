@@ -57,8 +57,8 @@ const checkIntervalMs = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
 /**
- * At most this many tokens of one client are taken from the queue at a time, and none while this many are being sent to
- * the client. A client that does not respond must not delay the tokens of other clients.
+ * The maximum number of tokens of one client that are taken from the queue at a time. While this many tokens are being
+ * sent to the client, no more are taken. A client that does not respond therefore does not delay other clients' tokens.
  */
 const maxParallelPerClient = 10;
 /**

@@ -2,7 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
-// The limit returns 0 for an allowed request, or else the seconds to wait. It stores at most 10 000 counts.
+// The function `limit` counts a request of a client. It returns 0 if the request is allowed, or else the seconds to
+// wait. It stores the counts of at most 10 000 clients.
 
 test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);

@@ -90,7 +90,7 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
 
 /**
  * Returns an error if the JWKS contains no key, and an error for each private key (with `d`) and symmetric key (with
- * `k`). oidc-provider would reject private and symmetric keys without a reason.
+ * `k`). oidc-provider would reject private and symmetric keys without giving a reason.
  */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);

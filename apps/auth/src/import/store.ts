@@ -128,7 +128,7 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
         ($2, coalesce($3, name), coalesce($4, email), ${verified}, coalesce($6, kind), coalesce($7, roles), $8)`,
     [id, username, name ?? null, email ?? null, emailVerified ?? null, kind ?? null, roles ?? null, passwordHash],
   );
-  // A link that was requested for the old password must not change the new password.
+  // Deletes the links for resetting the old password, so that nobody can use them to replace the new password.
   if (!keepsPassword) {
     await query(tx, "delete from one_time_link where account_id = $1 and purpose = 'reset-password'", [id]);
   }

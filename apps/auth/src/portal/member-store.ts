@@ -18,7 +18,7 @@ export interface Member {
   readonly activeTokens: number;
   /** Whether the service account has, or ever had, a personal access token. */
   readonly hasHadTokens: boolean;
-  /** The time of the latest use of any of these tokens. Null if none of them was ever used. */
+  /** The time at which any of its personal access tokens was last used. Null if none was ever used. */
   readonly lastUsedAt: Date | null;
 }
 

@@ -1,5 +1,5 @@
 // Tests attacks on the protocol (RFC 9700, Best Current Practice for OAuth 2.0 Security, sections 2 and 4; RFC 6749
-// section 10). docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
+// section 10). docs/security.md lists which rule each test covers. attacks-pages.test.ts tests attacks on pages and
 // sessions.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';

@@ -84,7 +84,7 @@ test('the response type id_token gives an id_token with the claims of the reques
 test.each(['google', 'facebook'])(
   'a public client that names %s in acr_values and does not request openid gets tokens',
   async (name) => {
-    // The registration of demo-native makes PKCE optional. This test does not use it.
+    // PKCE is optional for the client demo-native. This test does not use PKCE.
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
     const browser = openFormBrowser([server.origin, fixture.social.origin]);
     const state = openid.randomState();

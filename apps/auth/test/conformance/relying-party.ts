@@ -7,7 +7,10 @@ import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
 
-/** The variant of a plan: the values of response_type and response_mode, and how the client sends its secret. */
+/**
+ * The variant of a conformance test plan: the values of response_type and response_mode, and how the client sends its
+ * secret.
+ */
 export interface Variant {
   readonly responseType: 'code' | 'id_token' | 'id_token token';
   readonly responseMode?: 'form_post';

@@ -38,8 +38,8 @@ export const milliseconds = (column: string): string => `(extract(epoch from ${c
 
 export const ruleReads = {
   /**
-   * Reads the rules and their version in a single statement. Another transaction can therefore not change the rules in
-   * between. Closures that end at $3 or earlier are left out.
+   * Reads the rules and their version in a single statement, so that another transaction cannot change the rules
+   * between two reads. Closures that end at $3 or earlier are left out.
    */
   rules: `select bay.bookable, bay.rules_version as version, facility.time_zone as "timeZone",
   location.opening_hours as hours, (

@@ -51,8 +51,8 @@ interface FindStoredOptions {
  * Returns the stored response to an earlier request with the same key, or undefined if there is none. The response is
  * repeated unchanged, even if the booking was changed or deleted since then.
  *
- * @throws {ApiError} 422 if the earlier request had another body; 400 from `readStored` if the caller no longer has
- * access
+ * @throws {ApiError} 422 if the earlier request had another body; 400 (thrown by `readStored`) if the caller has lost
+ * access to this response
  */
 async function findStoredResponse(
   { id, requestHash }: KeyedRequest,

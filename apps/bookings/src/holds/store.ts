@@ -138,7 +138,7 @@ export function createHoldStore(db: Database) {
             const { clientId, subject } = caller;
             const stored = await storeResponse(run, response, hold);
             if (stored !== 'stored') throw new Rollback(stored);
-            // Every booking and every other hold is a conflict, so the search leaves out none.
+            // A new hold must not overlap any booking or hold, so the search for conflicts ignores none of them.
             const ignoredBooking = null;
             const ignoredHold = null;
             const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(

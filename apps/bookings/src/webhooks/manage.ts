@@ -97,7 +97,7 @@ export function createWebhookManagement(services: ManagementServices) {
       // Undefined if the webhook was deleted since `find`.
       const updated = await store.update(id, change, { latest, at: now(), check: ifMatchCheck(ifMatch) });
       if (!updated) throw apiError('ERR00404');
-      // If the update ends a pause, deliveries may be due.
+      // If the update makes a paused webhook active, some of its deliveries may already be due.
       wakeWorker();
       return responseOf(updated);
     },

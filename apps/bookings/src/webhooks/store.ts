@@ -110,7 +110,7 @@ export function createWebhookStore(db: Database) {
      * `check` throws an error, nothing is changed.
      *
      * If `change` adds a facility, the webhook receives only the booking changes of this facility whose change numbers
-     * are higher than its number in `latest`. If `change` enables a disabled webhook, this applies to all its
+     * are higher than its number in `latest`. If `change` enables a disabled webhook, the same rule applies to all its
      * facilities.
      */
     update: (

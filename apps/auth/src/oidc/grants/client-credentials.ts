@@ -62,7 +62,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
   const issue = async (provider: Provider, request: ClientCredentialsRequest) => {
     const { client, address } = request;
     const { kind, account_id: accountId } = ownMetadataOf(client);
-    // The specification excludes these clients ("Client credentials flow").
+    // The specification does not allow this grant type to these clients ("Client credentials flow").
     if (kind === 'driving-range') {
       throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
     }

@@ -16,7 +16,7 @@ export interface SocialGrantOptions extends IssueOptions {
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
   /**
    * Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. A success
-   * is not reported: it is not counted, and the attempt has no user name whose count could be reset.
+   * need not be reported: it would reset the failures of a user name, and this attempt has no user name.
    */
   readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (

@@ -20,8 +20,8 @@ import { currentRequestState, requestState } from '../request-state.ts';
  */
 const maxDurationMs = 5_000;
 /**
- * The maximum size of the map `uses`, which limits the memory. If the map is full, the oldest entry is deleted. The
- * time of its response is then unknown, as it is for a use at another instance.
+ * The maximum number of entries in the map `uses`. If the map is full, a new entry replaces the oldest one. Without an
+ * entry, `isConcurrent` compares with `consumedAt`, as it does if another instance has consumed the artifact.
  */
 const maxUses = 10_000;
 

@@ -4,8 +4,8 @@ import { NativeTokenError } from '../provider.ts';
 import { requestTimeoutSeconds } from './code-flow.ts';
 
 /**
- * Returns the response of the endpoint. Redirects are not followed, because the address of the request contains the
- * token.
+ * Returns the response of the endpoint. The URL of the request contains the token. A redirect is therefore an error, so
+ * that the token cannot reach another address.
  * @throws {NativeTokenError} if the endpoint rejects the token, or if its response has no JSON body
  * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests
  */

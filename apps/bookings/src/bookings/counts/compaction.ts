@@ -14,8 +14,8 @@ import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
 /**
- * The kinds of bins: bins of facilities or of locations, with a length of `span` hours. Each booking is counted in one
- * bin of each kind. 768 hours are 32 days.
+ * The kinds of bins. A bin is a period of `span` hours (768 hours are 32 days), in which the bookings of a facility or
+ * of a location are counted. Each booking is counted in one bin of each kind.
  */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';

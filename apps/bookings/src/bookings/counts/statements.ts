@@ -35,7 +35,7 @@ export function kindOf(criteria: Criteria): ListKind | undefined {
   if (isSelective(criteria) || upcoming) return undefined;
   if (!time && isActive === undefined) return 'all';
   if (!time) return isActive ? 'from' : 'ended';
-  // The bins count bookings by their start only. They cannot count searches that combine two dates.
+  // The bins count bookings by their start only. A search that combines two conditions on dates cannot use them.
   if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
   return time.start ? 'from' : 'until';
 }
@@ -123,7 +123,7 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
  * up to the shortest bin that contains the instant. In this last bin, the bookings themselves are counted.
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
-  /** The operators that compare a time with a boundary: `inside` selects the times to count. */
+  /** The operators that compare a time with a boundary. `inside` selects the times to count. */
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
   /**
    * Returns the beginning (`before`) or the end (`from`) of the bin that is `span` hours long and contains the instant.

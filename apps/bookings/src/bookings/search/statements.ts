@@ -54,26 +54,26 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const pageInOrderOf = (columns: string): string => `order by ${columns} limit ${limit} offset ${offset}`;
   const pageInOrder = pageInOrderOf('start_date, id');
 
-  /** `owner` is the SQL condition that selects the bookings of a bay, of a facility, or of several facilities. */
-  const rowsOf = (columns: string, owner: string, part: Part): string =>
-    `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
+  /** `ownerCondition` is SQL that selects the bookings of a bay, of a facility, or of several facilities. */
+  const rowsOf = (columns: string, ownerCondition: string, part: Part): string =>
+    `select ${columns} from booking where ${[ownerCondition, ...conditions, ...part.conditions].join(' and ')}`;
 
   // Each part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows has no
   // `order by start_date`. With this order, PostgreSQL would scan an index of the starts of all bookings, instead of
   // the small index booking_long.
-  const firstRowsOfParts = (owner: string): string =>
+  const firstRowsOfParts = (ownerCondition: string): string =>
     parts
       .map((part) => {
         const order = part.hasFewRows ? '' : ` order by start_date, id limit ${limit} + ${offset}`;
-        return `(${rowsOf(keys, owner, part)}${order})`;
+        return `(${rowsOf(keys, ownerCondition, part)}${order})`;
       })
       .join('\nunion all ');
 
   // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
   // took hundreds of times as long. `ownerTable` is `bay` or `facility`, and `isSelected` is the condition on its rows.
-  const pageOfEach = (ownerTable: string, owner: string, isSelected: string): string =>
+  const pageOfEach = (ownerTable: string, ownerCondition: string, isSelected: string): string =>
     `select page.* from ${ownerTable} cross join lateral (
-${firstRowsOfParts(owner)}
+${firstRowsOfParts(ownerCondition)}
 ) page where ${isSelected} ${pageInOrderOf('page.start_date, page.id')}`;
 
   // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay but

@@ -18,8 +18,8 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 export interface SearchOptions {
   readonly counts?: CountReader;
   /**
-   * The maximum number of index entries that the database may read to find a page. If it would read more, `counts`
-   * finds the segment of the list that contains the page.
+   * The maximum number of index entries that the database may read to find a page. For a page that needs more, `counts`
+   * finds a part of the list that contains the page (a segment), and the database reads only this part.
    */
   readonly maxSkippedRows?: number;
 }

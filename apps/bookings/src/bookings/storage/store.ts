@@ -85,7 +85,7 @@ export function createBookingStore(db: Database) {
    * single statement is atomic without a transaction.
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
-    // The cast is needed because the type `Run` has any number of statements. Here, `work` runs only one.
+    // The cast is needed because a function of type `Run` accepts any number of statements. This one runs exactly one.
     const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
     const attempt = () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement));
     return outcomeOf(retryOnce(db, attempt));

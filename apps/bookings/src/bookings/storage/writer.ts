@@ -4,18 +4,18 @@ import type { AllowedEtags, Booking } from '../booking.ts';
 import type { BayCheck, BookingKey, BookingUpdate } from './statements.ts';
 
 /**
- * The methods return statements, which the caller runs. After an update or a delete, the caller runs the statements
- * that `countUpdate` or `countDelete` returns in the same transaction.
+ * The methods return statements, which the caller runs. After an update or a delete, the caller also runs the
+ * statements of `countUpdate` or `countDelete`, in the same transaction.
  */
 export interface BookingWriter {
   /** Whether a write takes several statements, and therefore a transaction. */
   readonly needsTransaction: boolean;
 
   /**
-   * The first statement inserts the booking if its bay is bookable and free, and if nothing has changed since the
-   * checks of the opening hours, closures and holds, whose results are in `check`. If this statement returns no row, it
-   * has inserted nothing, and the caller rolls the transaction back. With `holdId`, the statements also delete this
-   * hold.
+   * The first statement inserts the booking and returns a row. It inserts nothing and returns no row if the bay is not
+   * bookable or not free, or if something has changed since the request checked the opening hours, closures and holds.
+   * `check` contains the results of these checks. Without a row, the caller rolls the transaction back. With `holdId`,
+   * the statements also delete this hold.
    */
   insert(booking: Booking, check: BayCheck, holdId?: string): readonly [Statement, ...Statement[]];
 

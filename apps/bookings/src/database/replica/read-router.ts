@@ -58,8 +58,8 @@ export function createReadRouter({ primary, store, waitMs, onRead }: ReadRouterO
       let session: Session | undefined;
       try {
         const opening = store.open(position, performance.now() + waitMs);
-        // `open` throws at the deadline by itself, unless the replica does not respond. `open` gets 5 ms more, so that
-        // its own error is reported if possible. A session that opens after the timeout is closed.
+        // `open` ends within `waitMs`, unless the replica does not respond at all. The timeout is 5 ms longer, so that
+        // `open` can report its own error first. A session that opens after the timeout is closed.
         session = await withTimeout(waitMs + 5, opening, ({ close }) => close());
         const result = await read(session.db);
         circuitBreaker.succeed(attempt);

@@ -13,8 +13,9 @@ interface Document {
 
 export interface PageOptions {
   readonly baseUrl: string;
-  /** The token endpoint, and the scope of the API. */
+  /** The address of the token endpoint. */
   readonly tokenUrl: string;
+  /** The scope of the Bookings API. */
   readonly scope: string;
   readonly assets: readonly Asset[];
 }
