@@ -92,7 +92,7 @@ afterAll(() => previous?.remove());
       owner.DATABASE_URL,
       'alter default privileges grant select, insert, update, delete on tables to bookings_service',
     );
-    // The arguments are the service, its environment, the command, the standard input, the arguments, and the folder.
+    // The last three parameters are the standard input and the arguments of the command, and the folder of the release.
     await runCommand('bookings', owner, 'migrate.ts', '', [], release);
     const demo = await readFile(join(release, 'packages/local/demo/bookings.json'), 'utf8');
     await runCommand('bookings', owner, 'import.ts', demo, ['-'], release);

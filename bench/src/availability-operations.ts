@@ -64,8 +64,8 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
   ];
 }
 
-/** Books the bays of the first facilities on each day of the week: every two hours for 90 minutes. */
-async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
+/** Books each bay of the first `facilityCount` facilities in the whole week: every two hours for 90 minutes. */
+async function bookWeek(client: pg.Client, facilityCount: number): Promise<void> {
   await client.query(
     `insert into booking
        (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
@@ -74,7 +74,7 @@ async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
        from bay, generate_series(0, ${7 * bookingsPerBayAndDay - 1}) n,
          lateral (select $2::timestamptz + n * interval '2 hours' as start_date) slot
       where facility_id = any($1)`,
-    [facilityIds(facilities), week.startDate],
+    [facilityIds(facilityCount), week.startDate],
   );
   await client.query('vacuum (analyze) booking');
 }

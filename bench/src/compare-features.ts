@@ -29,7 +29,7 @@ export interface CompareFeaturesOptions extends ServiceRunOptions {
   readonly dataset: Dataset;
 }
 
-/** The operations that are compared with each other, on one service. In the report, the key is their `target`. */
+/** The operations that are compared with each other. The key of an operation is its `target` in the report. */
 type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
@@ -190,8 +190,8 @@ async function replaceHolds(client: pg.Client, count: number): Promise<void> {
     await client.query('update bay set held_until = null where held_until is not null');
     return;
   }
-  // The holds are on the day that the operation `availability` reads. Those of a bay last for half an hour, and each of
-  // them starts one second after the previous one.
+  // The holds are on the day that the operation `availability` reads. Each hold lasts for half an hour. On each bay, a
+  // hold starts every second.
   await client.query(
     `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
      select facility_id, gen_random_uuid(), id, 'bench', 'bench', timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',

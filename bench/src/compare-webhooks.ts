@@ -47,7 +47,7 @@ export async function compareWebhooks(options: CompareWebhooksOptions): Promise<
         const measured = { ...(await measureRate(setup)), ...(await measureDelays(setup)) };
         for (const [target, values] of Object.entries(measured)) {
           const memory = memoryOf(service.pid);
-          // `values` replaces those of the unknown costs that were measured.
+          // `values` contains the costs that were measured. They replace the placeholders in `unknownCosts`.
           samples.push({ operation: 'webhooks', target, round, ...unknownCosts, memory, ...values });
         }
       }

@@ -49,7 +49,7 @@ if (missing) {
   log(missing);
   process.exit(1);
 }
-/** Smaller datasets have fewer facilities. */
+/** A dataset with few bookings has fewer facilities than this (see `datasetOf`). */
 const maxFacilities = 250;
 /** The operations that the comparison "growth" measures with a small and with a large table of bookings. */
 const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];

@@ -14,7 +14,7 @@ const { values } = parseArgs({
 });
 const log = (line: string) => process.stderr.write(`${line}\n`);
 const bookings = Number(values.bookings);
-// A small dataset has fewer facilities.
+// A dataset with few bookings has fewer facilities than this (see `datasetOf`).
 const maxFacilities = Number(values.facilities);
 if (!Number.isInteger(bookings) || bookings < 1000 || !Number.isInteger(maxFacilities) || maxFacilities < 1) {
   log('--bookings must be a whole number of at least 1000, and --facilities a whole number of at least 1');

@@ -1,6 +1,6 @@
-// Contains what the programs of this folder share. Most of them are peers: servers with which the service is compared.
-// A program reads its settings, which the benchmark passes as one argument in JSON, and ends together with the
-// benchmark.
+// Contains the functions that the programs of this folder share. Most of these programs are peers: servers with which
+// the service is compared. A program reads its settings, which the benchmark passes as one argument in JSON, and ends
+// together with the benchmark.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {

@@ -86,7 +86,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   }
   // An empty array would add no parameter. The service would apply no filter and return all resources.
   if (value.length === 0) throw new TypeError(`${name} is an empty array`);
-  // A comma separates values, except in a parameter whose name ends with `[]`. There it is part of the value.
+  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, it separates values.
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 

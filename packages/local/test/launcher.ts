@@ -38,7 +38,7 @@ export interface Launcher {
   errors: () => string;
   /** Resolves with the exit code, or with the signal that ended the launcher. */
   ended: Promise<number | string>;
-  /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends before. */
+  /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends first. */
   untilReady(): Promise<void>;
   signal(name: NodeJS.Signals): void;
 }

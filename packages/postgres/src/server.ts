@@ -48,7 +48,7 @@ export interface EmbeddedPostgresOptions {
   /** The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks. */
   programs?: string;
   environment?: Record<string, string>;
-  /** Called with a message for the user when a step begins that takes long. */
+  /** Called with a message for the user when a step that takes long begins. */
   onProgress?: (line: string) => void;
   /** Whether a watchdog stops the server after a SIGKILL of this process. Always true for a temporary folder. */
   watchdog?: boolean;

@@ -49,7 +49,7 @@ export interface TestIssuer {
    * `publish: false` leaves the new key out of the JWKS.
    */
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
-  /** Adds the keys that `rotate` left out to the JWKS. */
+  /** Adds to the JWKS the keys that `rotate` left out. */
   publish(): void;
   /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;

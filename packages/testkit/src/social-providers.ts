@@ -39,7 +39,7 @@ export interface SocialProviders {
   readonly origin: string;
   /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /** Issues an access token of a user to the native app `clientId`. By default, `settings` accepts the app. */
+  /** Issues an access token of a user to the native app `clientId`. Default: the app that `settings` accepts. */
   readonly nativeToken: (
     name: SocialName,
     userId: string,

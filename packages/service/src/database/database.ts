@@ -36,8 +36,8 @@ export interface DatabaseOptions {
    */
   readonly prepared?: boolean;
   /**
-   * How long one statement may take, in ms. Default: 8000. The `statement_timeout` of the database role should be a
-   * little shorter.
+   * How long one statement may take, in ms. Default: 8000. The `statement_timeout` of the database role should be
+   * shorter, so that PostgreSQL cancels the statement before this client closes the connection.
    */
   readonly queryTimeout?: number;
   /**

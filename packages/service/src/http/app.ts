@@ -61,8 +61,8 @@ export function createMetricsApp(metrics: Metrics): Express {
 
 /**
  * Gives the application its own classes of requests and responses. Express changes the prototype of every request and
- * response. This takes no time if the server has created them with these classes (`messageClassesOf`), because they
- * then have the right prototypes from the start.
+ * response. With these classes (see `messageClassesOf`), the server creates requests and responses that already have
+ * the right prototypes, so the change takes no time.
  */
 function useMessageClasses(app: Express): void {
   class AppRequest extends IncomingMessage {}
