@@ -28,7 +28,7 @@ export const createExtraTokenClaims =
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   const payload = jwt.payload as Record<string, unknown>;
   if (token.kind === 'ClientCredentials') {
-    // A personal access token belongs to a service account. The library has set `sub` to the client id.
+    // A personal access token belongs to a service account. oidc-provider has set `sub` to the client id.
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }

@@ -16,7 +16,7 @@ const idpPrefix = 'idp:';
 
 /**
  * Moves the provider in `idp:NAME` from `acr_values` to the internal parameter `idp`. If `idp:NAME` stayed in
- * `acr_values`, the library would reject requests without the scope openid, and would compare `idp:NAME` with the acr
+ * `acr_values`, oidc-provider would reject requests without the scope openid, and would compare `idp:NAME` with the acr
  * of the session. If the client itself sent the parameter `idp`, the value of the client is removed.
  */
 function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
@@ -33,7 +33,7 @@ function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
 }
 
 /**
- * Removes the nonce from a request that gets no id_token. Many clients always send a nonce. The library would reject
+ * Removes the nonce from a request that gets no id_token. Many clients always send a nonce. oidc-provider would reject
  * such a request, although the nonce has no effect.
  */
 function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
@@ -80,8 +80,8 @@ export function createRequestCheck(isSocialProvider: (name: string) => boolean) 
 }
 
 /**
- * Rejects parameters that were sent more than once (RFC 6749 section 3.1). The library checks only the parameters that
- * it knows. RFC 8707 allows a request to repeat the parameter `resource`.
+ * Rejects parameters that were sent more than once (RFC 6749 section 3.1). oidc-provider checks only the parameters
+ * that it knows. RFC 8707 allows a request to repeat the parameter `resource`.
  */
 function rejectRepeatedParameters(query: AuthorizationQuery): void {
   const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && name !== 'resource');

@@ -41,8 +41,8 @@ export function providerMetadata(
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
-  // Response types that contain `token` or `id_token` need the grant type `implicit`. It is added here, because the
-  // library's rules for redirect URIs depend on it. The library itself would add it only after the check of the
+  // Response types that contain `token` or `id_token` need the grant type `implicit`. It is added here, because
+  // oidc-provider's rules for redirect URIs depend on it. The library itself would add it only after the check of the
   // redirect URIs.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
@@ -58,18 +58,18 @@ export function providerMetadata(
   };
   return {
     ...metadata,
-    // The stored values have the type string. The library checks them.
+    // The stored values have the type string. oidc-provider checks them.
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
-    // The library requires a secret, but never uses it: client-policy.ts authenticates clients by the hashes of their
+    // oidc-provider requires a secret, but never uses it: client-policy.ts authenticates clients by the hashes of their
     // secrets, and no algorithm that signs with the secret is enabled.
     ...(usesSecret(metadata) && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };
 }
 
-/** The library has no response type `token`. implicit-flow.ts serves this type as `code token`. */
+/** oidc-provider has no response type `token`. implicit-flow.ts serves this type as `code token`. */
 const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
 
 const nameOf = ({ client_name }: Readonly<Record<string, unknown>>) =>

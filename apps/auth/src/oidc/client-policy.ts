@@ -46,7 +46,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     // Other code calls this method only to find out whether a client is registered for a grant type.
     if (!ctx || requestedGrantType(ctx) !== type) return allowed;
     const state = requestState(ctx);
-    // The library may call this method again in the same request. Only the first call counts.
+    // oidc-provider may call this method again in the same request. Only the first call counts.
     if (state.rateLimitCounted) return allowed;
     state.rateLimitCounted = true;
     const waitSeconds = countTokenRequest(limit, this, ctx.ip);
@@ -57,11 +57,11 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
     const params = ctx.oidc.params as Record<string, string | undefined>;
     if (ctx.oidc.route === 'device_authorization') {
-      // The library ignores unknown scopes here. We reject them. The device gets an id_token if it requests openid.
+      // oidc-provider ignores unknown scopes here. We reject them. The device gets an id_token if it requests openid.
       const requested = effectiveScopes(this, params.scope);
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
     }
-    // Next, the library checks the parameter `scope`. It would reject repeated spaces.
+    // Next, oidc-provider checks the parameter `scope`. It would reject repeated spaces.
     if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
     return true;
   };

@@ -12,10 +12,10 @@ import { offlineAccess } from './scopes.ts';
 
 /** The features of oidc-provider that determine which client metadata is valid. */
 export const features = {
-  // The library's sign-in pages for development. We have our own pages.
+  // oidc-provider's sign-in pages for development. We have our own pages.
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
-  // provider.ts adds the secret from which nonces are made. dpop.ts verifies the proofs that the library does not
+  // provider.ts adds the secret from which nonces are made. dpop.ts verifies the proofs that oidc-provider does not
   // verify: in token requests of our own grant types, and at our own userinfo endpoint.
   dPoP: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },

@@ -10,15 +10,17 @@ import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 
 export interface ClientMetadataError {
-  /** The member that caused the error. Undefined if the library's message does not begin with the name of a member. */
+  /**
+   * The member that caused the error. Undefined if oidc-provider's message does not begin with the name of a member.
+   */
   readonly member?: string | undefined;
   readonly reason: string;
 }
 
 export interface ClientValidator {
   /**
-   * Returns those of the member names that are no client metadata, that belong to a disabled feature of the library, or
-   * that only our own code may set.
+   * Returns those of the member names that are no client metadata, that belong to a disabled feature of oidc-provider,
+   * or that only our own code may set.
    */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error, or undefined if the metadata is valid. */
@@ -76,7 +78,7 @@ const minimalClient = {
 };
 
 /**
- * Whether the library knows a member of the client metadata. The library has no public list of these members, but its
+ * Whether oidc-provider knows a member of the client metadata. The library has no public list of these members, but its
  * schema drops each member that it does not know.
  */
 function isKnown(provider: Provider, member: string): boolean {
@@ -95,7 +97,7 @@ function parseMessage(message: string): ClientMetadataError {
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** Creates a key for a signing algorithm. The library accepts only algorithms for which the provider has a key. */
+/** Creates a key for a signing algorithm. oidc-provider accepts only algorithms for which the provider has a key. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };

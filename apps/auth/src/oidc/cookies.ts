@@ -34,7 +34,7 @@ export function createBrowserCookies(provider: () => Provider, issuer: string): 
         httpOnly: true,
         sameSite: 'lax',
         signed: false,
-        // The library expects milliseconds.
+        // oidc-provider expects milliseconds.
         ...(maxAge !== undefined && { maxAge: maxAge * 1000 }),
       });
     },

@@ -10,13 +10,13 @@ type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow
 /** Returns the setting `features.deviceFlow` of oidc-provider. */
 export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit: Audit }): DeviceFlow => ({
   enabled: true,
-  // By default, the library stores the IP address and the user agent of the device. We do not need them.
+  // By default, oidc-provider stores the IP address and the user agent of the device. We do not need them.
   deviceInfo: () => ({}),
   successSource: async (ctx) => {
     const page = { clientName: ctx.oidc.client?.clientName };
     showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
-  // The library calls this function to show its form for the code, or an error of the sign-in. Here, the function is
+  // oidc-provider calls this function to show its form for the code, or an error of the sign-in. Here, the function is
   // called only for errors, because our own page asks for the code (interaction/device-pages.ts).
   userCodeInputSource: async (ctx, _form, _out, error) => {
     avoidStoringNewSession(ctx);
@@ -32,20 +32,20 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
       });
     }
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
-    // The library has set the status 200 for errors that the user could correct in its form. Our page has no form, so
+    // oidc-provider has set the status 200 for errors that the user could correct in its form. Our page has no form, so
     // these errors get the status 400.
     showPage(ctx, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
   },
 });
 
 function reasonOf(ctx: KoaContextWithOIDC, error: Error | undefined): 'denied' | 'expired' | 'failed' {
-  // The library throws this error if the user denies the request.
+  // oidc-provider throws this error if the user denies the request.
   if (error?.name === 'AbortedError') return 'denied';
   return ctx.status < 500 ? 'expired' : 'failed';
 }
 
 /**
- * Prevents the library from storing a session for every visitor. The library has put the CSRF token of its form into
+ * Prevents oidc-provider from storing a session for every visitor. The library has put the CSRF token of its form into
  * the session, and would store the session for that reason alone.
  */
 function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
@@ -53,7 +53,7 @@ function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
   if (session?.new && session.accountId === undefined) session.touched = false;
 }
 
-/** Adds `interval` to the response to the device (RFC 8628 section 3.2), because the library leaves it out. */
+/** Adds `interval` to the response to the device (RFC 8628 section 3.2), because oidc-provider leaves it out. */
 export function addPollInterval(provider: Provider): void {
   provider.on('device_authorization.success', (_ctx, body) => {
     (body as Record<string, unknown>).interval = pollIntervalSeconds;

@@ -1,7 +1,7 @@
 // Finds the device authorization request of a user code, and starts the sign-in of the user who entered the code
 // (RFC 8628 section 3.3).
 //
-// Our own page asks for the user code (interaction/device-pages.ts). The library's page is not used, because its form
+// Our own page asks for the user code (interaction/device-pages.ts). oidc-provider's page is not used, because its form
 // needs an inline script. It also accepts a code only once, even if the user did not finish the sign-in. On our page,
 // the user can enter the code again.
 //
@@ -64,13 +64,13 @@ export function createDeviceSignIn({
     const currentProvider = provider();
     const uid = randomBytes(32).toString('base64url');
     const path = `${routes.code_verification}/${uid}`;
-    // The types of the library do not list the parameters of this constructor.
+    // The types of oidc-provider do not list the parameters of this constructor.
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
-    // The device code itself is not stored. The library finds the request by the reference (storage/device-codes.ts).
+    // The device code itself is not stored. oidc-provider finds the request by the reference (storage/device-codes.ts).
     const payload = { returnTo: `${config.issuer}${path}`, params, deviceCode: reference };
     const interaction = new Interaction(uid, payload);
     await interaction.save(lifetimeSeconds);
-    // The library accepts the interaction only from the browser that has this cookie.
+    // oidc-provider accepts the interaction only from the browser that has this cookie.
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetimeSeconds * 1000 } as const;
     const { cookies } = currentProvider.createContext(request, response);
     cookies.set(currentProvider.cookieName('resume'), uid, cookie);

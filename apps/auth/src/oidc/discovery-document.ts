@@ -3,7 +3,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { publishedResponseTypes } from './implicit-flow.ts';
 
 /**
- * `scopes` are all scopes of this server. The library lists only the scopes of OpenID Connect. Clients may store the
+ * `scopes` are all scopes of this server. oidc-provider lists only the scopes of OpenID Connect. Clients may store the
  * document for a minute.
  */
 export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
@@ -13,7 +13,7 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
-    // The library leaves the following members out. Clients would then have to use client_secret_basic (RFC 8414
+    // oidc-provider leaves the following members out. Clients would then have to use client_secret_basic (RFC 8414
     // section 2), which a public client cannot do.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,

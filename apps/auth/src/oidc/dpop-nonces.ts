@@ -11,7 +11,7 @@ import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
 import type { Next } from './middleware-types.ts';
 import type { RecordFirstUse } from './replay-detection.ts';
 
-/** The maximum age of a proof without a nonce, in seconds. The library uses the same limit. */
+/** The maximum age of a proof without a nonce, in seconds. oidc-provider uses the same limit. */
 export const maxAge = 300;
 /**
  * The maximum age of a proof with a nonce, in seconds. The nonce already shows that the proof is new, so a large
@@ -46,7 +46,7 @@ export const ageOf = ({ iat }: { readonly iat?: number | undefined }): number =>
   Math.abs(Date.now() / 1000 - (iat ?? 0));
 
 /**
- * Changes two rules of the library for proofs with a nonce:
+ * Changes two rules of oidc-provider for proofs with a nonce:
  * - The library accepts every `iat` in such proofs. This function makes it reject an `iat` that differs from the
  *   current time by more than a day.
  * - The library rejects an expired nonce even if the proof is recent and needs no nonce. Every client that has been
@@ -55,7 +55,7 @@ export const ageOf = ({ iat }: { readonly iat?: number | undefined }): number =>
 export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]): void {
   const nonces = createNonces(keys);
   internalsOf(provider).DPoPNonces.checkChallenge = (nonce) => {
-    // The library calls this method only after it has verified the proof.
+    // oidc-provider calls this method only after it has verified the proof.
     const proof = currentProof();
     return (proof !== undefined && ageOf(proof) <= maxAge) || nonces.check(nonce);
   };
@@ -83,8 +83,8 @@ export function acceptableUntil({ iat }: { readonly iat?: unknown }): number {
 }
 
 /**
- * Returns the function with which the library checks whether a proof is used for the first time. The function remembers
- * a proof until `expiresAt`, or until the time that `acceptableUntil` returns if this time is later.
+ * Returns the function with which oidc-provider checks whether a proof is used for the first time. The function
+ * remembers a proof until `expiresAt`, or until the time that `acceptableUntil` returns if this time is later.
  */
 export const rememberWhileAcceptable =
   (recordFirstUse: RecordFirstUse): RecordFirstUse =>

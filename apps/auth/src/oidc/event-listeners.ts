@@ -13,18 +13,19 @@ export function registerEventListeners(
   provider: Provider,
   { audience, audit }: { audience: string; audit: Audit },
 ): void {
-  // The library calls listeners in the order of their registration. `recordEvents` therefore sees completed responses.
+  // oidc-provider calls listeners in the order of their registration. `recordEvents` therefore sees completed
+  // responses.
   completeResponses(provider, audience);
   recordEvents(provider, audit);
 }
 
-/** Adds `scope` and `iss` to responses. The library emits these events just before it writes a response. */
+/** Adds `scope` and `iss` to responses. oidc-provider emits these events just before it writes a response. */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
-    // When a user has signed in for a device, the library emits this event without a response.
+    // When a user has signed in for a device, oidc-provider emits this event without a response.
     if (!response) return;
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
-    // RFC 9207 section 2 requires `iss` in every response. The library leaves it out if the response has an id_token.
+    // RFC 9207 section 2 requires `iss` in every response. oidc-provider leaves it out if the response has an id_token.
     response.iss = ctx.oidc.provider.issuer;
     // The response of the implicit flow must contain no code (implicit-flow.ts).
     removeCode(ctx, response);
@@ -49,7 +50,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
     });
 
   provider.on('authorization.success', (ctx, response) => {
-    // When a user has signed in for a device, the library emits this event without a response.
+    // When a user has signed in for a device, oidc-provider emits this event without a response.
     if (!response) {
       record('device.connected', ctx, { detail: { scope: ctx.oidc.entities.DeviceCode?.scope } });
       return;

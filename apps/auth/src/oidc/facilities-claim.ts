@@ -60,7 +60,7 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
 }
 
 /**
- * Makes the library select the facilities of the access token before it consumes an authorization code or a device
+ * Makes oidc-provider select the facilities of the access token before it consumes an authorization code or a device
  * code. After an error in the parameter `facility`, the client can therefore use the code again.
  */
 export function selectFacilitiesBeforeConsume(

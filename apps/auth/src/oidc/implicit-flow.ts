@@ -6,7 +6,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
-/** The response type that replaces `token`, because the library does not support `token`. */
+/** The response type that replaces `token`, because oidc-provider does not support `token`. */
 const standIn = 'code token';
 
 /**
@@ -26,7 +26,7 @@ export function replaceTokenResponseType(query: AuthorizationQuery): Authorizati
     ...others,
     response_type: standIn,
     // `response_mode=query` is left out. It would put the token into the query of the redirect URI, and servers log
-    // queries. Without the parameter, the library puts the token into the fragment.
+    // queries. Without the parameter, oidc-provider puts the token into the fragment.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }

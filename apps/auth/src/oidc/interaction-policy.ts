@@ -27,7 +27,7 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   login?.checks.add(
-    // OpenID Connect Core section 3.1.2.1: only the user of `id_token_hint` may sign in. The library verifies the
+    // OpenID Connect Core section 3.1.2.1: only the user of `id_token_hint` may sign in. oidc-provider verifies the
     // signature of the hint, and compares its user with the session when the request arrives. It does not compare them
     // again after a sign-in.
     new Check('hinted_user', 'another user than the hinted one signed in', 'login_required', ({ oidc }) => {
@@ -40,7 +40,7 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   policy.get('consent')?.checks.add(
-    // Shows the consent page if the user has granted none of the requested scopes. The library does not ask for
+    // Shows the consent page if the user has granted none of the requested scopes. oidc-provider does not ask for
     // declined scopes again, so the request would otherwise fail with access_denied and show no page
     // (docs/behaviour.md, "Scopes"). `offline_access` does not count, because a refresh token without any other scope
     // has no use.

@@ -101,7 +101,7 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
     response.redirect(303, stored.returnTo);
   };
   // `lastSubmission` contains the results of the earlier pages of the same request, such as the sign-in before the
-  // consent. The library reads only the latest result, so a new result includes them.
+  // consent. oidc-provider reads only the latest result, so a new result includes them.
   return {
     uid: stored.uid,
     prompt: stored.prompt.name,

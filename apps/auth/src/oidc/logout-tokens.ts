@@ -7,20 +7,20 @@ import type { RegisteredClient } from './registered-client.ts';
 
 type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string | undefined) => Promise<void>;
 
-/** The members of the library's client that send logout tokens. The types of the library do not contain them. */
+/** The members of oidc-provider's client that send logout tokens. The types of the library do not contain them. */
 interface LogoutClient {
   readonly backchannelLogoutUri?: string;
   /**
-   * The library calls this method when a session ends. `disableAutomaticLogoutTokens` replaces it by a method that does
-   * nothing.
+   * oidc-provider calls this method when a session ends. `disableAutomaticLogoutTokens` replaces it by a method that
+   * does nothing.
    */
   backchannelLogout: BackchannelLogout;
-  /** The library's original implementation of `backchannelLogout`, which sends the token. */
+  /** oidc-provider's original implementation of `backchannelLogout`, which sends the token. */
   sendLogoutToken: BackchannelLogout;
 }
 
 /**
- * Stops the library from sending logout tokens by itself, for these reasons:
+ * Stops oidc-provider from sending logout tokens by itself, for these reasons:
  * - The library sends them while the user waits.
  * - The library sends them only if a client requests the sign-out, and not if the user signs out on our pages.
  * - If several requests end a session at the same time, the library sends the tokens several times.

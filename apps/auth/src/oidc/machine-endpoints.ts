@@ -18,7 +18,7 @@ const machineEndpoints: ReadonlySet<string> = new Set([...crossOriginEndpoints, 
 
 export const isMachineEndpoint = (path: string): boolean => machineEndpoints.has(path);
 
-/** Changes the request, and sets headers of the response, before the library handles the request. */
+/** Changes the request, and sets headers of the response, before oidc-provider handles the request. */
 export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
   // If the client prefers HTML, oidc-provider would return an error as an HTML page.
@@ -28,7 +28,7 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-/** Corrects the response after the library has handled the request. `audience` is the address of the Bookings API. */
+/** Corrects the response after oidc-provider has handled the request. `audience` is the address of the Bookings API. */
 export function finishMachineResponse(
   ctx: KoaContextWithOIDC,
   { issuer, audience }: { readonly issuer: string; readonly audience: string },
@@ -42,7 +42,7 @@ export function finishMachineResponse(
   if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(audience).origin);
 }
 
-/** Descriptions of `invalid_request` errors that the library returns for a missing or malformed authentication. */
+/** Descriptions of `invalid_request` errors that oidc-provider returns for a missing or malformed authentication. */
 const authenticationErrors: ReadonlySet<unknown> = new Set([
   'no client authentication mechanism provided',
   'invalid authorization header value format',

@@ -2,13 +2,13 @@
 // outbound requests. Our client refuses addresses in private networks. The library has such a protection too, but if it
 // cannot set the protection up, it allows every network.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
-// Silences the warning of the library that its own protection is missing.
+// Silences the warning of oidc-provider that its own protection is missing.
 import './library-warnings.ts';
 
 /** The time limit of the whole request. */
 const timeoutMs = 2_500;
 /**
- * The maximum size of a response in bytes, by method. The library uses no other methods. It sends a POST request only
+ * The maximum size of a response in bytes, by method. oidc-provider uses no other methods. It sends a POST request only
  * to deliver a logout token, and does not read the body of its response.
  */
 const maxBytes = { GET: 100_000, POST: 0 };

@@ -37,7 +37,7 @@ type RenderPage<Page> = (page: Page, request: IncomingMessage, response: ServerR
 export interface ProviderPages {
   readonly error: RenderPage<ErrorPage>;
   /**
-   * `form` is the HTML of the library's form, which has the id `op.logoutForm` and no buttons. The page adds the
+   * `form` is the HTML of oidc-provider's form, which has the id `op.logoutForm` and no buttons. The page adds the
    * buttons. The button with `name=logout` and `value=yes` signs the user out.
    */
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
@@ -59,9 +59,9 @@ export function showPage(
 }
 
 /**
- * The headers of the HTML documents that the library itself writes. Each document contains a form that an inline script
- * submits to the client. The library adds the hash of the script to `script-src`. The policy has no `form-action`,
- * because this directive would have to list the addresses of all clients.
+ * The headers of the HTML documents that oidc-provider itself writes. Each document contains a form that an inline
+ * script submits to the client. The library adds the hash of the script to `script-src`. The policy has no
+ * `form-action`, because this directive would have to list the addresses of all clients.
  */
 export const libraryDocumentHeaders = {
   'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",

@@ -11,7 +11,7 @@ export const routes = {
   introspection: '/connect/introspect',
   revocation: '/connect/revocation',
   end_session: '/connect/endsession',
-  // interaction/device-pages.ts serves this path. The library serves the paths below it.
+  // interaction/device-pages.ts serves this path. oidc-provider serves the paths below it.
   code_verification: '/device',
 } as const;
 
@@ -24,8 +24,8 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
 /**
- * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to the
- * library before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts must handle its
+ * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to
+ * oidc-provider before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts must handle its
  * requests first.
  */
 export const machinePaths: ReadonlySet<string> = new Set([

@@ -67,13 +67,13 @@ export interface ProviderDependencies extends SharedServices {
   readonly isSocialProvider: (name: string) => boolean;
 
   readonly pages: ProviderPages;
-  /** Sends the requests of the library, for example to the key sets and logout addresses of clients. */
+  /** Sends the requests of oidc-provider, for example to the key sets and logout addresses of clients. */
   readonly fetch: Configuration['fetch'];
 }
 
 /**
  * Creates the provider, and registers everything that changes its behaviour. `keys` are private JWKs. For each
- * algorithm, the library signs with the first key.
+ * algorithm, oidc-provider signs with the first key.
  */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
   const { config, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
@@ -87,7 +87,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   addPollInterval(provider);
   registerEventListeners(provider, { audience: resource.audience, audit });
 
-  // Changes of the library's behaviour, which README.md explains.
+  // Changes of oidc-provider's behaviour, which README.md explains.
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
@@ -160,7 +160,7 @@ function createConfiguration(
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // With this setting, the library allows no origin. machine-endpoints.ts decides which pages may read a response.
+    // With this setting, oidc-provider allows no origin. machine-endpoints.ts decides which pages may read a response.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
@@ -182,10 +182,10 @@ function createFeatures(
   const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
   return {
     ...features,
-    // The library makes new nonces with the first secret. dpop-nonces.ts also accepts nonces of the other secrets.
+    // oidc-provider makes new nonces with the first secret. dpop-nonces.ts also accepts nonces of the other secrets.
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
     deviceFlow: createDeviceFlow({ pages, audit }),
-    // signer.ts signs ES256 tokens instead of the library. `ack` names the version of this experimental feature for
+    // signer.ts signs ES256 tokens instead of oidc-provider. `ack` names the version of this experimental feature for
     // which signer.ts is written. The library does not start with another version.
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     introspection: {
@@ -211,7 +211,7 @@ function createFeatures(
       enabled: true,
       // The audience of a request without the parameter `resource`. If a grant already has audiences (`oneOf`), the
       // first one is used. Otherwise, only the custom scopes need an audience. The cast is needed because the types of
-      // the library do not allow undefined, which means that the request has no audience.
+      // oidc-provider do not allow undefined, which means that the request has no audience.
       defaultResource: (ctx, _client, oneOf) =>
         (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
       getResourceServerInfo: (_ctx, requested, client) => {
@@ -238,8 +238,8 @@ function createFindAccount(
     const account = await orUnavailable(() => findAccount(id));
     if (!account || account.disabledAt) return undefined;
     requestState(ctx).account = account;
-    // The library calls this function before it consumes a refresh token. After an error here, the client can therefore
-    // use the refresh token again.
+    // oidc-provider calls this function before it consumes a refresh token. After an error here, the client can
+    // therefore use the refresh token again.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
       // Selects the facilities. They are stored in the state of the request, and the new access token contains them.
@@ -249,7 +249,9 @@ function createFindAccount(
   };
 }
 
-/** Registers the middleware that runs around the library. The middleware that is registered first is the outermost. */
+/**
+ * Registers the middleware that runs around oidc-provider. The middleware that is registered first is the outermost.
+ */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies, keys: readonly JWK[]): void {
   const { config, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {

@@ -5,7 +5,7 @@ import { offlineAccess, splitScope } from './scopes.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;
 
-/** Returns the members that client-metadata.ts adds to a client. The types of the library do not contain them. */
+/** Returns the members that client-metadata.ts adds to a client. The types of oidc-provider do not contain them. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
 export const allowedScopes = (client: RegisteredClient): readonly string[] =>

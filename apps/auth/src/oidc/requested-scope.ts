@@ -16,7 +16,7 @@ export function checkRequestedScopes(
 }
 
 /**
- * Extends the method `responseTypeAllowed` of the library's clients, so that it also checks the scopes of an
+ * Extends the method `responseTypeAllowed` of oidc-provider's clients, so that it also checks the scopes of an
  * authorization request. The library calls this method before its own check of the scopes. Without our check, the
  * library would respond to some wrong scopes with `invalid_request` instead of `invalid_scope`.
  */
@@ -25,10 +25,10 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
   const { responseTypeAllowed } = client;
   client.responseTypeAllowed = function responseTypeAndScopesAllowed(this: RegisteredClient, type): boolean {
     const allowed = responseTypeAllowed.call(this, type);
-    // The context of the current request. It is undefined if no request of the library is running.
+    // The context of the current request. It is undefined if no request of oidc-provider is running.
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
     if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
-    // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. The library would return invalid_request.
+    // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. oidc-provider would return invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
     const isCodeFlow = type === 'code';
     checkRequestedScopes(scopes, this, {
@@ -49,7 +49,7 @@ const isAuthorizationRequest = (ctx: KoaContextWithOIDC): boolean =>
 export const sentParameters = (ctx: KoaContextWithOIDC): AuthorizationQuery =>
   ctx.oidc.route === 'authorization' ? ctx.query : (ctx.oidc.body as AuthorizationQuery);
 
-/** Returns the scope as the client sent it. The library stores a pushed request as an unsigned JWT. */
+/** Returns the scope as the client sent it. oidc-provider stores a pushed request as an unsigned JWT. */
 function requestedScope(ctx: KoaContextWithOIDC): unknown {
   const { PushedAuthorizationRequest: pushed } = ctx.oidc.entities;
   return pushed?.request === undefined ? sentParameters(ctx).scope : decodeJwt(pushed.request).scope;
@@ -59,7 +59,7 @@ function requestedScope(ctx: KoaContextWithOIDC): unknown {
  * Sets the parameter `scope` of an authorization request to the effective scopes: the requested scopes, without
  * offline_access if the client cannot get a refresh token.
  *
- * The library has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
+ * oidc-provider has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
  * in which the client can get a refresh token: with an authorization code or a device code.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {

@@ -8,7 +8,7 @@ import type { ScopeTable } from './scopes.ts';
 export interface ResourceServer {
   readonly audience: string;
   /**
-   * Returns the description that the library's setting `getResourceServerInfo` needs. A token can have only those
+   * Returns the description that oidc-provider's setting `getResourceServerInfo` needs. A token can have only those
    * custom scopes that are among `scopes`.
    */
   readonly info: (scopes: readonly string[]) => {

@@ -33,7 +33,7 @@ const jwksMaxAge = 15;
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
-    // Machine endpoints are those that authenticate clients, such as the token endpoint. The library can send HTML
+    // Machine endpoints are those that authenticate clients, such as the token endpoint. oidc-provider can send HTML
     // documents at the other endpoints.
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
@@ -46,18 +46,18 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
-    // The status is 404, without a body, if the library does not serve the path or the method.
+    // The status is 404, without a body, if oidc-provider does not serve the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);
     setLanguage(ctx);
   });
 
-  // The library emits this event after it has turned an unexpected error into a 500.
+  // oidc-provider emits this event after it has turned an unexpected error into a 500.
   provider.on('server_error', (ctx, error) => {
     if (isUnavailable(error) || (error as { status?: number }).status === 503) respondToError(ctx, error, logger);
     else logger.error({ err: error, path: ctx.path }, 'request failed');
   });
-  // The types of the library do not list this event, which Koa emits.
+  // The types of oidc-provider do not list this event, which Koa emits.
   (provider as NodeJS.EventEmitter).on('error', (error: Error) =>
     logger.error({ err: error }, 'writing the response failed'),
   );
@@ -79,7 +79,7 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
     ctx.body = temporarilyUnavailable;
   } else if (expose) {
     ctx.status = status || 500;
-    // The message of an error of the library is its OAuth error code.
+    // The message of an error of oidc-provider is its OAuth error code.
     ctx.body = { error: error.message, error_description };
   } else {
     ctx.status = 500;
@@ -87,7 +87,7 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
   }
 }
 
-/** Turns the library's 404 into a 405 if the path exists but does not support the method. */
+/** Turns oidc-provider's 404 into a 405 if the path exists but does not support the method. */
 function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   const methods = methodsOf.get(ctx.path);
   if (methods === undefined || methods.split(', ').includes(ctx.method)) return;
@@ -96,7 +96,7 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
 }
 
-/** Adds the language to the library's own HTML documents, because screen readers need to know the language. */
+/** Adds the language to oidc-provider's own HTML documents, because screen readers need to know the language. */
 function setLanguage(ctx: KoaContextWithOIDC): void {
   const { body } = ctx;
   if (typeof body === 'string' && /^<!DOCTYPE html>\s*<html>/.test(body)) {

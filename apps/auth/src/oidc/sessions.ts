@@ -47,13 +47,13 @@ export interface ProviderSessionOptions {
 }
 
 export function createProviderSessions({ provider, revokeGrant, endSession }: ProviderSessionOptions) {
-  // `as never`: the library's types require the context of a request that the library itself serves.
+  // `as never`: oidc-provider's types require the context of a request that the library itself serves.
   const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().Session.get(contextOf(request, response) as never);
 
   /**
-   * Revokes the grants of a session, as the library does when a client requests the sign-out. `authorizations` is a
+   * Revokes the grants of a session, as oidc-provider does when a client requests the sign-out. `authorizations` is a
    * field of the session, which contains one entry for each client. The library sets `persistsLogout` if the tokens of
    * the client stay valid after the sign-out (`expiresWithSession` in provider.ts).
    */

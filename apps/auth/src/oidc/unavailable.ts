@@ -10,7 +10,7 @@ export function unavailable(cause: unknown): Error {
     // The reason in the audit trail (event-listeners.ts). The response does not contain this text.
     detail: 'database unavailable',
   });
-  // The class of the library has the status 400.
+  // The error class of oidc-provider has the status 400.
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 

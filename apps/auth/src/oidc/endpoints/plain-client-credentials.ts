@@ -29,7 +29,7 @@ export interface PlainTokenRequestOptions {
 export function servePlainTokenRequests(options: PlainTokenRequestOptions): RequestHandler {
   const { path, bookingsScope, limit, issue } = options;
 
-  /** Returns the body of the response. Returns undefined if the library must handle the request. */
+  /** Returns the body of the response. Returns undefined if oidc-provider must handle the request. */
   const issueToken = async (authorization: string | undefined, body: string, address: string) => {
     const provider = options.provider();
     const credentials = provider && plainCredentials(authorization, body, bookingsScope);
@@ -38,9 +38,9 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
     const waitSeconds = countTokenRequest(limit, client, address);
     if (waitSeconds > 0) return undefined;
-    // If `issue` throws an OAuth error, the library handles the request again, and the rate limit counts the request
-    // twice. This does no harm, because the request is rejected in any case.
-    // The empty list selects all facilities of the account.
+    // If `issue` throws an OAuth error, oidc-provider handles the request again, and the rate limit counts the request
+    // twice. This does no harm, because the request is rejected in any case. The empty list selects all facilities of
+    // the account.
     return issue(provider, { client, scope: bookingsScope, facilities: [], address }).catch((error: unknown) => {
       if (error instanceof errors.OIDCProviderError) return undefined;
       throw error;
@@ -48,7 +48,7 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   };
 
   const serve: RequestHandler = async (request, response, next) => {
-    // If the request is not plain, the library uses this property instead of reading the body again.
+    // If the request is not plain, oidc-provider uses this property instead of reading the body again.
     request.body = await readBody(request);
     // The route is a label of the metrics and of the access log.
     response.locals.route = path;
@@ -73,7 +73,7 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
 const formType = /^application\/x-www-form-urlencoded(; ?charset=utf-8)?$/i;
 /** The maximum length of the body of a plain request, in bytes. */
 const maxBody = 2_048;
-/** Headers that can change how the library handles a request. A plain request has none of them. */
+/** Headers that can change how oidc-provider handles a request. A plain request has none of them. */
 const specialHeaders = ['origin', 'dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop'] as const;
 
 function hasPlainHeaders({ headers }: IncomingMessage): boolean {
@@ -130,7 +130,7 @@ function plainCredentials(
   body: string,
   bookingsScope: string,
 ): { readonly id: string; readonly secret: string } | undefined {
-  // This quick check saves time: a form of another grant type is not parsed here, but only by the library.
+  // This quick check saves time: a form of another grant type is not parsed here, but only by oidc-provider.
   if (!body.includes('grant_type=client_credentials')) return undefined;
   const form = parse(body);
   // The value of a repeated parameter is an array. It is not equal to a string, so the request is not plain.

@@ -24,7 +24,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     return showError(request, response, { status, error: 'invalid_request', description });
   };
 
-  // `next('router')` continues after this router, so the library serves the GET request.
+  // `next('router')` continues after this router, so oidc-provider serves the GET request.
   const rejectLongUrl: RequestHandler = (request, response, next) =>
     request.url.length > maxUrlLength ? showTooLong(request, response, 414) : next('router');
 

@@ -84,7 +84,7 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
     const { issuer } = provider();
     const presented = presentedTokenOf(request);
     if ('status' in presented) return sendBearerError(response, issuer, presented);
-    // An opaque token is handled by the userinfo endpoint of the library, which is mounted later.
+    // An opaque token is handled by the userinfo endpoint of oidc-provider, which is mounted later.
     if (!looksLikeJwt(presented.token)) return next();
     const token = await verifiersFor(signingKeys()).verifyToken(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));
@@ -104,7 +104,7 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
       responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
     }),
   );
-  // The library has the same limit for the bodies of its endpoints.
+  // oidc-provider has the same limit for the bodies of its endpoints.
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);

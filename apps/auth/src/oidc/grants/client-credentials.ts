@@ -93,7 +93,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     issue,
 
     /**
-     * Replaces the library's handler of this grant type. If the scope is unknown or missing, the library's handler
+     * Replaces oidc-provider's handler of this grant type. If the scope is unknown or missing, the library's handler
      * would issue a token without scopes, which has no use. This handler rejects such a request.
      */
     register(provider: Provider): void {
@@ -110,7 +110,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
             verifyProof: () => verifyProofOfRequest(provider, ctx),
           });
         },
-        // The parameters that the library passes in `params`. `requestedFacilities` reads the body itself.
+        // The parameters that oidc-provider passes in `params`. `requestedFacilities` reads the body itself.
         ['scope'],
       );
     },

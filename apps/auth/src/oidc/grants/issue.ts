@@ -16,7 +16,7 @@ export interface TokenRequest {
   readonly accountId: string;
   /** The scopes of the new grant. */
   readonly granted: readonly string[];
-  /** The name of the grant type, which the library stores in the field `gty` of the tokens. */
+  /** The name of the grant type, which oidc-provider stores in the field `gty` of the tokens. */
   readonly gty: string;
 }
 

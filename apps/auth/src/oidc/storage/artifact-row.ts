@@ -40,7 +40,7 @@ export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayloa
 }
 
 /**
- * Returns the payload of a row for the library. `id` is undefined if the caller does not know it. `consumedAt` is in
+ * Returns the payload of a row for oidc-provider. `id` is undefined if the caller does not know it. `consumedAt` is in
  * seconds since 1970. If `consumedAt` is undefined, the library treats the artifact as unused.
  *
  * The caller has checked with the clock of the database that the artifact has not expired. The library, however,

@@ -46,7 +46,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
     const findBy = async (statement: string, value: string, id?: string) => {
       const [row] = await run<FoundRow>(statement, [model, value]);
       if (!row) return undefined;
-      // If this request is a concurrent use, the artifact is returned as unused, because the library would revoke the
+      // If this request is a concurrent use, the artifact is returned as unused, because oidc-provider would revoke the
       // grant of a used artifact. The library then tries to consume the artifact, which fails and rejects the request.
       const { consumedAt } = row;
       const isReplay = consumedAt !== null && !concurrentUse.isConcurrent(row.id, consumedAt);
@@ -58,8 +58,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy(findById, hashSecret(id), id),
-      // Only `find` returns the id of the artifact in the payload. The library does not need the id after the other two
-      // look-ups.
+      // Only `find` returns the id of the artifact in the payload. oidc-provider does not need the id after the other
+      // two look-ups.
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {

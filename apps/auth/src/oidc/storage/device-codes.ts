@@ -84,7 +84,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
     orUnavailable(() => query<Row>(db, sql, values));
 
-  // The library always passes `expiresIn`, although it is optional in the type of an adapter.
+  // oidc-provider always passes `expiresIn`, although it is optional in the type of an adapter.
   const create = async (id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> => {
     const rows = await run(
       `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,
@@ -114,7 +114,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   };
 
   /**
-   * Records a poll and returns the payload of the code for the library.
+   * Records a poll and returns the payload of the code for oidc-provider.
    * @throws {errors.SlowDown} if the poll came before the interval had passed
    */
   const poll = async (deviceCode: string): Promise<AdapterPayload | undefined> => {
@@ -123,9 +123,10 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     if (!row) return undefined;
     const { isValid, isOwn, usedAt, isEarly } = row;
     if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
-    // If the payload has `consumed`, the library revokes the grant. A concurrent use is rejected by `consume` instead.
+    // If the payload has `consumed`, oidc-provider revokes the grant. A concurrent use is rejected by `consume`
+    // instead.
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
-    // `withExpiry` gives a used code an `exp` in the future. Otherwise, the library could report the code as expired
+    // `withExpiry` gives a used code an `exp` in the future. Otherwise, oidc-provider could report the code as expired
     // before it checks `consumed`.
     const payload = withExpiry({ ...row.payload, jti: deviceCode }, isValid || usedAt !== null);
     return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
@@ -135,8 +136,8 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     ...artifacts.adapterFor('DeviceCode'),
     async upsert(id, payload, expiresIn) {
       if (!isUserStep()) return create(id, payload, expiresIn);
-      // The library would store every error of the sign-in, such as a session that has ended. Only the decision of the
-      // user is stored here. After any other error, the user can enter the code again.
+      // oidc-provider would store every error of the sign-in, such as a session that has ended. Only the decision of
+      // the user is stored here. After any other error, the user can enter the code again.
       if (payload.error !== undefined && payload.error !== 'access_denied') return;
       if (!(await decide(id, payload))) throw new errors.InvalidRequest('the code was used already, or has expired');
     },
@@ -182,7 +183,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
 
 const currentContext = (): KoaContextWithOIDC | undefined => Provider.ctx as KoaContextWithOIDC | undefined;
 
-/** Whether the library handles the sign-in of a user, and not a request of the device. */
+/** Whether oidc-provider handles the sign-in of a user, and not a request of the device. */
 const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resume';
 
 /**

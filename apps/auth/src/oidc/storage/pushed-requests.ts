@@ -42,9 +42,9 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
       // The record stays for `interactionLifetime` after the request has become invalid (see `upsert`). The clock of
       // the database decides whether the request is still valid (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
-      // The library only compares `exp` with the clock of this host, so any future or past time is right.
+      // oidc-provider only compares `exp` with the clock of this host, so any future or past time is right.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
-      // The library only reads whether `consumed` is set, so any time is right.
+      // oidc-provider only reads whether `consumed` is set, so any time is right.
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {

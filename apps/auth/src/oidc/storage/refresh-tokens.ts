@@ -31,8 +31,8 @@ export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: Refres
   return {
     ...adapter,
     /**
-     * Only remembers the token in the state of the current request. The library then calls `upsert`, which consumes the
-     * remembered token.
+     * Only remembers the token in the state of the current request. oidc-provider then calls `upsert`, which consumes
+     * the remembered token.
      */
     async consume(id) {
       const state = currentRequestState();

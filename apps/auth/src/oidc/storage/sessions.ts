@@ -14,8 +14,8 @@ import { upsertStatement } from './artifacts.ts';
 import type { EndSession } from './ended-sessions.ts';
 import { sessionChanges } from './session-changes.ts';
 
-// The library gives a session a new id at every sign-in, but the uid of the session does not change. If a browser sends
-// two sign-ins at the same time, both succeed, and the later one replaces the id of the session.
+// oidc-provider gives a session a new id at every sign-in, but the uid of the session does not change. If a browser
+// sends two sign-ins at the same time, both succeed, and the later one replaces the id of the session.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
 
 // Updates the session with the uid $8. Removes the fields $4 from its payload and sets the fields $5. Does the same
@@ -66,7 +66,7 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
     async find(id) {
       const payload = await adapter.find(id);
       const state = currentRequestState();
-      // The request state gets a copy of the payload, because the library changes the payload during the request.
+      // The request state gets a copy of the payload, because oidc-provider changes the payload during the request.
       if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };
       return payload;
     },
@@ -81,9 +81,9 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
     },
     async destroy(id) {
-      // When the user signs out, the library deletes the session under its current id. To give a session a new id, the
-      // library deletes the session with the old id and stores the session with the new id. The row must not be deleted
-      // in this case, because `merge` changes the id of the row later.
+      // When the user signs out, oidc-provider deletes the session under its current id. To give a session a new id,
+      // the library deletes the session with the old id and stores the session with the new id. The row must not be
+      // deleted in this case, because `merge` changes the id of the row later.
       const sessionId = Provider.ctx?.oidc?.session?.jti;
       if (sessionId === id) return endSession(id);
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
