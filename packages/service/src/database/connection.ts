@@ -120,8 +120,8 @@ export class Connection implements PooledConnection {
 
   /**
    * Returns the name with which a statement is prepared. Returns undefined if it is not prepared: the option `prepared`
-   * is false, too many statements are prepared, or the statement has no bind values. Such a statement may contain its
-   * values in the text of the SQL. This text would then be used only once.
+   * is false, too many statements are prepared, or the statement has no bind values. The text of a statement without
+   * bind values may itself contain values. Such a text is often used only once.
    */
   #nameOf(sql: string, values: readonly unknown[]): string | undefined {
     return this.#options.prepared && values.length > 0 ? statementName(sql) : undefined;

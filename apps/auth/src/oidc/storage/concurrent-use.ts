@@ -76,8 +76,8 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
-        // A request that arrives after the call of `end` is a replay. `end` is called when the response to the current
-        // request is complete, after this process has also read all requests that have already reached this host.
+        // A request that arrives after the call of `end` is a replay. When the response to the current request is
+        // complete, this process first reads all requests that have already reached this host, and then calls `end`.
         // Without a current request, `end` is called immediately.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
