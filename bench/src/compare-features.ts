@@ -131,9 +131,9 @@ function createWithHold({ client, token, facilities, folder }: RequestSource, ba
     name: 'create with a hold',
     load: async () => {
       await client.query('delete from booking_hold');
-      // `target` contains the $2 bays with the highest ids, numbered from 0. Hold number n is for bay number n % $2, and
-      // begins n / $2 half hours (rounded down) after the start of 2120. `newId` creates an id that ends with the tag of
-      // the facility (apps/bookings/src/bookings/booking-id.ts).
+      // `target` contains the $2 bays with the highest ids, numbered from 0. Hold number n is for bay number n % $2.
+      // The hold begins n / $2 half hours (rounded down) after the start of 2120. `newId` creates an id that ends with
+      // the tag of the facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
            select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
