@@ -45,7 +45,7 @@ const importUsernames = async (firstName: string, secondName: string) => {
 };
 /** Creates the validator of a development server, which allows redirect URIs on loopback addresses. */
 const createValidator = () => createClientValidator({ issuer: server.origin, isDevelopment: true, allowNetworks: [] });
-/** Requests a token with the scope for bookings by client credentials. */
+/** Requests a token for the Bookings API with the grant type client_credentials. */
 const requestToken = (id: string, secret: string) =>
   server.post('/connect/token', {
     grant_type: 'client_credentials',

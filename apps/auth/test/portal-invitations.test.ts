@@ -67,7 +67,8 @@ describe('a facility owner or authorized staff invites a service account with th
     const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
     expect(home.url.pathname).toBe('/portal');
     expect(home.html).toContain('North Range');
-    // The home page has the form that creates a personal access token. Only this form has the field.
+    // The home page has the form that creates a personal access token. Only this form has the field
+    // `expiresInDays`.
     expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
     expect(await rolesOf(email)).toEqual(['fac-north bookings-manager service']);
     const { rows } = await portal.server.db.raw('select email_verified, roles from account where username = ?', [

@@ -22,9 +22,10 @@ export type AuthorizedFetchOptions = Required<
 
 export function createAuthorizedFetch(options: AuthorizedFetchOptions): AuthorizedFetch {
   const { auth } = options;
-  // `auth` has three forms: a function, a function with the key pair of its bound tokens, or client credentials.
+  // `auth` has three forms: a function that returns tokens, an object with such a function and the key pair to which
+  // its tokens are bound, or client credentials.
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
-  // The caller gets the tokens itself, and has bound them to its DPoP key `auth.dpop`.
+  // The tokens of this function are bound to the DPoP key `auth.dpop`.
   if ('getAccessToken' in auth)
     return repeatAfter401(fromFunction(auth.getAccessToken), sendDpop(options, oauth.DPoP({}, auth.dpop)));
   return withClientCredentials(auth, options);

@@ -62,7 +62,7 @@ export async function importDocument(
     // The facilities are stored before the checks, because accounts of the same file may refer to them. The transaction
     // is rolled back if a check finds an error.
     for (const facility of facilities) await storeFacility(tx, facility);
-    // Accounts of the file may exchange their user names.
+    // Two accounts in the file may exchange their user names. Their old names are therefore released first.
     await releaseUsernames(tx, accounts);
     const clientErrors = await Promise.all(
       storedClients.map((client, index) => findErrors(clients[index] as ImportedClient, client, index)),

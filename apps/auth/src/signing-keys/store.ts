@@ -97,7 +97,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
   );
 }
 
-/** Returns the changes that a transaction can make. */
+/** Returns the functions with which a transaction can change the keys. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {

@@ -16,7 +16,8 @@ import { currentRequestState, requestState } from '../request-state.ts';
 
 /**
  * A request that arrives more than this time after the first use of an artifact is a replay, even if no response was
- * written yet. This time also limits how far `arrivalOf` dates a request back.
+ * written yet. The first request of a connection counts as arrived when the connection was opened, but at most this
+ * long ago.
  */
 const maxDurationMs = 5_000;
 /**

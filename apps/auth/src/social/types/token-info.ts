@@ -27,7 +27,7 @@ export async function fetchTokenInfo(
   return body;
 }
 
-/** Returns all non-empty texts. A value can also be an array of texts. */
+/** Returns the non-empty texts among the values. An array counts as several values. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 

@@ -123,7 +123,7 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
  * up to the shortest bin that contains the instant. In this last bin, the bookings themselves are counted.
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
-  /** The operators that compare a time with a boundary. `inside` selects the times to count. */
+  /** The operators that compare a time with a boundary: `inside` selects the times to count, `outside` the others. */
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
   /**
    * Returns the beginning (`before`) or the end (`from`) of the bin that is `span` hours long and contains the instant.
