@@ -97,7 +97,7 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
     const response = await oauth.pushedAuthorizationRequest(metadata, client, authentication, request, slowClock);
     return oauth.processPushedAuthorizationResponse(metadata, client, response);
   };
-  // The error contains a nonce, which the library adds to its next proof. The server accepts this proof although its
+  // The error contains a nonce, which oauth4webapi adds to its next proof. The server accepts this proof although its
   // time is wrong, because the nonce shows that the proof is new.
   const nonceError = await push().catch((error: unknown) => error);
   expect(oauth.isDPoPNonceError(nonceError)).toBe(true);

@@ -70,7 +70,7 @@ describe('the delivery of a logout token', () => {
     const user = await signInTo(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
     await signOut(user);
     await server.auth.waitUntilIdle();
-    // One token for the client `recorded`, without a session id.
+    // The client `recorded` got one token. The text `-` means that the token has no session id.
     expect(receiver.logoutsOf(user.sub)).toEqual(['recorded -']);
     const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
     expect(await eventsOf('recorded')).toEqual([{ ...sent, account_id: user.sub }]);

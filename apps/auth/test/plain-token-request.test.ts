@@ -12,7 +12,7 @@ const id = 'demo-pat-north';
 const secret = 'demo-pat-north-secret';
 /** The form of a plain request: exactly these four parameters, each once. */
 const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret, scope: scopes.bookings };
-/** An unknown parameter. The library ignores it, but a request with this parameter is not plain. */
+/** An unknown parameter. oidc-provider ignores it, but a request with this parameter is not plain. */
 const withUnknownParameter = { ...form, anything: 'else' };
 const requestToken = (fields: Record<string, string>, headers?: Record<string, string>) =>
   server.post('/connect/token', fields, headers);

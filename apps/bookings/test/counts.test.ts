@@ -30,7 +30,10 @@ const countRows = async (where: string): Promise<number> => {
   return row?.n ?? -1;
 };
 
-/** Compares the counts with the number of rows: by facility, by location, before an instant, and active bookings. */
+/**
+ * Compares counts with the number of rows, for the bookings of each facility and of each location, for the bookings
+ * before an instant, and for the active bookings.
+ */
 async function expectRightCounts(): Promise<void> {
   // Makes the reader use the counts even while a test has marked them as incomplete.
   const areCountsComplete = async () => true;
@@ -128,7 +131,7 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
 });
 
 test('while bookings are deleted, pages are full and no total is below the number of remaining bookings', async () => {
-  // With 0, the store uses the counts to find every page.
+  // With `maxSkippedRows: 0`, the store uses the counts to find every page.
   const { search } = createSearchStore(system.db, { maxSkippedRows: 0 });
   const token = await system.token(['fac-east']);
   const ids: string[] = [];

@@ -68,7 +68,7 @@ createServer(async (request, response) => {
     body: Object.fromEntries(new URLSearchParams(form)),
   });
   const tokenResponse = new OAuth2Server.Response();
-  // If the request is rejected, the library has written the error to `tokenResponse`.
+  // If the request is rejected, `OAuth2Server` has written the error to `tokenResponse`.
   await server.token(tokenRequest, tokenResponse).catch(() => {});
   const body = JSON.stringify(tokenResponse.body);
   response.writeHead(tokenResponse.status ?? 500, {

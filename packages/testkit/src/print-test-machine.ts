@@ -14,7 +14,7 @@ const parts = [
   process.version,
   // A program that is updated gets another modification time.
   ...programs.map((path) => `${path}@${statSync(path).mtimeMs}`),
-  // The state of an external database server is unknown, so each run gets a different line and no result is reused.
+  // The state of an external database server is unknown, so each run prints another line. turbo then reuses no result.
   ...(process.env.TEST_DATABASE_URL ? [`external server ${Date.now()}`] : []),
 ];
 process.stdout.write(`${parts.join(' ')}\n`);

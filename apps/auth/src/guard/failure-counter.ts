@@ -39,10 +39,10 @@ export const createFailureCounterFactory =
   ({ name, limit, windowSeconds }) => {
     const limiter = new RateLimiterPostgres({
       storeClient: asPgClient(db),
-      // The library must treat `storeClient` as a client of the package pg.
+      // rate-limiter-flexible must treat `storeClient` as a client of the package pg.
       storeType: 'client',
       tableName: 'guard_count',
-      // A migration creates the table, and the cleanup job deletes expired rows, so the library must do neither.
+      // A migration creates the table, and the cleanup job deletes expired rows. rate-limiter-flexible must do neither.
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,
@@ -60,7 +60,7 @@ export const createFailureCounterFactory =
         try {
           return toCount(await limiter.consume(key));
         } catch (result) {
-          // If the limit is exceeded, the library throws the count instead of an error.
+          // If the limit is exceeded, rate-limiter-flexible throws the count instead of an error.
           if (result instanceof RateLimiterRes) return toCount(result);
           throw result;
         }

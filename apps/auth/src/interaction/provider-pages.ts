@@ -63,13 +63,13 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   },
 
   confirmSignOut({ form, clientName }) {
-    // The form of the library has no buttons. The template sign-out.eta adds two buttons before the end of the form.
+    // The form of oidc-provider has no buttons. The template sign-out.eta adds two buttons before the end of the form.
     const [formStart = '', rest = ''] = form.split('</form>');
     return renderPage('sign-out', { formStart, formEnd: `</form>${rest}`, clientName }, { title: 'Sign out?' });
   },
 
   async signedOut({ clientName }, request, response) {
-    // The library names the client only if the user has signed out of this client alone.
+    // oidc-provider names the client only if the user has signed out of this client alone.
     const message = clientName
       ? {
           title: `You are signed out of ${clientName}`,

@@ -164,7 +164,7 @@ function createConfiguration(
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
-      // Errors of requests have `expose`. Any other error is a failure of this server.
+      // oidc-provider sets `expose` for OAuth errors. Any other error is a failure of this server.
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
@@ -200,7 +200,7 @@ function createFeatures(
       enabled: true,
       logoutSource: (ctx, form) => {
         const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
-        // After the form, the browser is redirected to the client's address `post_logout_redirect_uri`.
+        // The response to the form redirects the browser to the client's address `post_logout_redirect_uri`.
         const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
         showPage(ctx, page, { allowExternalFormTargets });
       },

@@ -117,7 +117,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     ...pages.formForServiceAccount(createToken, {
       returnTo: () => '/portal',
       fields: ['name', 'expiresInDays'],
-      // The response shows a secret.
+      // The response shows a secret, so the form requires a recent sign-in.
       requireFresh: true,
     }),
   );

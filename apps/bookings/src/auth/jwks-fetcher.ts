@@ -30,7 +30,7 @@ export async function fetchVerificationKeys(options: JwksFetcherOptions): Promis
     cache: false, // The caller caches the keys.
     fetcher: (uri) => fetchJson(uri, timeoutMs) as Promise<{ keys: unknown }>,
   });
-  // The library's types say that `kid` and `alg` are always set, but a JWKS may leave both out.
+  // The types of jwks-rsa say that `kid` and `alg` are always set, but a JWKS may leave both out.
   const signingKeys = await client.getSigningKeys();
   return new Map(
     signingKeys.map((signingKey) => {

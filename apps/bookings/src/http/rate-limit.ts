@@ -29,10 +29,10 @@ export function createRateLimit(
   const limiterOf = (keyPrefix: string, points: number) =>
     new RateLimiterPostgres({
       storeClient: asPgClient(db),
-      // The library must treat `storeClient` as a client of the package pg.
+      // rate-limiter-flexible must treat `storeClient` as a client of the package pg.
       storeType: 'client',
       tableName: 'rate_limit',
-      // A migration creates the table, so the library must not create it.
+      // A migration creates the table, so rate-limiter-flexible must not create it.
       tableCreated: true,
       keyPrefix,
       points,
@@ -48,7 +48,7 @@ export function createRateLimit(
       await byClient.consume(keyOf(clientId));
       return headers;
     } catch (error) {
-      // If a limit is exceeded, the library throws the count instead of an error.
+      // If a limit is exceeded, rate-limiter-flexible throws the count instead of an error.
       if (error instanceof RateLimiterRes) {
         const headers = headersOf(requestsPerMinute, error);
         throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });

@@ -158,7 +158,10 @@ function createResolver(): Resolve {
   };
 }
 
-/** Waits for `work`, and rejects if the signal aborts earlier. Node cannot abort the lookup of a name. */
+/**
+ * Waits for `work`, the lookup of a host name, and rejects if the signal aborts earlier. Node cannot abort the lookup
+ * itself.
+ */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);

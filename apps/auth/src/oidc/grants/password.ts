@@ -24,7 +24,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       const result = await options
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
-          // For example, too many passwords may be waiting to be hashed.
+          // The status is 503 if, for example, too many passwords are waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {

@@ -45,7 +45,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
   const { authorizationEndpoint, tokenEndpoint, clientId, clientSecret } = settings;
   const configuration = createConfiguration(
     {
-      // The library requires an issuer, which an OAuth 2.0 provider without discovery does not have.
+      // openid-client requires an issuer, which an OAuth 2.0 provider without discovery does not have.
       issuer: new URL(authorizationEndpoint).origin,
       authorization_endpoint: authorizationEndpoint,
       token_endpoint: tokenEndpoint,
@@ -101,7 +101,7 @@ async function fetchProfile(
   const response = await openid
     .fetchProtectedResource(configuration, accessToken, new URL(userinfoEndpoint), 'GET', undefined, headers)
     .catch((error: Error) => {
-      // The library throws this error for every response with the header WWW-Authenticate.
+      // openid-client throws this error for every response with the header WWW-Authenticate.
       if (error instanceof openid.WWWAuthenticateChallengeError) return error.response;
       throw error;
     });

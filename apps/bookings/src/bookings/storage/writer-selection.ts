@@ -1,5 +1,5 @@
-// Selects the writer that is faster for the database: one for a single PostgreSQL, and one for a Citus cluster. Checks
-// again every few seconds, because the tables can be distributed while the service runs.
+// Selects the faster writer: postgresWriter for a single PostgreSQL server, or distributedWriter for a Citus cluster.
+// Checks again every few seconds, because the tables can be distributed while the service runs.
 import type { Database } from '@bay-booking/service/database/database';
 import { createCachedFlag } from '../../database/cached-flag.ts';
 import { distributedWriter } from './distributed-writer.ts';
