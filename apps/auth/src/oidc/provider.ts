@@ -164,7 +164,7 @@ function createConfiguration(
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
-      // oidc-provider sets `expose` for OAuth errors. Any other error is a failure of this server.
+      // oidc-provider sets `expose` for errors with a status below 500. Any other error is a failure of this server.
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
