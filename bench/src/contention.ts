@@ -91,7 +91,7 @@ function insertBooking(start: string): string {
   on conflict on constraint booking_no_overlap do nothing returning id`;
 }
 
-/** Each client of PostgreSQL books its own range of slots, which are the half hours of half a year. */
+/** Each client of pgbench books different slots. A slot is half an hour, and 8760 slots are half a year. */
 const slotsPerClient = 8760;
 
 async function runPgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {

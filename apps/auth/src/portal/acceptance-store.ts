@@ -95,9 +95,9 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
-        // Only an invitation of a service account replaces an account: `a.kind <> $2` excludes the accounts of people
-        // if the invitation is for a person. The sessions and grants of the replaced account are also deleted, which
-        // ends all its tokens.
+        // An invitation of a service account may replace the account of a person. An invitation of a person replaces no
+        // account, because `a.kind <> $2` then excludes the accounts of people. The sessions and grants of the replaced
+        // account are also deleted, which ends all its tokens.
         await query(
           tx,
           `with replaced as (

@@ -7,7 +7,7 @@ import type { SubmittedForms } from './submitted-form-store.ts';
 
 export const maxActiveTokens = 50;
 export const maxTokenDays = 365;
-/** The seconds for which the old secret of a token may still work after a rotation. The user chooses one of them. */
+/** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
 export const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export type NewSecretResult =

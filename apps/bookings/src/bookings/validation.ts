@@ -66,7 +66,7 @@ export async function validateBooking<F extends CreateField>(
   requestErrors: readonly ValidationError[],
   { catalogue, facilities, config, now }: ValidationOptions,
 ): Promise<RequestedBooking<F>> {
-  // TypeScript cannot read a field of the generic type of `body`, hence the wider type.
+  // `body` has a generic type, of which TypeScript cannot read the fields. The wider type has all fields.
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
