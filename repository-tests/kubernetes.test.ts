@@ -16,7 +16,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { type Document, variablesOf } from './support/infrastructure.ts';
 
 describe('Kubernetes', () => {
-  /** The classes that validate the manifests of each kind. The cast lets one type stand for the different classes. */
+  /** For each kind of manifest, the class that validates it. The cast is needed because the classes differ in type. */
   const models: Record<string, new (document: Document) => { validate(): void }> = {
     CronJob,
     Deployment,

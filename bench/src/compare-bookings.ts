@@ -1,7 +1,7 @@
 // Compares the bookings service with its peers: other servers, which get the same requests and tokens. `bare`
 // (node:http and pg only), `fastify` and `express` use the same database. `constant` only sends stored responses, and
-// so shows the lowest possible cost. Before the measurement, this file checks that the other peers return the same
-// bodies to GET requests as the service.
+// so shows the lowest possible cost. Before the measurement, this file checks that all peers except `constant` return
+// the same bodies to GET requests as the service.
 import { deepStrictEqual } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';

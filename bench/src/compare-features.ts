@@ -39,7 +39,7 @@ const expiredHolds = 100_000;
 const holdsPerRound = 8_000;
 /** How long the service may take to delete the expired holds. */
 const maxCleanupMilliseconds = 180_000;
-/** A hold belongs to a client and a subject. Only a token with the same claims can use the hold. */
+/** A hold belongs to a client and a subject. Only a token with the same `client_id` and `sub` can use the hold. */
 const clientClaims = { client_id: 'bench', sub: 'bench' };
 
 export async function compareFeatures(options: CompareFeaturesOptions): Promise<Sample[]> {

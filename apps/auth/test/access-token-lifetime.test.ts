@@ -55,7 +55,8 @@ describe('the lifetime of access tokens', () => {
     expectLifetime(await requestToken({ grant_type: 'client_credentials', scope: scopes.play }), 120);
     const { client_id, client_secret } = personalAccessToken;
     const form = { grant_type: 'client_credentials', client_id, client_secret };
-    // The server handles a request with a space in the scope differently: it passes this request to oidc-provider.
+    // Our own code serves the first request without oidc-provider. Because of the space in its scope, the second one is
+    // passed to oidc-provider.
     for (const scope of [scopes.bookings, ` ${scopes.bookings}`])
       expectLifetime(await statusAndBody(await server.post('/connect/token', { ...form, scope })), 60);
   });

@@ -223,7 +223,8 @@ describe('the delivery of a logout token', () => {
     const start = performance.now();
     await eventually(async () => receiver.logoutsOf('waiting-user').length > 0);
     expect(performance.now() - start).toBeLessThan(2_500);
-    // At most 10 deliveries to one client run at the same time, and each takes 2.5 s. At most 20 have therefore begun.
+    // While 10 deliveries to one client are in progress, no other delivery to it begins. Each one takes 2.5 s, so at
+    // most two groups of 10 have begun.
     expect(silent.received.length).toBeLessThanOrEqual(20);
     await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
     await silent.close();

@@ -36,7 +36,10 @@ const sessionCookie = (response: Response): string =>
     .join('; ');
 const get = (url: string | URL, Cookie: string): Promise<Response> =>
   fetch(url, { redirect: 'manual', headers: { Cookie } });
-/** Renews the tokens of a client without a page. If nobody is signed in, the redirect contains `login_required`. */
+/**
+ * Sends an authorization request that shows no page (`prompt=none`), as a client does to renew its tokens. If nobody is
+ * signed in, the redirect contains `login_required`.
+ */
 const renewSilently = (client: typeof web, Cookie: string) =>
   get(authorizeUrl(server, { ...client, prompt: 'none' }), Cookie);
 /** Returns the error in a redirect to the client, or null if there is none. */

@@ -68,8 +68,8 @@ runService(async () => {
       { name: 'idempotency keys', intervalMilliseconds: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: minute, run: () => holds.deleteExpired() },
       { name: 'DPoP proofs', intervalMilliseconds: 5 * minute, run: () => proofs.deleteExpired() },
-      // The total of a list is calculated from the counts and from each row of the log that was not yet added to the
-      // counts. Because of the short interval, there are few such rows.
+      // The total of a list is calculated from the counts (table booking_count) and from each row of the log
+      // (booking_change) that this job has not yet added to the counts. With the short interval, such rows are few.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
       { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
       {

@@ -9,8 +9,8 @@ import { closeExtraSystems, createExtraSystem, createTestSystem } from './suppor
 
 afterEach(closeExtraSystems);
 
-// Each call of `bookingBody` returns another time. The error codes mean: the external id is used already (BOOK00001),
-// the time overlaps another booking (BOOK00002), and the bay is not bookable (BOOK00003).
+// Each call of `bookingBody` returns a body with another time. The error codes mean: the external id is used already
+// (BOOK00001), the time overlaps another booking (BOOK00002), and the bay is not bookable (BOOK00003).
 const system = useFixture(() => createTestSystem());
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>

@@ -145,7 +145,7 @@ test('no query uses both a table that has the column facility_id and a table tha
   }
 });
 
-test('every query of holds is for one facility, except for their number, the clock and the expired holds', () => {
+test('queries of holds are for one facility, unless they count holds, read the clock or find expired holds', () => {
   const { findExpired: findExpiredHolds, clock, count, ...others } = holdReads;
   for (const sql of Object.values(others)) expect(sql).toMatch(/where (hold\.)?facility_id = \$1 /);
   // The periodic job first finds the ids of expired holds in all facilities, and then deletes them by facility.

@@ -5,7 +5,7 @@ import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem } from './support/test-system.ts';
 
 // The default token of the system permits fac-north and fac-south. The bay bay-e1-01 is in fac-east, and bay-n1-99 is
-// not bookable (support/places.ts). Each call of `bookingBody` returns another time, from 2040 on.
+// not bookable (support/places.ts). Each call of `bookingBody` returns a body with another time, in 2040 or later.
 const system = useFixture(() => createTestSystem());
 
 const create = async (fields: Record<string, unknown> = {}) => {

@@ -56,8 +56,8 @@ test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again s
   const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
   expect(repeated.body).toEqual(webhooks[1]);
   await withBothKeys.runWebhookJob(job);
-  // A rolling restart moves the new key to the first place. Instances that still have the old key first must decrypt
-  // secrets that a restarted instance has encrypted with the new key.
+  // An instance encrypts secrets with the first of its keys. During a rolling restart, restarted instances have the new
+  // key first, and the others have the old key first. The others must decrypt secrets encrypted with the new key.
   const withOldKeyFirst = await startInstance(oldKey, newKey);
   await expectSignedPing(withOldKeyFirst, id, bothSecrets);
   await closeExtraSystems();

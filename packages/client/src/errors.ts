@@ -25,7 +25,10 @@ export class BookingsError extends Error {
 export class BookingsApiError extends BookingsError {
   override readonly name = 'BookingsApiError';
   readonly status: number;
-  /** All problems that the service reported. Empty if the response has no error envelope, for example from a proxy. */
+  /**
+   * All problems that the service reported. Empty if the response has no error envelope, for example because a proxy
+   * has sent the response.
+   */
   readonly problems: readonly Problem[];
   readonly headers: Headers;
 

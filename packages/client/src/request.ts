@@ -98,7 +98,10 @@ async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** Reads the problems of the error envelope. Returns none for a body without an envelope, for example of a proxy. */
+/**
+ * Reads the problems of the error envelope. Returns none if the body is not an error envelope, for example because a
+ * proxy has sent the response.
+ */
 function problemsOf(text: string): readonly Problem[] {
   try {
     const { errors } = JSON.parse(text) as { errors?: unknown };

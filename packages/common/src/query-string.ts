@@ -84,7 +84,8 @@ export function writeQueryString(values: Readonly<Record<string, unknown>>): str
     if (value === undefined) continue;
     if (!Array.isArray(value)) parts.push(`${name}=${encodeURIComponent(String(value))}`);
     else {
-      // If an element contains a comma, the name gets the encoded brackets [], so that the elements are not split.
+      // If an element contains a comma, the name gets the encoded brackets []. The service then does not split the
+      // elements at their commas.
       const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
       for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);
     }

@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 afterEach(() => cleanUp(installation, launchers));
 
-/** Runs `npm start` with the data folder and the ports of `system`, by default those of the test. */
+/** Runs `npm start` with the data folder and the ports of `system`. Default: the installation of the current test. */
 function start(options: Parameters<typeof launch>[1] & { system?: Installation } = {}): Launcher {
   const launcher = launch(options.system ?? installation, options);
   launchers.push(launcher);

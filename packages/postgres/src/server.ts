@@ -164,8 +164,9 @@ const dataInUse = /still in use|postmaster\.pid/;
 const portInUse = /Address already in use|could not bind/;
 
 /**
- * Starts the server on the requested port or on any free port. Repeats the start while the data are in use. With a free
- * port, also repeats the start if another program took the port before the server listened on it.
+ * Starts the server on the requested port, or on any free port if none was requested. Repeats the start while processes
+ * of the previous server still use the data directory. If no port was requested, also repeats the start with another
+ * port when a program took the free port before the server listened on it.
  */
 async function startOnPort(
   program: ServerProgram,

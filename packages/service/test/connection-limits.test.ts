@@ -81,7 +81,8 @@ test('a client that reads slowly gets the whole response', async () => {
   socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   let received = 0;
   const startedAt = performance.now();
-  // After every 3 MB, the client pauses for less than the inactivity timeout. All pauses together are longer.
+  // After every 3 MB, the client pauses. Each pause is shorter than the inactivity timeout, but all pauses together are
+  // longer.
   socket.on('data', (chunk) => {
     const pauses = Math.floor(received / 3_000_000);
     received += chunk.length;

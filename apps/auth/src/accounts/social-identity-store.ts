@@ -128,7 +128,8 @@ async function findAccountAndRecordUse(
 
 /** Creates an account with an identity. If another request has inserted the identity first, returns undefined. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
-  // The transaction is ended explicitly, because it must also be rolled back if the identity exists, without an error.
+  // If the identity exists, the transaction must be rolled back although no error is thrown. The code below therefore
+  // commits or rolls back explicitly, instead of passing a callback to `db.transaction`.
   const transaction = await db.transaction();
   try {
     const account = await insertAccount(transaction, {

@@ -65,7 +65,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     });
   };
 
-  /** Records that a role was changed or revoked, and which invitations this ended, in the history of the facility. */
+  /** Records in the history of the facility that a role was changed or revoked, and which invitations this withdrew. */
   const recordChange = (
     request: Request,
     { facility, signedIn, member }: MemberContext,

@@ -1,4 +1,4 @@
-// Finds the name of the facility or page to which a user signs in. The sign-in page shows this name.
+// Finds the name of the facility or page that a user opens by signing in. The sign-in page shows this name.
 import type { Database } from '@bay-booking/service/database/database';
 import type { NameDestination } from '../interaction/direct-sign-in-routes.ts';
 import { createInvitationStore } from './invitation-store.ts';

@@ -1,4 +1,4 @@
-// Tests the validation of SOCIAL_PROVIDERS_FILE and its presets.
+// Tests how the file SOCIAL_PROVIDERS_FILE is validated, and the presets for well-known social providers.
 import { describe, expect, test } from '@jest/globals';
 import { parseSocialProviders } from './settings.ts';
 

@@ -138,7 +138,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). A client without another setting gets RS256. */
+  /** Checks an id_token (OpenID Connect Core section 3.1.3.7). By default, id_tokens are signed with RS256. */
   const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },

@@ -1,5 +1,5 @@
-// Defines which strings requests may contain: 1 to 256 characters, without control characters and lone surrogates
-// (docs/behaviour.md, "Validation").
+// Defines which strings requests may contain: 1 to 256 characters, without control characters and without lone
+// surrogates (docs/behaviour.md, "Validation").
 
 /**
  * A JSON Schema pattern for text without lone surrogates and without the characters of a range such as

@@ -24,7 +24,8 @@ type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
 
 const weeklySchema = {
   type: 'object',
-  // Requests may contain unknown fields elsewhere. A misspelled weekday would make this day closed, so it is an error.
+  // Elsewhere, unknown fields of a request are ignored. Here, they are errors: if a misspelled weekday was ignored, the
+  // location would be closed on that weekday.
   additionalProperties: false,
   // The cast restores the names of the weekdays, which `Object.fromEntries` drops from the type.
   properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,

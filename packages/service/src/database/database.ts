@@ -119,7 +119,7 @@ export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     if (!isTransactionConflict(error)) throw error;
-    // For the metrics. A transaction of knex has no pool.
+    // The metrics count this event. A transaction of knex has no pool and emits no event.
     findPool(db)?.emit('retry');
     return work();
   }

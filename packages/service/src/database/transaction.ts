@@ -70,7 +70,10 @@ export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> 
   };
 }
 
-/** Returns a function that runs statements on the connection. Its first call sends `begin` before the statements. */
+/**
+ * Returns a function that runs statements on the connection. `begin` is a statement, such as `begin read only`, that
+ * the first call of the function sends before its own statements.
+ */
 function runOn(connection: Connection, begin?: string): Run {
   let unsent: readonly Statement[] = begin === undefined ? [] : [[begin]];
   return async (...statements) => {

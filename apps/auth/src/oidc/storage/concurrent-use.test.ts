@@ -1,5 +1,5 @@
-// Tests how long the use of a code or refresh token counts as in progress. Another use of the token during this time is
-// a concurrent use, and a later use is a replay.
+// Tests how long the use of a code or refresh token counts as in progress. During this time, another use of the same
+// code or token is a concurrent use. Afterwards, it is a replay.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

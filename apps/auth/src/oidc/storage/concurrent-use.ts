@@ -115,10 +115,10 @@ export function createConcurrentUse() {
 }
 
 /**
- * Calls `callback` after this process has read all requests that have already reached this host. These requests were
- * sent before the client could get the response to the winning request, so they must count as concurrent uses. Two
- * turns of the event loop are needed: the first turn accepts new connections, and the second turn reads from these
- * connections.
+ * Calls `callback` after this process has read all requests that have already reached this host. They were sent before
+ * the client could get the response to the request that has used the code or token, so they must count as concurrent
+ * uses. Two turns of the event loop are needed: the first turn accepts new connections, and the second turn reads from
+ * these connections.
  */
 const afterPendingRequests = (callback: () => void): void => {
   setImmediate(() => setImmediate(callback));

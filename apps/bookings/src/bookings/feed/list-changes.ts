@@ -22,8 +22,8 @@ export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
   /**
-   * A parameter of the link `next`: the highest number of the changes that had been removed from the feed when the
-   * client began to read the feed from its beginning.
+   * A parameter of the link `next`, for a client that reads the feed from its beginning. Old changes are removed from
+   * the feed. This is the highest change number that had been removed when the client read the first page.
    */
   readonly removed?: number;
   readonly limit?: number;

@@ -152,7 +152,8 @@ export function createBookingStore(db: Database) {
           const [[updated]] = await run<[Booking[]]>(statement);
           // Nothing was written, so no rollback is needed.
           if (!updated) return 'conflict';
-          // On a single PostgreSQL, the statement above has also changed the counts, and the list is empty.
+          // On a single PostgreSQL, the statement above has also changed the counts, so `countUpdate` returns an empty
+          // array.
           const countStatements = writer.countUpdate(updated);
           if (countStatements.length > 0) await run(...countStatements);
           return updated;
