@@ -92,8 +92,8 @@ function escapePointer(name: string): string {
 }
 
 /**
- * Stands for the whole document in an error. An error consists of a JSON pointer, a colon and a reason. In RFC 6901, the
- * pointer to the whole document is the empty text, but then the error would begin with the colon.
+ * Stands for the whole document in an error. An error consists of a JSON pointer, a colon and a reason. In RFC 6901,
+ * the pointer to the whole document is the empty text, but then the error would begin with the colon.
  */
 const wholeDocument = '/';
 
