@@ -41,7 +41,7 @@ async function replaceInstances(
     expect(await oldInstance.isReady()).toBe(true);
     addresses.push((await startInstance()).base);
     addresses.splice(addresses.indexOf(oldInstance.base), 1);
-    // Requests that were sent to the old instance may still be in progress when it stops.
+    // The old instance gets no further requests. It must complete the requests that it has already got.
     await waitForBookings(load, 30);
     expect(await oldInstance.stop('SIGTERM')).toBe(0);
   }

@@ -59,7 +59,7 @@ export interface Sample {
   readonly failed: number;
 }
 
-/** The values that stand in a sample for costs that a comparison does not measure. */
+/** The placeholders in a sample for costs that a comparison does not measure. */
 export const unknownCosts = {
   p50: Number.NaN,
   p95: Number.NaN,

@@ -51,8 +51,8 @@ describe('client credentials', () => {
     const client = system.createClient({ fetch });
     await Promise.all(Array.from({ length: 10 }, () => client.locations.get('loc-north-1')));
     expect(to('/connect/token')).toHaveLength(1);
-    // A token is valid for 3600 s, so its last minute begins 3540 s after the client got it.
-    // Jest restores the clock after each test.
+    // The client renews a token in its last minute. A token is valid for 3600 s, so its last minute begins 3540 s after
+    // the client got it. Jest restores the clock after each test.
     const now = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_500_000);
     await client.locations.get('loc-north-1');

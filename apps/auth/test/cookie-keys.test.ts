@@ -17,7 +17,7 @@ const steps = {
 type Step = keyof typeof steps;
 
 const server = useFixture(() => startAuthServer());
-/** The origin of the instance that has the value of COOKIE_KEYS of a step. */
+/** For each step, the origin of the instance that runs with the COOKIE_KEYS of this step. */
 let origins: Record<Step, string>;
 beforeAll(async () => {
   const startStep = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;

@@ -94,7 +94,7 @@ export async function validateLogoutToken(
   });
   expect(decodeProtectedHeader(token)).toEqual({ alg, typ: 'logout+jwt', kid: expect.any(String) });
   expect(payload.events).toEqual({ 'http://schemas.openid.net/event/backchannel-logout': {} });
-  // Section 4 recommends a lifetime of at most two minutes.
+  // OpenID Connect Back-Channel Logout 1.0 section 4 recommends a lifetime of at most two minutes.
   expect(Number(payload.exp) - Number(payload.iat)).toBeLessThanOrEqual(120);
   expect(payload).not.toHaveProperty('nonce');
   // A logout token must contain `sub` or `sid`.

@@ -12,7 +12,7 @@ afterAll(() => server.close());
 /** Estimating the strength of this password takes much CPU time, because it repeats a word with substitutions. */
 const expensivePassword = 'p4$$w0rd'.repeat(9);
 
-/** Resets the number of registrations from the address of the tests. 200 registrations in an hour are allowed. */
+/** Deletes the counted registrations. All tests together exceed the limit of 200 registrations per hour and address. */
 const resetCounts = () => server.db.raw('delete from guard_count');
 
 /** Opens the registration form, and returns a function that submits the form without loading another page. */

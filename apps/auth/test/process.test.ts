@@ -32,7 +32,7 @@ beforeAll(async () => {
     COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
     KEY_ENCRYPTION_KEY: encryptionKey,
     SCOPE_BASE: scopeBase,
-    // A rotated key signs after 1 s, instead of 30 s.
+    // After a rotation, the new key signs after 1 s instead of 30 s.
     KEY_PUBLISH_DELAY: '1',
   };
 });

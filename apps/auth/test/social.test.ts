@@ -18,10 +18,10 @@ beforeAll(() => {
   ({ server, social } = fixture);
 });
 
-/** The ids of users of the providers. */
+/** The ids of two users of the simulated social providers. */
 const ada = '100001';
 const ben = '100002';
-/** A user of the providers who has the e-mail address of the demo account `player@example.com`. */
+/** The id of a user whose e-mail address is also that of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
 /** The credentials of a demo account, which no provider is linked to. */
 const player = { username: 'player@example.com', password: 'demo-player-pass' };

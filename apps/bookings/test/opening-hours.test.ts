@@ -87,7 +87,7 @@ describe('opening hours', () => {
     expect(await at('05:59', '07:00')).toEqual(['BOOK00003 closed']);
     expect(await at('06:00', '07:00')).toBe('booked');
     expect(await at('20:30', '21:00')).toBe('booked');
-    // A booking may begin and end at the same time.
+    // The location closes at 21:00 UTC. A booking that begins and ends at this time is outside the hours.
     expect(await at('21:00', '21:00')).toEqual(['BOOK00003 closed']);
     await put('loc-north-2', { weekly: { tuesday: [{ opens: '22:00', closes: '02:00' }] } });
     expect(outcome(await book('bay-n2-02', '2040-01-03T21:00:00Z', '2040-01-04T01:00:00Z'))).toBe('booked');

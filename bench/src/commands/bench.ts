@@ -5,7 +5,7 @@
 //   --rounds 5              the number of rounds
 //   --seconds 2             the duration of a round for each target
 //   --bookings 1000000      the number of bookings in the database
-//   --only get,create       measures only these operations or comparisons, as named in the calls of `wants`
+//   --only get,create       measures only these operations or comparisons: names that are arguments of `wants` below
 //   --targets bare,fastify  compares only with these targets
 //   --profile               also writes a CPU profile of the service
 //   --before PATH           only compares this release with the release in the git worktree PATH, whose packages must

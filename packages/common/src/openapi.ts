@@ -57,7 +57,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     const name = componentNames.get(value);
     return name ? { $ref: `#/components/schemas/${name}` } : withReferencesBelow(value);
   };
-  /** Replaces the components below `value`, but not `value` itself, which is the definition of a component. */
+  /** Replaces the components inside `value` by references, but not `value` itself: it may define a component. */
   const withReferencesBelow = (value: object): unknown =>
     Array.isArray(value) ? value.map(withReferences) : mapValues(value, withReferences);
 

@@ -18,7 +18,7 @@ export const launchChromium = (): Promise<Browser> =>
       // Test machines often have no graphics processor, and no test needs HTTP/3.
       '--disable-gpu',
       '--disable-quic',
-      // The other flags stop requests of Chromium itself.
+      // The following flags prevent requests that Chromium sends by itself.
       '--no-first-run',
       '--disable-background-networking',
       '--disable-component-update',

@@ -56,7 +56,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
         .filter((scope) => scope.required || tickedScopes.includes(scope.name))
         .map((scope) => scope.name);
       const event = { accountId, clientId, address: request.ip };
-      // `offline_access` alone does not count, because a refresh token without any other scope has no use.
+      // A user who grants only `offline_access` grants nothing: a refresh token without any other scope has no use.
       const grantsNothing = granted.every((scope) => scope === offlineAccess);
       if (field(request, 'decision') !== 'allow' || grantsNothing) {
         audit.record({ kind: 'consent.denied', ...event, detail: { requested } });

@@ -43,7 +43,7 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
       .filter((entry) => entryFormat.test(entry))
       .slice(0, maxAccounts);
 
-  /** `entry` has the right format. Its signature is therefore as long as ours, as `timingSafeEqual` requires. */
+  /** `entry` must have the format `entryFormat`. Its signature then has the length that `timingSafeEqual` requires. */
   const belongsTo = (entry: string, account: SignedInAccount): boolean => {
     const [nonce = '', signature = ''] = entry.split(':');
     return keys.some((key) => timingSafeEqual(Buffer.from(signature), Buffer.from(sign(key, nonce, account))));

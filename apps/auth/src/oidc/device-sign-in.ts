@@ -2,8 +2,8 @@
 // (RFC 8628 section 3.3).
 //
 // Our own page asks for the user code (interaction/device-pages.ts). oidc-provider's page is not used, because its form
-// needs an inline script. It also accepts a code only once, even if the user did not finish the sign-in. On our page,
-// the user can enter the code again.
+// needs an inline script. In addition, oidc-provider's page accepts a code only once, even if the user did not finish
+// the sign-in. On our page, the user can enter the code again.
 //
 // Our page redirects the browser to the library's path `/device/:uid`. At this path, the library runs the sign-in and
 // the consent as for an authorization request, and stores the result with the device code. The path needs an

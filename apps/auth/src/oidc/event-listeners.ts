@@ -32,7 +32,7 @@ function completeResponses(provider: Provider, audience: string): void {
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
-    // For a grant type without a code or refresh token, its handler has already added `scope`.
+    // A grant type without a code or refresh token has a handler in grants/ that has already added `scope` to the body.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);

@@ -43,6 +43,6 @@ export function deleteImplicitCodes(provider: Provider): void {
   });
 }
 
-/** Returns the response types as the discovery document shows them to clients. */
+/** Returns the response types for the discovery document, which names `token` instead of `code token`. */
 export const publishedResponseTypes = (types: readonly string[]): readonly string[] =>
   types.map((type) => (type === standIn ? 'token' : type));

@@ -24,7 +24,7 @@ interface LogoutClient {
  * - The library sends them while the user waits.
  * - The library sends them only if a client requests the sign-out, and not if the user signs out on our pages.
  * - If several requests end a session at the same time, the library sends the tokens several times.
- * - If the user declines to sign out, the library still sends a token to the client that requested it.
+ * - If the user declines to sign out, the library still sends a token to the client that requested the sign-out.
  */
 export function disableAutomaticLogoutTokens(provider: Provider): void {
   const client = provider.Client.prototype as unknown as LogoutClient;

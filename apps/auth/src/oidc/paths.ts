@@ -25,8 +25,8 @@ export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPat
 
 /**
  * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to
- * oidc-provider before all pages. The path of userinfo is not among them, because endpoints/userinfo.ts must handle its
- * requests first.
+ * oidc-provider before it looks for a page. The path of userinfo is not among them, because endpoints/userinfo.ts
+ * handles requests for userinfo before oidc-provider does.
  */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,

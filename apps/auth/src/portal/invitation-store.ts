@@ -36,7 +36,8 @@ export type InvitationChangeError = 'not-permitted' | 'not-open';
 /** How long the link in an invitation works, in seconds. */
 const invitationLifetime = 7 * 24 * 3600;
 /**
- * The maximum number of members plus undecided invitations of a facility. With this limit, a page can list all of them.
+ * The maximum number of members of a facility, plus its invitations that are neither accepted nor withdrawn. With this
+ * limit, a page can list all of them.
  */
 export const maxMembers = 500;
 
@@ -78,7 +79,7 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
-  /** Locks the invitation, and runs `change` if the invitation is undecided and the actor may change it. */
+  /** Locks the invitation. Runs `change` if it is neither accepted nor withdrawn, and if the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
     change: (tx: Database, invitation: Invitation) => Promise<T>,
@@ -160,7 +161,7 @@ interface Invitee {
   readonly isMember: boolean;
   /** Whether the address belongs to an account of the wrong kind for the role, which the invitation may not replace. */
   readonly isOtherKind: boolean;
-  /** The number of members and of undecided invitations of the facility. */
+  /** The number of members of the facility, plus its invitations that are neither accepted nor withdrawn. */
   readonly peopleCount: number;
 }
 

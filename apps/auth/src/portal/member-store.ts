@@ -88,7 +88,10 @@ export function createMemberStore({ db }: { db: Database }) {
     return others.length === 0;
   };
 
-  /** Withdraws the undecided invitations that this account made: all of them, or only those for the role `staff`. */
+  /**
+   * Withdraws the invitations that this account made and that nobody has accepted: all of them, or only those for the
+   * role `staff`.
+   */
   const withdrawInvitations = (
     tx: Database,
     facilityId: string,
@@ -153,8 +156,8 @@ export function createMemberStore({ db }: { db: Database }) {
       ),
 
     /**
-     * Changes the role of a member. An owner who becomes staff can no longer invite staff, so the owner's undecided
-     * invitations of staff are withdrawn.
+     * Changes the role of a member. An owner who becomes staff can no longer invite staff. This function therefore
+     * withdraws the owner's invitations for the role `staff` that nobody has accepted.
      */
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
@@ -171,7 +174,7 @@ export function createMemberStore({ db }: { db: Database }) {
         },
       ),
 
-    /** Revokes the role of a member, and withdraws all undecided invitations that the member made. */
+    /** Revokes the role of a member. Withdraws all invitations that the member made and that nobody has accepted. */
     revoke: (facilityId: string, accountId: string, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },

@@ -56,7 +56,7 @@ export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Br
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
 
-/** Import files allow ids of this length. */
+/** The maximum length of an id in an import file. */
 const maxIdLength = 256;
 
 /**

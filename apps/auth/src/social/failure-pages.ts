@@ -58,8 +58,8 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
 }
 
 /**
- * Returns the path of the sign-in page on which the user chose the provider. `interactionUid` is null if the user did
- * not come from a client. Then `returnTo` is null only if the user wanted to add the provider to an account.
+ * Returns the path of the sign-in page on which the user chose the provider. If both fields are null, the user chose it
+ * on the page "Your account" to add it to the account. The result is then the sign-in page that leads to this page.
  */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
   interactionUid === null ? signInPath(returnTo ?? '/account') : `/interaction/${interactionUid}/sign-in`;

@@ -12,7 +12,8 @@ import {
 } from './relying-party.ts';
 
 const fixture = useFixture(async () => {
-  // Section 2.8 recommends that the response to a logout token has the header Cache-Control: no-store.
+  // OpenID Connect Back-Channel Logout 1.0 section 2.8 recommends that the response to a logout token has the header
+  // Cache-Control: no-store.
   const receiver = await startLogoutReceiver((response) => response.setHeader('Cache-Control', 'no-store').end());
   const server = await startForRelyingParty({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   const client = {

@@ -58,7 +58,7 @@ export interface Tokens {
   readonly idToken: JWTPayload | undefined;
 }
 
-/** The options of a token request. In the defaults, `own` is the third parameter of `createFapi2Client`. */
+/** The options of a token request. In the defaults, `own` is the client for which `createFapi2Client` was called. */
 export interface TokenRequest {
   /** The client whose key signs the DPoP proof. Default: `own`. */
   readonly key?: KeyClient;

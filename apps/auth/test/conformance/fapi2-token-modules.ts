@@ -59,7 +59,7 @@ export const tokenModules = {
     if (!client.isOpenid) return;
     expect(await client.userinfo(first.accessToken)).toBe(200);
     expect(await otherClient.userinfo(second.accessToken)).toBe(200);
-    // The proof is signed with the key of `first`, to which the token of `second` is not bound.
+    // `client` signs the proof with its own key. The token of `otherClient` is bound to another key.
     expect(await client.userinfo(second.accessToken)).toBe(401);
   },
   'ensure-client-id-in-token-endpoint': async (client) => {

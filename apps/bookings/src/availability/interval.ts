@@ -1,5 +1,5 @@
-// Defines intervals of time, and the operations on them that the rule for free bays needs. Times are in milliseconds
-// since 1970.
+// Defines intervals of time, and operations on them. With these operations, the service finds the times at which a
+// location is open and a bay is free. Times are in milliseconds since 1970.
 //
 // An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
 // includes only this moment.

@@ -74,8 +74,8 @@ export const availabilityReads = {
    * Reads the bookings and the live holds of bays $2, except hold $6. The bookings of a bay do not overlap, so of the
    * bookings that began before the interval, only the last one can reach into it.
    *
-   * Each row has the alternating starts and ends of a bay in the binary format of PostgreSQL. PostgreSQL takes 1.7
-   * times as long to return text.
+   * Each row contains the times of one bay: the start and the end of each booking or hold, one after the other. They
+   * are in the binary format of PostgreSQL, because PostgreSQL takes 1.7 times as long to return text.
    */
   taken: `select bay.id as "bayId",
   string_agg(timestamptz_send(start_date) || timestamptz_send(end_date), ''::bytea) as times

@@ -70,7 +70,7 @@ export async function validateBooking<F extends CreateField>(
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
-  // Only a text can be the id of a bay. Other strings, such as those with a NUL character, never reach the database.
+  // A string that `isText` rejects, such as one with a NUL character, is not the id of any bay and is not looked up.
   const facilityId =
     bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];

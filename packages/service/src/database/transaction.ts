@@ -26,7 +26,7 @@ export type Run = <Rows extends readonly object[][]>(...statements: readonly Sta
  * transaction was committed.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
-  // A transaction of knex has no pool.
+  // If `db` is a transaction of knex, it has no pool. `work` then runs in a savepoint of this transaction.
   const pool = findPool(db);
   if (!pool) return db.transaction(async (savepoint) => work(runOn(await connectionOf(savepoint))));
   const connection = await pool.acquire().promise;

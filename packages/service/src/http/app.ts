@@ -40,7 +40,7 @@ export function createHttpApp({
   app.disable('etag');
   app.set('trust proxy', trustProxy);
   app.use(observeRequests(logger, metrics, { trustsProxy: trustProxy !== false }));
-  // These routes always set the common headers, also if the service writes the headers of its own responses.
+  // If `setHeaders` is false, the service sets the common headers of its own responses, but not those of these routes.
   app.get('/health/live', setCommonHeaders, (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', setCommonHeaders, async (_request, response) => {
     const { ready, checks } = await readiness();

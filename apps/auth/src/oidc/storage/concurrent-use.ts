@@ -144,7 +144,7 @@ function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: S
     server.on('connection', (connection) => openedAt.set(connection, performance.now()));
   }
   const opened = openedAt.get(socket) ?? now;
-  // Later requests of the connection have no entry, so they arrive now.
+  // Only the first request of a connection uses this entry. Later requests count as arrived now.
   openedAt.delete(socket);
   return Math.max(opened, now - maxDurationMs);
 }

@@ -166,7 +166,7 @@ async function introspect(
   endpoint: string,
   token: string,
 ): Promise<TokenFacts> {
-  // The cast drops the functions that `serverMetadata` adds to the document.
+  // The cast removes from the type the functions that `serverMetadata` adds to the document.
   const discovered = configuration.serverMetadata() as openid.ServerMetadata;
   const server = { ...discovered, introspection_endpoint: endpoint };
   const { clientSecret } = settings;

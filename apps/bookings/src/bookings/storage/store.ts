@@ -152,8 +152,7 @@ export function createBookingStore(db: Database) {
           const [[updated]] = await run<[Booking[]]>(statement);
           // Nothing was written, so no rollback is needed.
           if (!updated) return 'conflict';
-          // On a single PostgreSQL, the statement above has also changed the counts, so `countUpdate` returns an empty
-          // array.
+          // On a single PostgreSQL, the statement above has also changed the counts, so `countStatements` is empty.
           const countStatements = writer.countUpdate(updated);
           if (countStatements.length > 0) await run(...countStatements);
           return updated;

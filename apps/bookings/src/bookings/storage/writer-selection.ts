@@ -9,7 +9,7 @@ import type { BookingWriter } from './writer.ts';
 /** Citus creates the table pg_dist_partition. Its presence shows that tables can be distributed. */
 const distributedFlagSql = "select to_regclass('pg_dist_partition') is not null as flag";
 
-/** Both writers are correct on every database. A selection that is a few seconds old therefore only costs speed. */
+/** Both writers are correct on every database. An outdated selection therefore only makes writes slower. */
 export function createWriterSelection(db: Database): () => Promise<BookingWriter> {
   const flag = createCachedFlag(db, distributedFlagSql);
   return async () => ((await flag()) ? distributedWriter : postgresWriter);
