@@ -48,7 +48,7 @@ test('a session that ends during a request is not stored again', async () => {
   const lock = await server.db.transaction();
   await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
   const page = browser.open(authorizeUrl(server, { ...request, prompt: 'none' }));
-  // The request has read the session and waits for the lock, because it wants to store the session.
+  // Waits until the request has read the session and tries to store it. The lock prevents this.
   await eventually(async () => {
     const { rows } = await server.db.raw(
       "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",

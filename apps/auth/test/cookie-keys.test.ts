@@ -72,6 +72,7 @@ test.each([
 );
 
 test('an instance rejects a session that was signed with a key that is not in its COOKIE_KEYS', async () => {
-  // The second instance accepts the form of the first, but signs the session with the new key.
+  // The second instance accepts the form, but signs the session with the new key. The first instance does not have this
+  // key, so it redirects the request with the session to the sign-in page.
   expect(await signInAcross('old key', 'new key, old key')).toEqual({ form: 303, session: 303 });
 });

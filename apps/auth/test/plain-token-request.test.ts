@@ -101,7 +101,7 @@ test('the next request is rejected after a revocation, or if the account is disa
     await server.db(table).where(where).update(revert);
     return status;
   };
-  // A personal access token is revoked by disabling its client.
+  // The table `client` also contains the personal access tokens. A revoked token is a disabled client.
   const disable = { disabled_at: new Date() };
   const enable = { disabled_at: null };
   expect(await statusDuring('client', { id }, disable, enable)).toBe(401);

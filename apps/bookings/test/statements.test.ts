@@ -91,7 +91,7 @@ const facilityWrites = [
   ...writesOf(countWrites, 'compactionWrites'),
   ...writesOf(feedWrites, 'feedWrites'),
 ];
-/** Writes of the tables without the column facility_id: booking_reference, idempotency_key and booking_hold_client. */
+/** Writes to the tables without the column facility_id: booking_reference, idempotency_key and booking_hold_client. */
 const serviceWideWrites = [
   ...writesOf(referenceWrites, 'referenceStatements'),
   ...writesOf(responseWrites, 'idempotencyStatements'),

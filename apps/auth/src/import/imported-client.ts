@@ -88,7 +88,7 @@ export function findUnknownFields(imported: ImportedClient, path: string, valida
   return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
 }
 
-/** Checks our own rules. oidc/client-validation.ts checks the rules of oidc-provider. */
+/** Checks our own rules for clients. oidc/client-validation.ts checks the rules of oidc-provider for clients. */
 export function findClientErrors(client: ClientToStore, path: string, scopes: ScopeTable): string[] {
   const errors: string[] = [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));

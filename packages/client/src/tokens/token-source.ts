@@ -9,7 +9,7 @@ export interface AccessToken {
 /** Returns an access token. If the service has rejected the stored token, the caller passes it as `rejectedToken`. */
 export type TokenSource = (rejectedToken?: string) => Promise<string>;
 
-/** A token is renewed in its last minute. If its lifetime is below 10 minutes, it is renewed in the last tenth. */
+/** A token is renewed in the last minute of its lifetime, or in the last tenth of its lifetime if this is shorter. */
 const renewalMs = 60_000;
 /** A token is not used in its last seconds, because it could expire before the request arrives at the service. */
 const unusedMs = 3_000;

@@ -93,8 +93,9 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
 
     /**
      * Sends a request.
-     * @throws {AddressNotAllowed} if the URL or all addresses of its name are not allowed
-     * @throws {Error} if the name cannot be resolved, the connection fails, the timeout ends or the body is too long
+     * @throws {AddressNotAllowed} if the URL is not allowed, or if none of the IP addresses of its host is allowed
+     * @throws {Error} if the host cannot be resolved, the connection fails, the response takes longer than the timeout,
+     * or the body is too long
      */
     request: async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
       const reason = urlError(address);

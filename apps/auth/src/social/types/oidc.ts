@@ -78,8 +78,8 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
       lastKnown = await discover(settings);
       return lastKnown;
     } catch (error) {
-      // Replaces the failed attempt, which would otherwise be cached for an hour. If no document is known, nothing is
-      // cached, and the next call tries again immediately.
+      // Replaces the failed attempt, which would otherwise be cached for an hour. If the document has never been read
+      // successfully, nothing is cached, and the next call tries again immediately.
       current = lastKnown && {
         configuration: Promise.resolve(lastKnown),
         expiresAt: Date.now() + retryDiscoveryAfterMs,

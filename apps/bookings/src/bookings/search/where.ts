@@ -20,7 +20,7 @@ export interface Criteria extends BookingFilter {
 export type Bind = (value: unknown) => string;
 
 /**
- * Whether the filter lists ids of bookings, external or correlation ids, bays or an alias. An index then finds the few
+ * Whether the filter contains booking ids, external ids, correlation ids, bays or an alias. An index then finds the few
  * matching rows.
  */
 export function isSelective({ ids, externalBookingIds, correlationIds, bayIds, userAlias }: Criteria): boolean {
