@@ -15,8 +15,8 @@ const standIn = 'code token';
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
 /**
- * If the response type is `token` or `code token`, sets it to `code token` and leaves out `response_mode=query`. A query
- * with another response type is returned unchanged.
+ * If the response type is `token` or `code token`, sets it to `code token` and leaves out `response_mode=query`. A
+ * query with another response type is returned unchanged.
  */
 export function replaceTokenResponseType(query: AuthorizationQuery): AuthorizationQuery {
   const { response_type: responseType, response_mode: responseMode, ...others } = query;

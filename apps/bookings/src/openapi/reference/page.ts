@@ -43,8 +43,8 @@ export function renderPage(openApi: object, { baseUrl, tokenUrl, scope, assets }
 }
 
 /**
- * Returns a policy for the page: it may load files only from this service, and send requests only to this service and to
- * the authorization server.
+ * Returns a policy for the page: it may load files only from this service, and send requests only to this service and
+ * to the authorization server.
  */
 export function contentSecurityPolicy({ baseUrl, tokenUrl }: Pick<PageOptions, 'baseUrl' | 'tokenUrl'>): string {
   return [
