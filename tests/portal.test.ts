@@ -249,7 +249,8 @@ describeInChromium('the portal', () => {
     await southOwner.getByLabel('Role').selectOption('staff');
     await southOwner.getByRole('button', { name: 'Send the invitation' }).click();
     await southOwner.getByRole('link', { name: /^Withdraw/ }).click();
-    // The owner does not confirm on this page, so the invitation stays valid.
+    // `southOwner` opens the page that asks for confirmation, but does not confirm the withdrawal. The invitation
+    // therefore stays valid.
     await checkPage(southOwner, 'withdraw');
     const link = await invitationLink('owner@north.example');
     await southOwner.goto(link);

@@ -176,8 +176,8 @@ test('with eight writers and eight readers on two instances, every acknowledged 
     );
     if (found.status !== 200 || found.total === 0) missed.push(`${newest} ${found.status}`);
   });
-  // The replica pauses repeatedly, for 0 to 75 ms. A list waits for the replica longer than some of these pauses, and
-  // shorter than others.
+  // The replica repeatedly pauses its replay, for 0, 25, 50 or 75 ms. Some of these pauses are shorter than the time
+  // for which a list waits for the replica, and some are longer.
   startWorkers(1, async (_, turn) => {
     await pauseReplay();
     await new Promise((resolve) => setTimeout(resolve, (turn % 4) * 25));

@@ -32,7 +32,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
     name,
     ...(connections && { connections }),
     load: async () => {
-      // The first operation that is measured creates the bookings for all of them.
+      // Before the first measurement, creates the bookings that all these operations read.
       prepared ??= bookWeek(client, facilityCount);
       await prepared;
       const path = join(folder, name);

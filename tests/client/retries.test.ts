@@ -148,7 +148,8 @@ describe('DELETE', () => {
   test('a DELETE of a resource that does not exist fails with 404', async () => {
     proxy.setActions();
     await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
-    // The service does nothing before it responds with 429. The 404 to the second attempt is therefore an error.
+    // A service that responds with 429 has not deleted the booking. The client therefore reports the 404 to its second
+    // attempt as an error.
     proxy.setActions({ status: 429, headers: { 'Retry-After': '0' } });
     await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
   });

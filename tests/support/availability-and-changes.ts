@@ -88,7 +88,8 @@ async function expectEveryChangeReported({ writer, reader, token }: Instances, r
 
   const ids: string[] = [];
   for (let count = 0; count < 20; count += 1) {
-    // These bookings have no external id, which is optional. The load of other tests creates bookings with one.
+    // Bookings without an external id are created here, because the load of other tests creates only bookings with an
+    // external id.
     const { externalBookingId: _, ...booking } = nextBooking();
     const { body } = await callApi<{ id: string }>(writer, token, 'POST', '/api/bookings', booking);
     ids.push(body.id);

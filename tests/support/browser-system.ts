@@ -22,7 +22,8 @@ const startTimeoutMs = 90_000;
 
 /**
  * Starts the system and Chromium before the tests of a describe block, and closes them after the tests. `environment`
- * is called only at the start, because variables may contain the address of a server that `beforeAll` has started.
+ * returns the environment variables of the system. It is a function, because a variable may contain the address of a
+ * server that an earlier `beforeAll` starts.
  */
 export const useBrowserSystem = (environment: () => Record<string, string> = () => ({})): BrowserSystem =>
   useFixture(async () => {

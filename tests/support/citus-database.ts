@@ -26,7 +26,7 @@ export const distribute = (database: CitusDatabase): Promise<string> =>
  */
 export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
-  // Makes one cluster of the databases of bookings on all nodes.
+  // The database `bookings` exists on every node. This call joins these databases to one Citus cluster.
   await database.cluster.join('bookings');
   await distribute(database);
   return database;

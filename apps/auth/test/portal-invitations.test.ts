@@ -16,9 +16,10 @@ import {
   startPortal,
 } from './portal-fixture.ts';
 
-// Accounts of the fixture: `owner` and `staff` have these roles at North Range (fac-north), `southerner` is staff of
-// South Range (fac-south), `chain` owns both, and `nobody` has no role. `bot` (North Range) and `south-bot` (South
-// Range) are service accounts. Their user names end with @range.example.
+// Accounts of the fixture: at North Range (fac-north), the account `owner` has the role owner, and `staff` has the role
+// staff. At South Range (fac-south), `southerner` has the role staff. `chain` has the role owner at both, and `nobody`
+// has no role. `bot` (North Range) and `south-bot` (South Range) are service accounts. The user names end with
+// @range.example.
 const portal = useFixture(() => startPortal());
 
 /** Signs in as `by`, and invites the address to North Range. Returns the browser and the page that follows. */

@@ -53,8 +53,8 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
   const microsoft = 'https://login.microsoftonline.com';
   const apple = 'https://appleid.apple.com';
   const routes: Record<string, Handler> = {
-    // Microsoft: the issuer of the discovery document contains a placeholder. Each tenant issues its own tokens. Of the
-    // methods of client authentication, the simulation supports only Basic, which auth prefers.
+    // Microsoft: each tenant has its own issuer, so the issuer in the discovery document contains a placeholder. Of the
+    // three methods of client authentication, this simulation supports only Basic, which auth prefers.
     [`GET ${microsoft}/common/v2.0/.well-known/openid-configuration`]: () =>
       Response.json({
         issuer: `${microsoft}/{tenantid}/v2.0`,

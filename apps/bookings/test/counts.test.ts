@@ -165,7 +165,7 @@ test('a rejected booking does not append to the log of changes', async () => {
 });
 
 test('while clients write, a recount corrects the counts after changes that were not logged', async () => {
-  // As after an upgrade from a release without counts.
+  // Marks the counts as incomplete, as they are after an upgrade from a release without counts.
   await compaction.setComplete(false);
   const instance = await createExtraSystem({ sharing: system, poolMax: 8 });
   // These statements change bookings without appending to the log, like older releases, which have no counts.

@@ -15,7 +15,9 @@ afterEach(closeExtraSystems);
 afterAll(() => system.close());
 
 type Headers = Record<string, string>;
-/** Returns the body of a request for a hold of the time of a booking. Each `bookingBody()` has another time. */
+/**
+ * Returns the body of a request that holds the bay of a booking for its time. Each `bookingBody()` has another time.
+ */
 const holdBody = ({ bayId, startDate, endDate }: BookingBody, overrides: object = {}) => ({
   bayId,
   startDate,

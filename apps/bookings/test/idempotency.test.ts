@@ -40,7 +40,7 @@ test('the same key and body get the first response again, even if the booking wa
 test('the same key with another body returns 422 ERR00422', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);
-  // All bodies except the first one are also invalid, but only ERR00422 is reported.
+  // The last two bodies also have an invalid field, but only ERR00422 is reported.
   for (const otherBody of [
     { ...body, userAlias: 'Bob' },
     { ...body, bayId: 'bay-s1-01' },

@@ -36,7 +36,10 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .map((file) => readFileSync(file, 'utf8'))
   .join('\n');
 const now = new Date();
-/** One of the lengths of bins. The lengths give the same SQL, apart from this number. */
+/**
+ * A bin is a period whose starting bookings are counted. Its length is only a number in the SQL, so one length is
+ * enough.
+ */
 const hoursPerBin = 24;
 const dates = { start: now, end: now };
 /** Each of these filters gives a search different SQL statements. */

@@ -98,7 +98,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
 }
 
 function printLines({ app, env, print }: ChildOptions, streams: readonly Readable[]): void {
-  // The lines of requests are printed only if the developer has chosen a log level.
+  // The log lines of requests are printed only if the developer has set LOG_LEVEL.
   const showRequests = Boolean(env.LOG_LEVEL);
   for (const input of streams)
     createInterface({ input }).on('line', (line) => {

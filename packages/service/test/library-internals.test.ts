@@ -130,8 +130,8 @@ async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise
   };
   const query = {
     submit({ stream }: PgConnection) {
-      // These are the kinds of messages that a batch sends. For the responses to Close, Parse and Bind, pg calls no
-      // method of the query object.
+      // Sends the same kinds of messages as a batch. For the responses to Close, Parse and Bind, pg calls no method of
+      // the query object, so `calls` does not contain these responses.
       stream.write(
         Buffer.concat([
           serialize.close({ type: 'S', name: 'unknown' }),

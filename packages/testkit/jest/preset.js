@@ -1,5 +1,5 @@
-// Defines the jest configuration of every workspace: ES modules, a transform that strips types with the function of
-// Node, and a reporter that counts tests.
+// Defines the jest configuration of every workspace: ES modules, a transform that removes TypeScript types with Node's
+// `stripTypeScriptTypes`, and a reporter that counts tests.
 import { fileURLToPath } from 'node:url';
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));

@@ -186,10 +186,10 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Removes the password and all social identities of an account that somebody else has created with the address
-     * `email`. The owner of the address requests the removal with the link of a verification mail, and can then set a
-     * password through a mailed link. Returns false if the account has another address now, or if its address has been
-     * verified.
+     * Removes the password and all social identities of an account. Somebody may have created the account with the
+     * e-mail address of another person. This person requests the removal with a link in the verification mail, and can
+     * then set a password through a mailed link. Returns false if `email` is no longer the address of the account, or
+     * if the address has been verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(

@@ -79,7 +79,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
       kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
       clientId,
       accountId,
-      // The copy has the type of an object with any fields, which the audit trail requires.
+      // For TypeScript, an interface such as `LogoutResult` cannot be a `detail`, but a copy of the object can.
       detail: { ...result },
     });
   };

@@ -46,7 +46,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     // Other code calls this method only to find out whether a client is registered for a grant type.
     if (!ctx || requestedGrantType(ctx) !== type) return allowed;
     const state = requestState(ctx);
-    // oidc-provider may call this method again in the same request. Only the first call counts.
+    // oidc-provider may call this method again in the same request. The rate limit counts only the first call.
     if (state.rateLimitCounted) return allowed;
     state.rateLimitCounted = true;
     const waitSeconds = countTokenRequest(limit, this, ctx.ip);

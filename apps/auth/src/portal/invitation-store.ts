@@ -159,7 +159,9 @@ export function createInvitationStore({ db }: { db: Database }) {
 
 interface Invitee {
   readonly isMember: boolean;
-  /** Whether the address belongs to an account of the wrong kind for the role, which the invitation may not replace. */
+  /**
+   * Whether an account has the address as its user name, is of the wrong kind for the role, and may not be replaced.
+   */
   readonly isOtherKind: boolean;
   /** The number of members of the facility, plus its invitations that are neither accepted nor withdrawn. */
   readonly peopleCount: number;

@@ -88,7 +88,10 @@ export interface RestorableForm {
   readonly requireFresh?: boolean;
 }
 
-/** The maximum length of a value in the query string after the sign-in. A longer value is cut off. */
+/**
+ * If the user must sign in first, the values of the form are put into the query string of the page to which the user
+ * returns. Each value is cut off after this number of characters.
+ */
 const maxRestoredLength = 300;
 
 export interface PortalPagesOptions {

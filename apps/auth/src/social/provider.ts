@@ -18,7 +18,10 @@ export interface CommonSettings {
 }
 
 export interface ProviderType<Settings extends CommonSettings> {
-  /** The JSON Schema of the type's own settings. Settings that the file leaves out get the defaults of the schema. */
+  /**
+   * The JSON Schema of the settings that only this type has. If SOCIAL_PROVIDERS_FILE leaves a setting out, the setting
+   * gets the default in the schema.
+   */
   readonly schema: { readonly required: readonly string[]; readonly properties: Readonly<Record<string, object>> };
   /** Creates a provider without sending a request. */
   readonly createProvider: (settings: Settings) => SocialProvider;

@@ -149,7 +149,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
     }
-    // The flow also contains its purpose.
+    // A flow is also a `FlowPurpose`: it says for what the user signs in.
     const { flow } = result;
     if ('failure' in result) {
       const { failure, reason } = result;

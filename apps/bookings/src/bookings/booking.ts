@@ -1,4 +1,5 @@
-// Derives the types of a booking and of its parts from the column table, and calculates its ETag.
+// Derives the types of a booking and of its parts from the fields in storage/columns.ts, and calculates the ETag of a
+// booking.
 import type { Booking, PublicField, UpdateField } from './storage/columns.ts';
 
 export type { Booking } from './storage/columns.ts';

@@ -1,4 +1,5 @@
-// Tests the JSON of bookings with generated values, and compares the column table with the JSON Schemas.
+// Tests the JSON of bookings with generated values. Also compares the fields in storage/columns.ts with the JSON
+// Schemas.
 import { linksBelow } from '@bay-booking/common/links';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';

@@ -72,7 +72,7 @@ export type ExtendOutcome = Hold | 'gone' | 'too long';
 export type FindHold = (id: string, caller: Caller) => Promise<FoundHold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
-/** The maximum number of expired holds that are deleted without a pause. */
+/** The maximum number of expired holds that are deleted before the next pause. */
 const deleteBatch = 1_000;
 
 interface Count {

@@ -35,7 +35,8 @@ export function createRegistration(services: RegistrationServices) {
 
   return async (request: RegistrationRequest): Promise<EndpointResponse> => {
     const { body, caller, idempotencyKey } = request;
-    // If the field is invalid, its error is already in the list, so the facilities are not checked again.
+    // If `facilityIds` is invalid, `validationErrors` already contains its error, so the facilities are not checked
+    // again.
     const hasFacilityError = request.validationErrors.some(({ field }) => field === 'facilityIds');
     const facilityIds = hasFacilityError ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
     const webhookErrors = findWebhookErrors(body.url, facilityIds, caller.facilities, outbound);

@@ -67,7 +67,7 @@ export interface TestSystemOptions {
     /** The keys of WEBHOOK_KEY. */
     readonly keys?: readonly Buffer[];
   };
-  /** The new system uses the database and the issuer of this system, like a second instance of the service. */
+  /** An existing test system, whose database and issuer the new one uses, like a second instance of the service. */
   readonly sharing?: TestSystem;
 }
 

@@ -85,7 +85,7 @@ export function createTokenRequest(
     return { value: token.access_token, lifetimeMs, expiresAt: Date.now() + lifetimeMs };
   }
 
-  // Several API requests wait for one token request, so no signal of a single API request aborts it.
+  // Several API requests can wait for the same token request, so the signal of one API request does not abort it.
   return () => withTimeout(timeoutMs, undefined, request).catch((error) => Promise.reject(tokenError(error)));
 }
 

@@ -80,7 +80,7 @@ function runOn(connection: Connection, begin?: string): Run {
     const before = unsent;
     unsent = [];
     const results = await sendAll(connection, [...before, ...statements]);
-    // The caller gives the types of the rows as the type argument of `Run`.
+    // With this cast, the caller chooses the types of the rows: they are the type argument of `Run`.
     return results.slice(before.length).map(({ rows }) => rows) as never;
   };
 }

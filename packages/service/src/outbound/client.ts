@@ -191,7 +191,8 @@ interface CheckedRequestOptions extends https.RequestOptions {
 
 /**
  * Returns the name under which an agent stores a connection. An agent reuses a connection only for requests with the
- * same name, so the host must also have the same addresses.
+ * same name. The name contains the allowed addresses of the host, so a connection to an address that is no longer among
+ * them is not reused.
  */
 const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
   [name, ...addresses.toSorted()].join(' ');

@@ -66,7 +66,10 @@ interface PolledRow {
 }
 
 export interface PendingCode {
-  /** The hash of the device code, which identifies the record. Our page does not know the device code itself. */
+  /**
+   * The hash of the device code, which identifies the record. The pages on which the user enters the user code do not
+   * know the device code itself.
+   */
   readonly reference: string;
   readonly clientId: string;
   readonly params: Record<string, unknown>;

@@ -11,7 +11,7 @@ import { orUnavailable } from '../unavailable.ts';
 
 export interface PushedRequestOptions {
   readonly db: Database;
-  /** Stores pushed requests like any other artifact. */
+  /** The general adapter for stored artifacts. Its methods `upsert`, `find` and `consume` are replaced here. */
   readonly adapter: Adapter;
   /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;

@@ -31,11 +31,12 @@ export type ListKind = 'all' | 'until' | 'from' | 'ended';
 /** Returns which list the criteria select. Undefined if the list cannot be counted with the table booking_count. */
 export function kindOf(criteria: Criteria): ListKind | undefined {
   const { isActive, time, upcoming } = criteria;
-  // These searches find few rows. An index finds and counts them faster than the bins.
+  // These searches find few rows. Counting the rows with an index is faster than reading booking_count.
   if (isSelective(criteria) || upcoming) return undefined;
   if (!time && isActive === undefined) return 'all';
   if (!time) return isActive ? 'from' : 'ended';
-  // The bins count bookings by their start only. A search that combines two conditions on dates cannot use them.
+  // booking_count counts bookings by their start only, so it cannot count a search that combines two conditions on
+  // dates.
   if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
   return time.start ? 'from' : 'until';
 }
@@ -85,7 +86,10 @@ export function inProgressStatement(criteria: Criteria, instant: Date, before: D
   });
 }
 
-/** Reads the bins of one length between two instants, in order. `n` is the number of bookings that start in a bin. */
+/**
+ * Reads the bins that are `span` hours long and begin at `from` or later, and before `to`. A bin is a period, and `n`
+ * is the number of bookings that start in it. The bins are sorted by their beginning.
+ */
 export function binsStatement(criteria: Criteria, span: number, from: Date, to: Date): CountStatement {
   return build((bind) => {
     const { bins, bookings } = scopeOf(criteria, bind);

@@ -58,8 +58,8 @@ export const distributedWriter: BookingWriter = {
 };
 
 /**
- * Appends a row to the log. `countChange` is 1 to add the booking to the count of its location and hour, and -1 to
- * subtract it. If the count does not change, it is 0, and the row is needed only for the change feed.
+ * Appends a row to the log of changes. `countChange` is 1 to add the booking to the count of its location and hour, and
+ * -1 to subtract the booking. With 0, the count does not change, and the row is needed only for the change feed.
  */
 function appendChange(
   { facilityId, id }: Booking,

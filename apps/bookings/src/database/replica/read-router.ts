@@ -32,7 +32,7 @@ export interface ReadRouterOptions {
 }
 
 /**
- * The maximum time, in milliseconds, until the primary returns its position. Without a position, the list is read from
+ * How many milliseconds a read waits until the primary reports its WAL position. If this takes longer, the read runs on
  * the primary.
  */
 const positionTimeout = 1_000;
