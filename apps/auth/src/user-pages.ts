@@ -124,7 +124,8 @@ export function createUserPages(options: UserPagesOptions) {
 
   const router = Router();
   router.use(assetRoutes(assets));
-  // Mounted before `interactionRoutes`, whose error handler also handles the errors of its paths below `/interaction`.
+  // Some paths of `social.router` are below `/interaction`. The error handler of `interactionRoutes` also handles the
+  // errors of these paths, so `interactionRoutes` must be mounted later.
   router.use(social.router);
   router.use(interactionRoutes({ ...shared, interactions, site, pages: signInPages, decide, scopes, providerLinks }));
   router.use(

@@ -289,9 +289,10 @@ describe('a device code that was used', () => {
     await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
   });
 
-  // An instance treats a poll that arrives before the response to its own winning poll as a concurrent use, and revokes
-  // nothing. It does not know the responses of other instances: there, a poll after the winning poll counts as a
-  // replay, and the tokens are revoked. All polls of this test therefore go to one instance.
+  // Only one poll gets tokens. If the same instance gets another poll before it has sent the tokens, this poll is a
+  // concurrent use: it is rejected, and the tokens stay valid. Other instances do not know when the tokens are sent. At
+  // another instance, the poll counts as a replay, and the tokens are revoked. All polls of this test therefore go to
+  // one instance.
   test('the tokens that one of 32 simultaneous polls gets stay valid', async () => {
     const codes = await device.start();
     await device.connect(codes);

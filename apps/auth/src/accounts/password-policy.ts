@@ -25,8 +25,8 @@ const estimator = new ZxcvbnFactory({
 });
 
 /**
- * Limits the estimates of passwords to one in each turn of the event loop. Other requests are handled between two
- * estimates.
+ * Limits the estimates of the strength of passwords to one at a time. Each estimate begins in a new turn of the event
+ * loop (`nextTurn`), so other requests are handled between two estimates.
  */
 const oneAtATime = pLimit(1);
 const maxQueueLength = 100;

@@ -66,7 +66,7 @@ export interface AttemptKeys {
 }
 
 export interface SignInGuard {
-  /** Waits if there were failures before. Returns a lockout if the attempt is rejected. */
+  /** Waits if three or more sign-ins of the user have failed. Returns a lockout if the attempt is rejected. */
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
   /**
    * Deletes the failures that are counted for a user name. Called when the user has reset the password with a link from

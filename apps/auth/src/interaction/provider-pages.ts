@@ -32,7 +32,7 @@ const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
       : 'You are not signed in to Bay Booking in this browser.'),
 });
 
-/** The sign-out has further paths below the first one. */
+/** A sign-out begins at the path `routes.end_session` and continues at paths below it, such as `/confirm`. */
 const isSignOut = (request: IncomingMessage): boolean =>
   URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
 

@@ -25,8 +25,8 @@ export async function checkClientAssertion(
 ): Promise<void> {
   const now = Date.now() / 1000;
   if (aud !== ctx.oidc.issuer) throw new errors.InvalidClientAuth('audience (aud) must equal the issuer');
-  // Without `iat`, the number is NaN and the comparison is false: `iat` is optional. oidc-provider has already refused
-  // an assertion without `exp`.
+  // `iat` is optional: if it is missing, `Number(iat)` is NaN and the comparison is false. `exp` is never missing here,
+  // because oidc-provider has already rejected an assertion without `exp`.
   if (Number(iat) > now + maxClockSkewSeconds) throw new errors.InvalidClientAuth('iat is in the future');
   if (Number(exp) > now + maxLifetimeSeconds) {
     throw new errors.InvalidClientAuth('the client_assertion JWT must expire within a day');

@@ -19,7 +19,10 @@ export function registerEventListeners(
   recordEvents(provider, audit);
 }
 
-/** Adds `scope` and `iss` to responses. oidc-provider emits these events just before it writes a response. */
+/**
+ * Adds `scope` and `iss` to successful responses. oidc-provider emits the events `authorization.success` and
+ * `grant.success` just before it writes a response.
+ */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
     // When a user has signed in for a device, oidc-provider emits this event without a response.

@@ -80,8 +80,8 @@ export interface RestorableForm {
   /** Returns the path of the page with the form. */
   readonly returnTo: (request: Request) => string;
   /**
-   * The fields whose values the form contains after the sign-in. The page with the form reads the values from its query
-   * string.
+   * The fields whose values are restored if the user had to sign in first. After the sign-in, the page with the form
+   * gets these values in its query string.
    */
   readonly fields?: readonly string[];
   /** Whether the form requires a recent sign-in. */

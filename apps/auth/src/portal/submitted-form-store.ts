@@ -6,7 +6,7 @@ import { hashSecret, randomToken } from '../secrets.ts';
 
 export type SubmittedForms = ReturnType<typeof createSubmittedForms>;
 
-/** The account is part of the key, so that nobody can use up the form of another account. */
+/** The account is part of the key, so that nobody can mark a form of another account as submitted. */
 const keyOf = (accountId: string, formId: string): string => hashSecret(`${accountId}\n${formId}`);
 
 export function createSubmittedForms({ db }: { db: Database }) {

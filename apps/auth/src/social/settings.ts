@@ -79,7 +79,7 @@ export function parseSocialProviders(json: string): SocialProviderSettings {
   return providers;
 }
 
-/** Adds the name and, if the file contains no title, a title: the name with a capital letter. */
+/** Adds the name and, if the file contains no title, a title: the name with a capital first letter. */
 function withNames(name: string, settings: ProviderSettings): ProviderSettings {
   const { title = name.charAt(0).toUpperCase() + name.slice(1) } = settings;
   return { ...settings, name, title };

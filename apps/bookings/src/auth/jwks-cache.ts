@@ -109,8 +109,8 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
   };
 
   // A token bucket limits the fetches for unknown kids: one fetch becomes available per interval. The check is
-  // synchronous, unlike RateLimiterMemory of rate-limiter-flexible. The first request with a new kid therefore begins a
-  // fetch immediately, and simultaneous requests with this kid share the fetch.
+  // synchronous, so the first request with a new kid begins a fetch immediately, and simultaneous requests with this
+  // kid share the fetch. RateLimiterMemory of rate-limiter-flexible is not used, because its check is asynchronous.
   let availableFetches = maxUnknownKidBurst;
   let countedAt = performance.now();
   const mayFetchForUnknownKid = (): boolean => {

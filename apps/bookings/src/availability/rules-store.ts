@@ -95,8 +95,8 @@ export interface ScheduleCache {
 }
 
 /**
- * Creates a cache of schedules. All bays with the same opening hours and the same time zone share one schedule. They
- * therefore also share the days that this schedule has already converted.
+ * Creates a cache of schedules. All bays with the same opening hours and the same time zone share one schedule. A
+ * schedule also caches the intervals during which the location is open on each day, so the bays share these intervals.
  */
 export function createScheduleCache(): ScheduleCache {
   const schedules = new LRUCache<string, Schedule>({ max: maxCachedSchedules });

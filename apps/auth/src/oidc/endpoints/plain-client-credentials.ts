@@ -48,7 +48,8 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   };
 
   const serve: RequestHandler = async (request, response, next) => {
-    // If the request is not plain, oidc-provider uses this property instead of reading the body again.
+    // If this function calls `next`, oidc-provider handles the request. It then uses `request.body` instead of reading
+    // the body again.
     request.body = await readBody(request);
     // The route is a label of the metrics and of the access log.
     response.locals.route = path;

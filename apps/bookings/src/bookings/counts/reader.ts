@@ -174,9 +174,9 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       const bins = await query<Bin>(db, sql, values);
       const first = findBin(bins, rank - before);
       const last = findBin(bins, rank + size - 1 - before);
-      // No bin contains booking number `rank`. If these are the longest bins (`firstFrom` is still `minDate`), the list
-      // has fewer bookings. Otherwise, bookings were deleted after the longer bin was read, so this function returns
-      // the range of the longer bin.
+      // No bin contains booking number `rank`. In the first step (`firstFrom` is still `minDate`), this means that the
+      // list has fewer bookings. In a later step, it means that bookings were deleted after the previous step. This
+      // function then returns the range that the previous step has found.
       if (!first) return firstFrom === minDate ? undefined : { from: firstFrom, to: lastTo, before };
       before += first.before;
       if (last) lastTo = endOf(last.bin);

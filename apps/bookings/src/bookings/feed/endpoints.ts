@@ -38,7 +38,8 @@ export function createFeedEndpoints(services: FeedServices) {
         example: changeListExample(services.config.baseUrl),
         headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
       },
-      // One response reports these errors and a facilityId that is missing or that the token does not name.
+      // The handler reports the validation errors itself. The same response can then also report a facilityId that is
+      // missing or that the token does not name.
       handlesValidationErrors: true,
       handle: ({ query, validationErrors, caller, header }) =>
         listChanges(query, validationErrors, caller, header('prefer')),

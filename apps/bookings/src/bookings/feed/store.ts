@@ -24,9 +24,10 @@ export interface Change {
   /** Undefined if the booking is deleted. */
   readonly booking: PublicBooking | undefined;
   /**
-   * The last state of a deleted booking. Undefined if the booking exists, if a recount has found the deletion, or if
-   * the deletion has no change number yet. In the last case, the deletion appears in the feed later, with a higher
-   * number.
+   * The last state of a deleted booking. Undefined in three cases:
+   * - The booking exists.
+   * - The deletion was missing from the feed. A recount (../counts/compaction.ts) has added it without a last state.
+   * - The deletion has no change number yet. It appears in the feed later, with a higher number.
    */
   readonly lastState: PublicBooking | undefined;
 }
