@@ -16,7 +16,10 @@ export interface RequestSource {
   readonly folder: string;
 }
 
-/** Also inserts the bookings that the operation `update` changes. bench/wrk/ documents the arguments of the scripts. */
+/**
+ * Prepares the operations on bookings: writes the files that wrk reads, and inserts the bookings that the operation
+ * `update` changes. The Lua scripts in bench/wrk/ document their arguments.
+ */
 export async function bookingOperations({
   client,
   dataset,

@@ -71,7 +71,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   };
 }
 
-/** Creates the database of a service with its role, its tables and the demo. */
+/** Creates the database of a service with its role and its tables, and imports the demo data. */
 async function createServiceDatabase(
   app: AppName,
   ownerUrlOf: TestDatabase['ownerUrlOf'],

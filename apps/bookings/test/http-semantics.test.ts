@@ -346,7 +346,7 @@ describe('503 and readiness', () => {
 
   test('GET /health/ready reports a schema that is too old or too new', async () => {
     const separate = await createExtraSystem();
-    // The service becomes ready when it has read a signing key, which the first token makes it do.
+    // The service becomes ready when it has fetched the signing keys. In tests, it fetches them for the first token.
     await separate.call('GET', '/api/bookings');
     expect((await separate.call('GET', '/health/ready')).status).toBe(200);
     await query(separate.db, "insert into schema_migration values (999, 'future', 'x')");

@@ -71,7 +71,7 @@ const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): b
 
 /** The current time of the searches, in hours after `origin`. */
 const now = 20;
-/** The bays of two thirds of the bookings. The bay of a booking has the id of the booking. */
+/** The bays of two thirds of the bookings. Each booking has its own bay, with the same id as the booking. */
 const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
 const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooking) => boolean][] = [
   ['all bookings', {}, () => true],

@@ -58,7 +58,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     };
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
-  // `Send` gives the request and the response of each endpoint its own types.
+  // In `Send`, each endpoint has its own types of requests and responses. In `send`, all endpoints have the same types.
   return send as Send;
 }
 

@@ -117,7 +117,7 @@ describe('start and stop', () => {
         ({ ok }) => ok,
         () => false,
       );
-    // The token request needs the demo of auth, and follows as soon as auth is ready.
+    // The test requests a token as soon as auth is ready. The request succeeds only if the demo data of auth is loaded.
     while (!(await isReady(installation.auth))) await pause(5);
     const headers = { Authorization: `Bearer ${await fetchToken()}` };
     while (!(await isReady(installation.bookings))) await pause(5);

@@ -41,7 +41,7 @@ export async function findBinaries(account: Account | undefined, copyTo: string)
 }
 
 /**
- * Returns the programs in a folder.
+ * Returns the programs of PostgreSQL in a folder.
  * @throws {Error} if the account cannot run the programs
  */
 export function binariesIn(folder: string, account: Account | undefined): Binaries {

@@ -24,7 +24,8 @@ export interface Field<T> {
    */
   readonly parse: (text: string) => T;
   /**
-   * Contains the value for an unset variable, which may be undefined. Without `fallback`, the variable is mandatory.
+   * Without `fallback`, the variable is mandatory. With it, `value` is used if the variable is not set. `value` may be
+   * undefined.
    */
   readonly fallback?: { readonly value: T };
 }

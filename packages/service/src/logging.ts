@@ -89,7 +89,7 @@ function createTimestamp(): () => string {
 
 /** The longest time that a line waits in the buffer, in ms. */
 const flushInterval = 100;
-/** The number of characters in the buffer at which the buffer is written. */
+/** The buffer is written when it contains this number of characters. */
 const bufferLength = 8_192;
 /** The maximum number of characters in the buffer while lines cannot be written. Further lines are dropped. */
 const maxBufferLength = 1_000_000;

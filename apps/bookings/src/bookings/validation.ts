@@ -107,8 +107,8 @@ export function bookingError(
 type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
 
 /**
- * Stands for rules that do not permit the interval. No rules have this version, so a statement that requires this
- * version of the rules writes nothing.
+ * The version that `findRulesVersion` returns if the rules of the bay do not permit the interval. No stored rules have
+ * this version, so a statement that requires this version of the rules writes nothing.
  */
 export const noRulesVersion = -1;
 

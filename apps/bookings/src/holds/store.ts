@@ -103,8 +103,8 @@ export function createHoldStore(db: Database) {
   const findLikelyFacilities = createFacilityLookup();
   const find: FindHold = async (id, { facilities, clientId, subject }) => {
     if (!isUuid(id)) return undefined;
-    // The id of a hold ends with the tag of its facility. The tag is always correct, because a hold never moves to
-    // another facility. The loop usually has one step, because few facilities have the same tag.
+    // The id of a hold ends with the tag of the facility in which the hold was created (bookings/booking-id.ts). A hold
+    // never moves to another facility. The loop usually has one step, because few facilities have the same tag.
     for (const facilityId of findLikelyFacilities(facilities, id)) {
       const [hold] = await query<FoundHold>(db, holdReads.find, [facilityId, id, clientId, subject], isoTimestamps);
       if (hold) return hold;

@@ -148,7 +148,8 @@ function createHandler(
       header: (name) => request.get(name),
       caller,
     };
-    // The list of endpoints does not have the types of their queries and bodies. `readInput` has validated both.
+    // The list of endpoints does not contain the types of each query and body, so a type assertion is needed. It is
+    // safe, because `readInput` has validated both against the schemas of the endpoint.
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
     sendResponse(request, response, strict ? withStrictHandling(result) : result);
   };

@@ -58,7 +58,8 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags,
-    // The document does not call the handlers, so the type of their caller does not matter.
+    // `Endpoint<never>` stands for an endpoint with any type of `Caller`. This type does not matter here, because the
+    // document does not call the handlers.
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...namedSchemas,

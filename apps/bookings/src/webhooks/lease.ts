@@ -17,7 +17,8 @@ export function createLeaseRenewal(
   logger: Logger,
   now: () => Date,
 ): (caller: Caller) => void {
-  // The cache of verified tokens returns the same caller object for all requests with the same token.
+  // The time of the last renewal for each token. The key is the caller object, because the cache of verified tokens
+  // returns the same object for all requests with the same token.
   const renewed = new WeakMap<Caller, number>();
   return (caller) => {
     const at = now();

@@ -6,7 +6,7 @@ export async function isDistributed(db: Database): Promise<boolean> {
 }
 
 export async function isTransactionWaiting(db: Database): Promise<boolean> {
-  // To wait for the lock of a row, PostgreSQL waits for the id of the transaction that has locked the row.
+  // A transaction that waits for a locked row has, in pg_locks, a lock of the type `transactionid` that is not granted.
   const findWaits = (await isDistributed(db))
     ? 'select from citus_lock_waits'
     : "select from pg_locks where not granted and locktype = 'transactionid'";

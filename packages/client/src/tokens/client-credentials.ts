@@ -55,8 +55,8 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // oauth4webapi can allow http only for all hosts or for no host. The option allows http for all hosts, and
-    // `connect` checks each address.
+    // oauth4webapi can allow http only for all hosts or for no host. `allowInsecureRequests` allows http for all hosts,
+    // and `connect` then rejects the addresses for which http is not allowed.
     const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);

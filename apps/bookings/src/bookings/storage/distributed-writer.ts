@@ -37,7 +37,7 @@ export const distributedWriter: BookingWriter = {
     ];
   },
 
-  // The third part of these statements makes pg return timestamps in the format of responses.
+  // With `isoTimestamps`, pg returns the timestamps of the updated booking in the format of responses.
   update: (update) => [separateWrites.update, updateValues(update), isoTimestamps],
   countUpdate: (updated) => {
     const { locationId, hour, oldLocationId, oldHour, version } = updated as UpdatedRow;
