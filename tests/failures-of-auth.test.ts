@@ -167,7 +167,7 @@ describe('the JWKS endpoint', () => {
       }
       const rejected = await unknownKey;
       expect(rejected).toMatchObject({ status: 401, codes: ['ERR00401'] });
-      // Bookings stops waiting for a response of the endpoint after 4 s.
+      // The instance waits for a response of the JWKS endpoint for at most 4 s.
       expect(rejected.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.isReady()).toBe(true);

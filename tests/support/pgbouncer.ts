@@ -36,7 +36,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
   await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
   // PgBouncer refuses to run as root. 65534 is the user `nobody`.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  // The callers skip their tests if PgBouncer is not installed.
+  // The path is never undefined, because the callers skip their tests if PgBouncer is not installed.
   const child = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
     stdio: 'ignore',
     ...account,

@@ -235,7 +235,7 @@ describe('the addresses of clients', () => {
   test('no request is sent to an address inside the network, given as an IP address or as a host name', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
-    // `server` allows loopback addresses and imports the clients. `strict` does not allow them and sends the tokens.
+    // The clients are imported at `server`, which allows loopback addresses. `strict` does not allow such addresses.
     const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
     const user = await signInTo(
       logoutClient('literal', `http://127.0.0.1:${receiver.port}/`),

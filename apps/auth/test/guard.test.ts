@@ -43,7 +43,7 @@ async function signInByPage(name: string, secret: string, address: string) {
   });
 }
 
-/** Fails to sign in several times with one user name, each time from another IP address of the network. */
+/** Sends several sign-ins with a wrong password for one user name, each from another IP address of `network`. */
 const failSignIns = async (times: number, name: string, network: string) => {
   for (let n = 1; n <= times; n++) await signInByGrant(name, 'wrong', `${network}.${n}`);
 };

@@ -37,8 +37,8 @@ runService(async () => {
     config.databaseReadUrl === undefined
       ? undefined
       : {
-          // A list comes from the primary if its query on the replica takes longer than 2 s, or if the replica has not
-          // caught up after `wait` milliseconds.
+          // A list is read from the primary instead if its query on the replica takes longer than 2 s, or if the
+          // replica has not caught up with the primary after `waitMs`.
           db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
           waitMs: config.databaseReadWaitMs,
         };

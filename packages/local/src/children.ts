@@ -13,7 +13,7 @@ import type { AppName, Environment } from './settings.ts';
 
 /** Longer than the 30 s that a service has to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
-/** The services of a killed launcher have no requests to finish. */
+/** Shorter, because the services of a killed launcher have no requests to finish. */
 const ORPHAN_STOP_LIMIT_MS = 5_000;
 
 interface ChildOptions {
@@ -37,7 +37,7 @@ export async function runCommand(
     stdio: ['pipe', 'pipe', 'pipe'],
     signal: options.signal,
   });
-  // A command may end before it has read its input. Its exit code then shows whether it failed.
+  // If a command ends before it has read its input, this error is ignored. The exit code shows whether it failed.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   printLines(options, [child.stdout, child.stderr]);

@@ -27,7 +27,7 @@ export function serverAccount(dataPath: string): Account | undefined {
   );
 }
 
-/** PostgreSQL looks up the name of its user, and refuses to run without one. */
+/** Throws if the current user has no name. PostgreSQL looks up this name, and does not run without it. */
 function requireUserName(): void {
   try {
     userInfo();

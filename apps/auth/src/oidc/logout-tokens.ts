@@ -49,7 +49,7 @@ export const createSendLogoutToken =
 
 /**
  * Converts an error to a result. The result does not contain the message of the error, because the message may contain
- * the address of the client, and the address may contain a secret.
+ * the logout address of the client (`backchannel_logout_uri`), which may contain a secret.
  */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };

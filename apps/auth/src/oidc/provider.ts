@@ -194,7 +194,7 @@ function createFeatures(
         mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
     },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-    // Serves opaque tokens. endpoints/userinfo.ts serves JWTs.
+    // Handles requests with opaque access tokens. endpoints/userinfo.ts handles requests with JWTs.
     userinfo: { enabled: true },
     rpInitiatedLogout: {
       enabled: true,

@@ -21,7 +21,7 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** The time in which the user must finish the flow. An interaction has the same lifetime. */
+/** The time in which the user must finish the flow. An interaction of oidc-provider has the same lifetime. */
 const lifetimeSeconds = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {

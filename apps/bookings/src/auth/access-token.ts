@@ -53,7 +53,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   // Finding a token in this cache takes 0.2 µs. Verifying a token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
-    // The number of characters of all headers together.
+    // The maximum number of characters of all cached Authorization headers together.
     maxSize: 20_000_000,
     sizeCalculation: ({ authorization }) => authorization.length,
   });

@@ -14,7 +14,7 @@ import { signedHeaders } from './signature.ts';
 
 /** The maximum numbers of concurrent attempts: of a webhook, of a webhook whose attempts fail, and of this instance. */
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
-/** The time between two searches for due deliveries. The end of an attempt starts a search earlier. */
+/** The time between two searches for due deliveries. When an attempt ends, the worker searches earlier. */
 const pollMilliseconds = 500;
 /** The poll time varies by this share, so that the instances do not search at the same times. */
 const pollJitter = 0.25;

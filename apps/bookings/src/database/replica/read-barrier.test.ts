@@ -37,7 +37,7 @@ test('each call gets the result of a look-up that began after the call, and look
 test('a hundred simultaneous calls need only two look-ups', async () => {
   let begun = 0;
   const barrier = createReadBarrier(async () => ++begun);
-  // The first call begins a look-up. All other calls come later, so they share a second look-up.
+  // The first call begins a look-up. The other calls come after its beginning, so they wait for a second look-up.
   await Promise.all(Array.from({ length: 100 }, barrier));
   expect(begun).toBe(2);
 });
