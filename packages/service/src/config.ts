@@ -185,6 +185,7 @@ function isAddressOrNetwork(text: string): boolean {
   if (version === 0 || more.length > 0) return false;
   if (prefixLength === undefined) return true;
   const maxPrefixLength = version === 4 ? 32 : 128;
-  // The length 0 is rejected, because such a network contains every address. The clear way to trust all is `true`.
+  // The length 0 is rejected, because such a network contains every address. An operator who wants this must write
+  // `true`.
   return /^\d{1,3}$/.test(prefixLength) && Number(prefixLength) >= 1 && Number(prefixLength) <= maxPrefixLength;
 }

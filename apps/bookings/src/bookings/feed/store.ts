@@ -120,8 +120,8 @@ export function createFeedStore(db: Database) {
       const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, after, limit], isoTimestamps);
       const page = rows.find(isPage)?.page;
       const bookings = new Map<string, PublicBooking>();
-      // Sets the field `page` of each booking to undefined, so that JSON leaves it out. For 1000 rows, this takes 0.2
-      // ms less than copying all other fields.
+      // Sets the field `page` of each booking to undefined, so that JSON leaves it out. For 1000 rows, this is
+      // 0.2 ms faster than copying all other fields.
       for (const row of rows) if (isBooking(row)) bookings.set(row.id, Object.assign(row, { page: undefined }));
       const [numbers, firstNumbers] = [listOf(page?.numbers), listOf(page?.firstNumbers)];
       const changes = listOf(page?.bookingIds).map((bookingId, index): Change => {
