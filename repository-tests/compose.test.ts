@@ -50,7 +50,7 @@ describe('docker-compose.yml', () => {
       const isKey = name === 'KEY_ENCRYPTION_KEY';
       const text = isKey ? Buffer.from(value, 'base64').toString() : value;
       const pattern = isKey ? /^DEVELOPMENT-ONLY.{16}$/ : /^DEVELOPMENT-ONLY/;
-      // The secret is compared too, so that the message of a failure contains the secret.
+      // Without `secret` in the comparison, the message of a failure would not name the environment variable.
       expect({ secret, text }).toEqual({ secret, text: expect.stringMatching(pattern) });
     }
   });

@@ -138,7 +138,7 @@ test('availability, holds and the change feed show the newest changes, also whil
 }, 60_000);
 
 test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then comes from the primary', async () => {
-  /** `turns` is an even number. */
+  /** `turns` must be even, so that `turns / 2` is an index. */
   const medianDuration = async (turns: number): Promise<number> => {
     const times: number[] = [];
     for (let turn = 0; turn < turns; turn += 1) times.push((await bookAndFind(firstInstance, secondInstance)).duration);

@@ -269,8 +269,8 @@ describe('password resets', () => {
         .mails()
         .filter(({ to, subject }) => to.includes(username) && subject === 'Choose a new password')
         .map(({ text }) => linkIn(text));
-    // A recipient gets five e-mails with new links in an hour. The first one was sent by the registration, so the fifth
-    // request repeats the link of the fourth.
+    // A recipient gets at most five e-mails with new links in an hour. The registration sends the first one, and the
+    // first four requests send the others. The fifth request therefore repeats the link of the fourth.
     for (let n = 0; n < 5; n++) await request();
     await eventually(async () => links().length === 5);
     expect(new Set(links()).size).toBe(4);

@@ -23,7 +23,7 @@ const ada = '100001';
 const ben = '100002';
 /** The id of a user whose e-mail address is also that of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
-/** The credentials of a demo account, which no provider is linked to. */
+/** The credentials of a demo account. No provider is linked to this account. */
 const player = { username: 'player@example.com', password: 'demo-player-pass' };
 const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, social.origin]);

@@ -1,4 +1,5 @@
-// Serves oidc-provider with its own adapter, which stores everything in memory, so that auth can be compared with it.
+// Serves oidc-provider with its own adapter, which stores everything in memory. The benchmark compares auth with this
+// server.
 import { serveProvider } from './provider-server.ts';
 import { tokenPeerOptions } from './token-peer.ts';
 

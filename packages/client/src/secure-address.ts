@@ -1,8 +1,6 @@
 // Rejects addresses to which a secret or a token would be sent without encryption.
 
-/**
- * @throws {TypeError} if the address is not https. http is allowed on this machine, or if `allowInsecureHttp` is set.
- */
+/** @throws {TypeError} unless the address is https, or http on this machine, or http with `allowInsecureHttp` */
 export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
   const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);
   if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine))) return;

@@ -101,7 +101,8 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
         // Canceling the unread body frees the connection.
         await response.body?.cancel();
         url = new URL(location, url);
-        // Like a browser, follows every redirect with a GET request without a body.
+        // Browsers follow a 302 or 303 with a GET request without a body. This test browser does so after every
+        // redirect.
         options = {};
         continue;
       }

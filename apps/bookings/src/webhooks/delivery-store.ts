@@ -64,8 +64,8 @@ export function createDeliveryStore(db: Database) {
 
     /**
      * Claims due deliveries. A delivery of a booking event is claimed only if the client of its webhook has sent a
-     * request with a token for the facility since `leaseStart` (see lease.ts). `running` maps the id of each
-     * webhook to the number of its attempts that are in progress in this instance.
+     * request with a token for the facility since `leaseStart` (see lease.ts). `running` maps the id of each webhook to
+     * the number of its attempts that are in progress in this instance.
      */
     claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
       query<ClaimedDelivery>(db, deliveryStatements.claim, [

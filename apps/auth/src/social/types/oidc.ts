@@ -14,7 +14,7 @@ interface OidcSettings extends CommonSettings {
   readonly issuer: string;
   /** The endpoint that checks native tokens (RFC 7662). Default: the endpoint in the discovery document. */
   readonly introspectionEndpoint?: string;
-  /** The endpoint that checks native tokens if the provider has no introspection endpoint, as at Google. */
+  /** The endpoint that checks native tokens if the provider, like Google, has no introspection endpoint. */
   readonly tokenInfoEndpoint?: string;
 }
 

@@ -220,8 +220,10 @@ order by id for no key update`,
 
   /**
    * Reads the live holds of bay $2 that overlap the interval from $3 to $4. The transaction must already have locked
-   * the bay, so that no other transaction can add a hold until this transaction ends. `now()` would be the time
-   * at which the transaction began. Holds that expired while the transaction waited for the lock would still count.
+   * the bay, so that no other transaction can add a hold until this transaction ends.
+   *
+   * The expiry is compared with `clock_timestamp()`, because `now()` is the time at which the transaction began. With
+   * `now()`, holds that expired while the transaction waited for the lock would still count.
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,

@@ -42,8 +42,9 @@ export interface Creation {
   readonly rulesVersion: number;
   /**
    * Whether the transaction locks the bay and looks up the holds that overlap the interval. If false, any live hold of
-   * the bay is a conflict, even one at another time. With `hold`, only holds added after `hold` was read are conflicts
-   * (see `FoundHold.bayHeldUntil`). Few bays are held, so the holds are looked up only after a first attempt failed.
+   * the bay is a conflict, even one at another time. If `hold` is given too, only holds that were added after `hold`
+   * was read are conflicts (see `FoundHold.bayHeldUntil`). Few bays are held, so the holds are looked up only after a
+   * first attempt failed.
    */
   readonly looksUpHolds: boolean;
   /** The hold that the booking uses, and that is deleted when the booking is created. */
@@ -72,8 +73,8 @@ export interface Move extends Omit<CheckedUpdate, 'key'> {
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
 /**
- * The SQLSTATE of a booking that overlaps another booking. Only an update fails with this SQLSTATE. An insert returns
- * no row instead (`on conflict … do nothing`).
+ * The SQLSTATE of a statement that would make two bookings overlap. Only updates fail with this SQLSTATE. An insert
+ * returns no row instead (`on conflict … do nothing`).
  */
 const exclusionViolation = '23P01';
 

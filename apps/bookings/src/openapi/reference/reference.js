@@ -144,7 +144,7 @@
         // Swagger UI cannot create DPoP proofs, so its dialog does not offer DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
-        // The pattern of text fields is long, and readers do not need it, so it is not shown.
+        // The regular expression (`pattern`) of text fields is long, and readers do not need it, so it is not shown.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
         JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
           isPatternOfText(props.constraint.value) ? null : create(Constraint, props),
