@@ -186,7 +186,7 @@ test('feed and webhooks report every change, although all instances and the data
   await killInstancesAndDatabase();
   const expected = await expectCompleteFeed();
 
-  // If a killed instance had begun a delivery attempt, another instance repeats it when the lease of the attempt ends.
+  // If an instance was killed during a delivery attempt, another instance repeats the attempt after up to 30 s.
   const complete = await timeUntil(async () => hasReceivedAll(expected, reliable.receiver), 60_000);
   expect(await call('GET', gone.path)).toMatchObject({ state: 'disabled' });
   const brokenReceivers = [hanging, failing, gone, redirecting].map(({ receiver }) => receiver);

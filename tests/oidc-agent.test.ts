@@ -14,7 +14,7 @@ import { decodeJwt } from 'jose';
 import { runCommand } from './support/commands.ts';
 import { bookOnce, type Services, startTestSystem, type TestSystem } from './support/test-system.ts';
 
-/** The path of oidc-gen, the program of the package that signs in. Undefined if the package is not installed. */
+/** The path of oidc-gen, a program of the package oidc-agent-cli. Undefined if the package is not installed. */
 const generatorPath = findOidcAgent();
 if (!generatorPath)
   process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');

@@ -84,8 +84,8 @@ describe('the user logs in, then consents', () => {
   test('a decision is valid for one session, and is added to the earlier decisions of that session', async () => {
     const firstBrowser = openBrowser(server);
     await firstBrowser.send(await openConsent(firstBrowser, `openid profile email ${scopes.play}`), {}, allow);
-    // The decision in the first browser is not valid here. In this session, the user first grants openid and play, and
-    // then grants profile and declines email.
+    // The decision in the first browser is not valid in the session of the other browser. There, the user first grants
+    // openid and play, and then grants profile and declines email.
     const otherBrowser = openBrowser(server);
     await otherBrowser.send(await openConsent(otherBrowser, `openid ${scopes.play}`), {}, allow);
     const consent = await otherBrowser.open(requestUrl({ scope: 'openid profile email' }));

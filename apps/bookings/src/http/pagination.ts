@@ -59,8 +59,8 @@ export function pageRequest(
 }
 
 /**
- * Many clients limit the size of a response header. Longer links, whose query has hundreds of ids, are only in the
- * body.
+ * The maximum length of the header `Link`, because many clients limit the size of a header. If the header would be
+ * longer, for example because the query has hundreds of ids, the links are only in the body.
  */
 const maxLinkHeaderBytes = 4_096;
 
