@@ -136,7 +136,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   });
 }
 
-/** Returns an error for each setting of a public service that is allowed only in development. */
+/** For a public service, returns an error for each setting that is allowed only in development. */
 function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
   if (!isPublicService(environment, environment.ISSUER)) return [];
   const { NODE_ENV, SMTP_URL, MAIL } = environment;

@@ -1,6 +1,6 @@
 // Defines the SQL statements of the targets `bare` and `fastify`. They are like the statements of the service
-// (apps/bookings/src/bookings), but do not write the counts of bookings. $1 is a facility, or in `get` the list of the
-// facilities of the token.
+// (apps/bookings/src/bookings), but without its additional features: the counts of bookings, the change feed, holds,
+// opening hours and closures. $1 is a facility, or in `get` the list of the facilities of the token.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';

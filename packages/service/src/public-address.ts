@@ -32,8 +32,8 @@ export function developmentSecretErrors(
 }
 
 /**
- * `variable` contains the URL of the issuer. Returns an error if this URL starts with http:// and is not on this
- * machine, because tokens and passwords would then be sent without encryption.
+ * `variable` is the name of the environment variable with the URL of the issuer. Returns an error if this URL starts
+ * with http:// and is not on this machine, because tokens and passwords would then be sent without encryption.
  */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';

@@ -1,6 +1,6 @@
-// Prints one line that describes everything outside the repository on which test results depend: Node.js, the platform
-// and the installed programs. `npm test` passes this line to turbo as TEST_MACHINE. turbo then does not reuse the
-// results of another environment.
+// Prints one line that describes everything outside the repository on which test results depend: the platform, Node.js,
+// the installed programs, and an external database server. `npm test` passes this line to turbo as TEST_MACHINE. turbo
+// then does not reuse the results of another environment.
 import { statSync } from 'node:fs';
 import { findChromium, findCitus, findNode, findOidcAgent, findPgBouncer, findPsql } from './programs.ts';
 

@@ -22,10 +22,10 @@ export type LogoutStore = ReturnType<typeof createLogoutStore>;
 export function createLogoutStore({ db }: { db: Database }) {
   return {
     /**
-     * Removes the oldest logout tokens of each client from the queue, and returns them. No other instance gets these
-     * tokens, so each token is sent at most once. If this instance crashes, the tokens that it has not yet sent are
-     * lost. If the queue has more than `limit` tokens, the order by `position` takes one token of each client before
-     * the second token of any client.
+     * Removes from the queue the oldest logout tokens of each client that is not in `except`, and returns them. No
+     * other instance gets these tokens, so each token is sent at most once. If this instance crashes, the tokens that
+     * it has not yet sent are lost. If the queue has more than `limit` tokens, the order by `position` takes one token
+     * of each client before the second token of any client.
      */
     take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
       query<QueuedLogout>(

@@ -17,7 +17,10 @@ const pollIntervalMs = 2_000;
 export interface ProviderManagerOptions {
   readonly keyStore: KeyStore;
   readonly createProvider: (keys: readonly JWK[]) => Provider;
-  /** The longest lifetime of a token that this instance signs. A retired key stays published for this time. */
+  /**
+   * The longest lifetime of the tokens that this instance signs for clients without `access_token_ttl`. A retired key
+   * stays published at least for this time.
+   */
   readonly tokenLifetimeSeconds: number;
   readonly logger: Logger;
 }

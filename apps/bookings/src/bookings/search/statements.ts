@@ -58,8 +58,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const rowsOf = (columns: string, ownerCondition: string, part: Part): string =>
     `select ${columns} from booking where ${[ownerCondition, ...conditions, ...part.conditions].join(' and ')}`;
 
-  // Each part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows has no
-  // `order by start_date`. With this order, PostgreSQL would scan an index of the starts of all bookings, instead of
+  // A part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows returns
+  // all of them: with `order by start_date`, PostgreSQL would scan an index of the starts of all bookings, instead of
   // the small index booking_long.
   const firstRowsOfParts = (ownerCondition: string): string =>
     parts
