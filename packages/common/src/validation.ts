@@ -65,7 +65,8 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
 
 function hintOf(error: ErrorObject, formats: Formats): string {
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The schemas use `pattern` mainly to exclude control characters.
+  // The patterns of request fields exclude control characters. Some also exclude other characters, such as lone
+  // surrogates. The hint does not mention these.
   if (error.keyword === 'pattern') return 'must not contain control characters';
   return validationMessage(error);
 }

@@ -38,7 +38,7 @@ interface InvitationContext {
 type InvitationHandler = (request: Request, response: Response, context: InvitationContext) => Promise<void>;
 
 const csrfContext = 'invitation';
-/** Longer than every token that we create. A longer text is not looked up. */
+/** All tokens that we create are shorter. A longer text in a link is not looked up. */
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 

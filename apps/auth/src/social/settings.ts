@@ -54,8 +54,8 @@ const validators = new Map(
 );
 
 /**
- * @throws {Error} if the file is not valid. The message lists every error with its path. It continues the sentence
- * "SOCIAL_PROVIDERS_FILE ...".
+ * @throws {Error} if the file is not valid. The message lists every error with its path. The message is the end of a
+ * sentence that begins with "SOCIAL_PROVIDERS_FILE".
  */
 export function parseSocialProviders(json: string): SocialProviderSettings {
   let document: unknown;
