@@ -9,8 +9,8 @@ const batchSize = 1_000;
 
 export interface CleanUpOptions {
   /**
-   * Each function deletes up to `limit` expired rows from each of its tables. It returns the highest number of rows that
-   * it deleted from one table. If this is `limit`, there may be more expired rows, so the function is called again.
+   * Each function deletes up to `limit` expired rows from each of its tables. It returns the highest number of rows
+   * that it deleted from one table. If this is `limit`, there may be more expired rows, so it is called again.
    */
   readonly cleanUps: readonly ((limit: number) => Promise<number>)[];
   readonly logger: Logger;

@@ -65,7 +65,10 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     });
   };
 
-  /** Records in the history of the facility that a role was changed or revoked, and which invitations this withdrew. */
+  /**
+   * Records in the history of the facility that a role was changed or revoked, and which invitations were withdrawn
+   * because of this change.
+   */
   const recordChange = (
     request: Request,
     { facility, signedIn, member }: MemberContext,

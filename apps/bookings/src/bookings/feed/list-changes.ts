@@ -22,7 +22,7 @@ export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
   /**
-   * A parameter of the link `next`, for a client that reads the feed from its beginning. Old changes are removed from
+   * A parameter of the link `next`, for a client that reads the feed from its beginning. Old deletions are removed from
    * the feed. This is the highest change number that had been removed when the client read the first page.
    */
   readonly removed?: number;

@@ -28,8 +28,8 @@ export interface SearchStatements {
 }
 
 /**
- * A part of a list: the bookings that start at `from` or later, and before `to`. The page begins after the first
- * `offset` bookings of this part.
+ * A part of a list: the bookings that start at `from` or later, and before `to`. Without `to`, the part extends to the
+ * end of the list. The page begins after the first `offset` bookings of this part.
  */
 export interface Segment {
   readonly from: Date;

@@ -10,8 +10,8 @@ const utcTimestamp = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,3})?\+00$/;
 const parseTimestamp = types.getTypeParser(timestamptz) as (text: string) => Date;
 
 /**
- * Converts `2026-01-31 09:00:00.5+00` to `2026-01-31T09:00:00.500Z`. If the time zone of the database session is not
- * UTC, timestamps have other offsets. These timestamps are parsed and formatted.
+ * Converts `2026-01-31 09:00:00.5+00` to `2026-01-31T09:00:00.500Z` without parsing the text. If the time zone of the
+ * database session is not UTC, timestamps have other offsets. Such a timestamp is parsed and formatted again.
  */
 export function toIso(text: string): string {
   if (!utcTimestamp.test(text)) return parseTimestamp(text).toISOString();
