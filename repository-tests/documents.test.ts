@@ -91,7 +91,7 @@ describe('citations', () => {
     '*.yml',
     '*.yaml',
   );
-  /** Citations have the form: docs/FILE.md, "TITLE", or: specification, "TITLE". */
+  /** The texts that may contain citations, in the form: docs/FILE.md, "TITLE", or: specification, "TITLE". */
   const texts = [...sources, ...pages].map((file) => ({ file, text: joinLines(read(file)) }));
 
   /** Removes line breaks and comment marks, so that a citation that continues on the next line is found. */

@@ -149,7 +149,7 @@ describe('Kubernetes', () => {
   });
 
   test('every variable in a config map is read by the service, and none is a secret', () => {
-    // The base, staging and production each have a config map for both services.
+    // The base, staging and production each have two config maps, one for each service.
     const generated = documentsOfKind('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
     expect(generated).toHaveLength(6);
     for (const { name, literals } of generated) {

@@ -150,8 +150,8 @@ test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then c
   const behindMedian = await medianDuration(40);
   expect(await readsFromPrimary(secondInstance, 'behind')).toBeGreaterThan(behindReads);
   expect(await readsFromPrimary(secondInstance, 'resting')).toBeGreaterThan(20);
-  // Most lists do not wait at all: after a list has waited in vain, the circuit breaker sends the next lists to the
-  // primary immediately.
+  // Most requests do not wait for the replica: after one request has waited in vain, the circuit breaker sends the next
+  // requests to the primary immediately.
   expect(behindMedian).toBeLessThan(10 * upToDateMedian);
   expect(await secondInstance.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
   expect(await secondInstance.isReady()).toBe(true);

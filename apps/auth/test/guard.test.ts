@@ -163,7 +163,7 @@ describe('whether an account exists', () => {
       if ((await normalise(known)) !== username) {
         await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
       }
-      /** Locks the name with failed sign-ins. Returns the statuses of further attempts under both spellings. */
+      /** Locks the name with failed sign-ins. Returns the statuses of two further attempts, one with each spelling. */
       const statusesAfterLockout = async (name: string, network: string): Promise<unknown[]> => {
         await failSignIns(5, name, network);
         const otherSpelling = await normalise(name);

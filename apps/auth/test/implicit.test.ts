@@ -54,8 +54,8 @@ describe('response_type=token', () => {
     expect(after).toEqual(before);
   });
 
-  // oidc-provider does not support `token`, so the server rewrites it to `code token`. A client can also
-  // request `code token` itself.
+  // oidc-provider does not support the response type `token`, so the server rewrites it to `code token`. A client can
+  // also request `code token` itself.
   test('the response type `code token` gives the same response, without a code', async () => {
     const { params } = await redirectOf({ response_type: 'code token' });
     expect(Object.keys(params).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);

@@ -133,7 +133,7 @@ test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
 test('an owner of one facility cannot change another one', async () => {
   const { browser, page } = await portal.signIn('owner', north);
   const csrf = csrfTokenOf(page, '/invitations');
-  // `forged` sends a form that none of our pages has.
+  // `forged` creates a form that none of our pages has.
   const revokeAt = (facility: string) =>
     browser.send(forged(page, `${facility}/people/acc-south-bot/revoke`, { csrf }), {});
   expect((await revokeAt('/portal/facilities/fac-south')).status).toBe(404);

@@ -6,7 +6,7 @@ import { createSocialGrants, type IssuedCode } from '@bay-booking/testkit/social
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 
 export interface PublicProviders {
-  /** A replacement for `fetch`. It responds to requests to the providers, and passes all other requests on. */
+  /** A replacement for `fetch`. It responds to requests to the providers. The real `fetch` sends all other requests. */
   readonly fetch: typeof fetch;
   /** Simulates the user who signs in at an authorization URL of the provider, or who cancels (`userId` undefined). */
   readonly signIn: (authorizationUrl: URL, userId: string | undefined) => URL;

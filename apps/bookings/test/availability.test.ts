@@ -179,7 +179,7 @@ describe('the gaps of availability agree with what can be booked', () => {
     };
     await Promise.all(body.items.map(tryBay));
     expect(disagreements).toEqual([]);
-    // Both cases occur often: this many intervals were inside a gap.
+    // The test must include many intervals that are inside a gap.
     expect(booked).toBeGreaterThan(500);
   }, 300_000);
 });

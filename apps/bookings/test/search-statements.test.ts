@@ -65,7 +65,9 @@ afterAll(async () => {
 
 /** The bounds of intervals without a beginning or without an end, in hours after `origin`. */
 const [beginningOfTime, endOfTime] = [-1e9, 1e9];
-/** Whether the booking overlaps the interval, which includes `from` and excludes `to`. */
+/**
+ * Whether the booking overlaps the interval, which includes `from` and excludes `to`. A booking may end when it starts.
+ */
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
   start === end ? start >= from && start < to : start < to && end > from;
 

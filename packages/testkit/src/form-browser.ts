@@ -22,8 +22,8 @@ type ButtonSelector = { readonly name: string; readonly value: string } | string
 
 export interface FormBrowser {
   /**
-   * Follows redirects to addresses of `sites`. A redirect to another site is not followed: the returned page then has
-   * the address of the other site and the status 0.
+   * Follows redirects to the sites that were given to `openFormBrowser`. A redirect to another site is not followed:
+   * the returned page then has the address of the other site and the status 0.
    */
   readonly open: (address: string | URL) => Promise<Page>;
   /**

@@ -56,7 +56,7 @@ export function createAccountServices({ db, shared }: AccountServicesOptions) {
     emails,
     /**
      * Limits how often a new password can be submitted for an account, or for an invitation that creates an account.
-     * `use` is called with the id of the account or invitation, which is also the key of the count.
+     * Each account or invitation has its own count, under its id.
      */
     newPasswordLimit: createUsageLimit(
       createCounter,

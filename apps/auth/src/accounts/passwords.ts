@@ -14,10 +14,7 @@ export const maxPasswordLength = 256;
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
-/**
- * Too many passwords are waiting: to be hashed here, or to have their strength estimated in password-policy.ts. The
- * response is a 503.
- */
+/** Too many passwords wait to be hashed, or wait for an estimate of their strength (password-policy.ts). */
 export class PasswordQueueFullError extends Error {
   override readonly name = 'PasswordQueueFullError';
   readonly status = 503;

@@ -100,8 +100,6 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
     await stored.save(remainingSeconds);
     response.redirect(303, stored.returnTo);
   };
-  // `lastSubmission` contains the results of the earlier pages of the same request, such as the sign-in before the
-  // consent. oidc-provider reads only the latest result, so a new result includes them.
   return {
     uid: stored.uid,
     prompt: stored.prompt.name,
@@ -124,6 +122,8 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
         }
       );
     },
+    // `lastSubmission` contains the results of the earlier pages of the same request, such as the sign-in before the
+    // consent. oidc-provider reads only the latest result, so a new result includes the earlier ones.
     signIn: (response, { accountId, signedInAt, acr, amr }) =>
       finish(response, {
         ...stored.lastSubmission,

@@ -89,7 +89,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     );
   };
 
-  /** Records that the account has accepted the invitation, and redirects to the page of the facility. */
+  /** Records that the account has accepted the invitation, and redirects to the page that welcomes the user. */
   const complete = (
     request: Request,
     response: Response,

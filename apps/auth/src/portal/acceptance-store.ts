@@ -14,7 +14,7 @@ export interface InvitedAccount {
 export type Acceptance =
   | { readonly accountId: string }
   /**
-   * - `not-open`: the invitation was accepted or withdrawn, has expired, or is for an account of the other kind
+   * - `not-open`: the invitation was accepted or withdrawn, or has expired, or its role does not fit the account's kind
    * - `username-taken`: an account with the invited address exists, and the invitation may not replace the account
    */
   | { readonly error: 'not-open' | 'username-taken' };
@@ -95,9 +95,9 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
-        // An invitation of a service account may replace the account of a person. An invitation of a person replaces no
-        // account, because `a.kind <> $2` then excludes the accounts of people. The sessions and grants of the replaced
-        // account are also deleted, which ends all its tokens.
+        // An invitation for a service account may replace the account of a person. An invitation for a person replaces
+        // no account, because `a.kind <> $2` then excludes the accounts of people. The sessions and grants of the
+        // replaced account are also deleted, which ends all its tokens.
         await query(
           tx,
           `with replaced as (

@@ -40,7 +40,7 @@ const defaultRole: InvitableRole = 'bookings-manager';
 
 /**
  * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
- * The pages that change members and invitations also redirect to this page.
+ * The pages that change members and invitations also redirect to the page of the facility.
  */
 const notices: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',

@@ -95,8 +95,8 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query && compile(endpoint.query);
   const validateBody = endpoint.body && compile(endpoint.body);
-  // Only searches have an optional body. If it is a JSON string, the string is the value of the field
-  // `stringBodyField`.
+  // Only searches have an optional body. If the body is a JSON string, `stringBodyField` is the name of the field that
+  // gets this string.
   const readBody = (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> =>
     endpoint.bodyUse === 'optional'
       ? readOptionalBody(request, response, endpoint.stringBodyField)

@@ -11,8 +11,8 @@ export type Database = Knex;
 
 /**
  * Provides connections, which the caller must release. `takeIdle` returns a connection that is immediately available,
- * and `acquire` waits for a connection. Pool implements this interface. `acquire` returns an object, because knex calls
- * `acquire` of its pool too and expects this type.
+ * and `acquire` waits for a connection. The class Pool implements this interface. knex uses a Pool too, and requires
+ * that `acquire` returns the promise in an object.
  */
 export interface ConnectionSource {
   takeIdle(): Connection | undefined;

@@ -35,7 +35,10 @@ interface Waiter<Connection> {
   readonly reject: (error: unknown) => void;
 }
 
-/** The pool emits failures of connections. The functions of database.ts emit failures of statements, and retries. */
+/**
+ * The events of a pool. The pool itself emits failures of connections. Through the pool, database.ts emits failures of
+ * statements, and retries.
+ */
 interface PoolEvents {
   /** Opening a connection, waiting for a connection, or running a statement has failed. */
   failure: [error: unknown];

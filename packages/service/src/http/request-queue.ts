@@ -22,9 +22,9 @@ export interface RequestQueue {
 /** Creates a queue that calls `serve` for one request of each connection at a time. */
 export function createRequestQueue(serve: RequestListener): RequestQueue {
   /**
-   * The unfinished responses of each connection. They are in an array, because a Set would change with every request:
-   * V8 would keep earlier hash tables of the Set in memory, together with the finished requests in them. With a Set, a
-   * small GET took 17 ms instead of 2.5 ms in the 99th percentile.
+   * The unfinished responses of each connection. They are in an array and not in a Set, because V8 would keep earlier
+   * hash tables of the Set in memory, together with the finished requests in them. With a Set, a small GET took 17 ms
+   * instead of 2.5 ms in the 99th percentile.
    */
   const connections = new Map<Socket, ServerResponse<IncomingMessage>[]>();
 

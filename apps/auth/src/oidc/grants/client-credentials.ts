@@ -110,7 +110,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
             verifyProof: () => verifyProofOfRequest(provider, ctx),
           });
         },
-        // The parameters that oidc-provider passes in `params`. `requestedFacilities` reads the body itself.
+        // The parameters that oidc-provider puts into `params`. The handler above reads `facility` from the body.
         ['scope'],
       );
     },

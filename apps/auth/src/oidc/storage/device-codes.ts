@@ -27,7 +27,10 @@ const toleranceSeconds = 0.1;
  */
 const retentionSeconds = 600;
 
-/** The SQL condition that the code has not expired, and that the user has neither allowed nor denied the request. */
+/**
+ * The SQL condition that the user has neither allowed nor denied the request, and that the code has not expired. A code
+ * expires `retentionSeconds` before `expires_at`.
+ */
 const pendingCondition = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retentionSeconds} seconds'`;
 

@@ -86,7 +86,6 @@ export function createCountCompaction(db: Database) {
       const facilities = await query<{ id: string }>(db, compactionReads.facilitiesWithLog, [maxFacilities]);
       for (const { id } of facilities) {
         await inTransaction(db, async (run) => {
-          // The first row of the first statement.
           const [[locked]] = await run<[{ id: string }[]]>([compactionWrites.tryLockFacility, [id]]);
           if (locked) await run([compactionWrites.compact, [id]]);
         });

@@ -96,8 +96,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     },
 
     /**
-     * Returns a part (segment) of the list that contains the page after the first `offset` bookings. Undefined if the
-     * page must be read from the beginning of the list.
+     * Finds the page that begins after the first `offset` bookings of the list. Returns a part of the list (a segment)
+     * that contains this page, or undefined if the page must be read from the beginning of the list.
      */
     seek: async (criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> => {
       const kind = kindOf(criteria);

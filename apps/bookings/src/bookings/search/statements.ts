@@ -134,8 +134,8 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
     return [{ conditions: [...startsLater, ...bounds] }];
   }
   if (!split) return [{ conditions: [] }];
-  // A search for active bookings whose interval has a start is split at this start, and not at `now`. `conditionsOf`
-  // then contains the condition that the bookings are active.
+  // If a search for active bookings has an interval with a start, the search is split at this start, and not at `now`.
+  // The result of `conditionsOf` then contains the condition that the bookings are active.
   const selectsActive = criteria.isActive === true && split === criteria.now;
   const [short, long] = inProgressAt(split, selectsActive, bind);
   return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: startsLater }];

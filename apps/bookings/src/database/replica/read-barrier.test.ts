@@ -22,7 +22,7 @@ test('each call gets the result of a look-up that began after the call, and look
         if (step === 'call') {
           const begunBefore = begun;
           const check = (number: number) => expect(number).toBeGreaterThan(begunBefore);
-          // A call may also be rejected, but only with the error `new Error()` above, which has no message.
+          // A call may also be rejected, but only with the error of a rejected look-up, which has no message.
           calls.push(barrier().then(check, (error) => expect(error.message).toBe('')));
         } else inFlight.shift()?.settle(step);
         expect(inFlight.length).toBeLessThanOrEqual(1);

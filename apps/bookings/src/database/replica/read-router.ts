@@ -26,7 +26,7 @@ export interface ReadRouter {
 export interface ReadRouterOptions {
   readonly primary: Database;
   readonly store: Pick<ReplicaStore, 'position' | 'open'>;
-  /** How many milliseconds a list waits until the replica has replayed the latest changes. */
+  /** How many milliseconds a read waits until the replica has replayed the latest changes. */
   readonly waitMs: number;
   readonly onRead: (source: 'primary' | 'replica', reason: FallbackReason | 'none', error?: unknown) => void;
 }
