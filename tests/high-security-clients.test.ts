@@ -119,8 +119,8 @@ test('oauth4webapi signs in although its clock is an hour slow, and books a bay'
   expect(tokens).toMatchObject({ token_type: 'dpop', scope });
 
   const url = new URL(`${system.bookings}/api/bookings`);
-  // Auth accepts a proof with a wrong time if the proof contains a nonce. The Bookings API sends no nonces, so it
-  // accepts only proofs with the right time. The client of this request therefore has no `clockSkew`.
+  // The proofs for auth have a wrong time, which auth accepts because they contain a nonce. The Bookings API sends no
+  // nonces, so the proof of this request needs the right time.
   const options = { ...insecure, DPoP: oauth.DPoP(client, dpopKeys) };
   const body = bookingOn('2198-02-01');
   const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, jsonHeaders, body, options);

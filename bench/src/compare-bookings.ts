@@ -63,8 +63,8 @@ export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
 
 /**
  * Checks that all targets return the same body to the first request of each GET operation. Returns the responses that
- * the target `constant` sends. For a GET operation, this is the response of the service. For an operation that writes,
- * it is made from the response of the service to `get`.
+ * the target `constant` sends. For a GET operation, this is the response of the service. For `create` and `update`, the
+ * response contains the booking that the service returned for the operation `get`.
  */
 async function compareResponses(targets: readonly Target[], token: string, operations: readonly Operation[]) {
   // The service is always the first target.

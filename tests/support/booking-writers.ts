@@ -4,7 +4,7 @@ import { callApi } from './api.ts';
 export interface BookingWriters {
   /** The number of acknowledged writes so far. */
   readonly writes: () => number;
-  /** The statuses of responses that even a failure must not cause, such as 500. */
+  /** The statuses of responses other than success, 400, 404 and 503. */
   readonly unexpectedStatuses: readonly number[];
   /** Stops the writers after their current bookings. */
   readonly stop: () => Promise<void>;

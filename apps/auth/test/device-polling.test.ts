@@ -48,7 +48,7 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(20);
     expect(await device.poll(codes)).toMatchObject(pending);
-    // After a poll in time, the interval stays 20 s.
+    // The last poll was not too early, so the interval stays 20 s.
     await device.passTime(16);
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });

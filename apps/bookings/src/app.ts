@@ -100,7 +100,7 @@ export function createApp({
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
   });
-  // `createHttpApp` has mounted the handlers of these paths.
+  // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(servesMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });

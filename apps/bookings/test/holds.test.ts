@@ -61,7 +61,7 @@ describe('holds', () => {
     await query(system.db, setCreation, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
-    // With 900 more seconds, the hold would expire 35 minutes after its creation.
+    // In 900 s, the hold would be 35 minutes old. The maximum is 30 minutes.
     const rejected = await extend(900);
     expect([rejected.status, errorCodes(rejected)]).toEqual([400, ['ERR00002']]);
     expect((await extend(500)).status).toBe(200);

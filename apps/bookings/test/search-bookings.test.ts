@@ -20,7 +20,7 @@ const bookings: [name: string, bayId: string, start: string, end: string, alias:
 ];
 
 beforeAll(async () => {
-  // The bookings are created before 08:00, because a new booking must not start in the past. The tests run at `now`.
+  // The bookings are created at 00:00, because a new booking must not start in the past. The tests run at `now`.
   let clock = new Date('2030-06-15T00:00:00Z');
   system = await createTestSystem({ now: () => clock });
   for (const [name, bayId, start, end, userAlias, correlationId] of bookings) {

@@ -112,7 +112,7 @@ export function serviceEnvironment(
   secrets: ServiceSecrets,
 ): Environment {
   const { DATABASE_URL: _1, DATABASE_SERVER_URL: _2, PORT: _3, WEBHOOK_KEY: webhookKey, ...otherVariables } = env;
-  // The services must have the same audience, so one of their variables is enough.
+  // Auth reads BOOKINGS_AUDIENCE, and bookings reads AUDIENCE. Both must have the same value, so one of them is enough.
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),

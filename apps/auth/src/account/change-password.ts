@@ -1,6 +1,6 @@
 // Changes the password of the signed-in user, or sets a first password. Somebody else may have known the old password,
-// so every other session ends. Clients also lose their access, but the user can choose that the clients of this session
-// keep their access.
+// so every other session ends. Clients also lose their access. The user can choose that clients keep an access that
+// they got in the current session.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';

@@ -79,8 +79,8 @@ export async function importDocument(
       // A registration can take the user name after the check above.
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
-    // Stores the longest lifetime of access tokens, before and after the clients change. If an import makes a lifetime
-    // shorter, earlier tokens with the longer lifetime are still valid.
+    // Stores the longest lifetime of access tokens in the signing keys, before and after the clients change. If an
+    // import makes a lifetime shorter, earlier tokens with the longer lifetime are still valid.
     await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
       if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);

@@ -30,8 +30,8 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
   const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
 
   /**
-   * Redirects a user who opens the page while signed in, and returns undefined. There is no redirect if the session is
-   * idle or if the query contains `again`: the user must then sign in again.
+   * Returns undefined after a redirect. A GET request of a signed-in user is redirected, unless the session is idle or
+   * the query contains `again`: the user must then sign in again.
    */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');

@@ -43,7 +43,8 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
   ): boolean {
     const allowed = isRegisteredFor.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    // Other code calls this method only to find out whether a client is registered for a grant type.
+    // A call outside a request, or for a grant type that the request does not use, only asks whether the client is
+    // registered for the grant type.
     if (!ctx || requestedGrantType(ctx) !== type) return allowed;
     const state = requestState(ctx);
     // oidc-provider may call this method again in the same request. The rate limit counts only the first call.

@@ -52,7 +52,10 @@ export function createInvitations(options: InvitationsOptions) {
     }
   };
 
-  /** Calls `change`, which stores the invitation. Then queues the e-mail. Does nothing if a limit is exceeded. */
+  /**
+   * Calls `change`, which stores the invitation, and then queues the e-mail. If a limit is exceeded, only returns the
+   * seconds to wait.
+   */
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
     actor: Actor,

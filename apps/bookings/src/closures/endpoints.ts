@@ -61,7 +61,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
 
   /** Returns undefined if another request has changed or deleted the closure since `old` was read. */
   async function update(old: ClosureRow, requested: RequestedClosure): Promise<EndpointResponse | undefined> {
-    // The store recognizes the version of a closure by this timestamp, so a new version needs a later one.
+    // The store recognizes the version of a closure by `lastUpdatedAt`, so each new version needs a later timestamp.
     const at = Math.max(clock().getTime(), Date.parse(old.lastUpdatedAt) + 1);
     const { id, createdAt } = old;
     const isReplaced = await store.replace(old, {

@@ -1,7 +1,6 @@
 // Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
 //
-// `errorContext` depends on the path (see router.ts). It becomes the `contextData` of errors that do not have their
-// own.
+// `errorContext` is the default `contextData` of the errors of a path. The router stores it in `response.locals`.
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';

@@ -90,7 +90,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
         const row = await find(id, caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
         const errors = [...validationErrors, ...findRepeatedDates(exceptions)];
-        // Without `weekly`, `validationErrors` is not empty.
+        // `weekly` is mandatory, so without it `errors` is not empty. `!weekly` is only for the type checker.
         if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
         return responseOf(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
       },

@@ -7,7 +7,7 @@ export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
   return `/api/webhooks/${id}`;
 }
 
-/** Leaves out the id of the client that owns the webhook, because only this client gets the webhook. */
+/** Leaves out the id of the client that owns the webhook, because only this client can read the webhook. */
 export function webhookResource({ clientId: _clientId, ...webhook }: Webhook, link: MakeLink) {
   const path = webhookPath(webhook);
   return {

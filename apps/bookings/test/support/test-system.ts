@@ -76,7 +76,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   // `distribution` has an effect only if the tests run on a Citus cluster.
   const database = sharing ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
   const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
-  // By default, a `slow` response comes after 20 s, but a request for the keys times out after 4 s.
+  // By default, a `slow` response comes after 20 s. The service waits for the signing keys for only 4 s.
   const issuer =
     sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));

@@ -66,7 +66,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     // while this server closes its connection.
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
-    // With `respondToMalformed`, `hasOneHost` checks the header Host. Node's own check would respond without a body.
+    // With `respondToMalformed`, the queue below checks the header Host. Node's own check would respond without a body.
     requireHostHeader: !respondToMalformed,
     ...messageClasses,
   });

@@ -75,7 +75,7 @@ export function sendBearerError(response: Response, issuer: string, bearerError:
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
     ...(scheme === 'DPoP' ? [algorithms] : []),
-    // If the request had no token, the response names both schemes.
+    // `error` is undefined if the request had no token. The response then names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
   if (nonce !== undefined) response.set('DPoP-Nonce', nonce);

@@ -22,7 +22,7 @@ export interface TokenRequest {
 
 /**
  * Stores a grant, issues its tokens, and sets the body of the response.
- * @throws {errors.InvalidDpopProof} and the other errors of `verifyProofOfRequest`
+ * @throws the errors of `verifyProofOfRequest` (../dpop.ts), for example if the DPoP proof is not valid
  */
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,

@@ -189,8 +189,8 @@ async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string)
 }
 
 /**
- * Returns the client ids to which a token was issued. The audience may name the recipient of the token instead of the
- * client, so it is used only if the response does not name the client.
+ * Returns the client ids to which a token was issued. `audience` may contain the recipient of the token instead of the
+ * client, so it is used only if `clientIds` contains no id.
  */
 function clientsOf(clientIds: readonly unknown[], audience: unknown): string[] {
   const clients = textsOf(...clientIds);

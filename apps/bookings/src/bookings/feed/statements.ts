@@ -8,9 +8,9 @@ const insertFeed = `insert into booking_feed
  * CTEs that assign change numbers to bookings of facility $1. A statement that contains them must first define the CTE
  * `removed` with rows of booking_change. For each booking in these rows, the latest version gets the next number.
  *
- * The column n adds a booking to a count (1), subtracts the booking (-1) or changes no count (0). If the values of n of
- * the latest version add up to less than 0, the booking was deleted or has left the facility. If the booking returns to
- * the facility, it gets a new `first_number`.
+ * A row with n = 1 adds the booking to the counts of bookings (table booking_count). A row with n = -1 subtracts the
+ * booking, and a row with n = 0 changes no count. If the values of n of the latest version add up to less than 0, the
+ * booking was deleted or has left the facility. If the booking returns to the facility, it gets a new `first_number`.
  *
  * A change of the location or of the hour has two rows with the same version: one with -1 and one with 1. Their
  * `last_state` is the same, so `(array_agg(last_state))[1]` takes the first.

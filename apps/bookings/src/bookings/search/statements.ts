@@ -103,7 +103,8 @@ ${firstRowsOfParts(ownerCondition)}
   // The rows are only counted, so they have no columns.
   const matching = parts.map((part) => rowsOf('', ofFacilities, part)).join(' union all ');
   return {
-    // The first page skips no rows. If a single scan finds its rows, the scan itself can read all their fields.
+    // Other pages first find the keys of their rows, so that only the keys of skipped rows are read. The first page
+    // skips no rows. If it needs only one scan, this scan reads all fields.
     firstPage: !pageOfOwners && singlePart ? pageOfAll(allFields) : laterPage,
     laterPage,
     count: `select count(*)::int as total from (${matching}) matching`,
@@ -118,9 +119,9 @@ interface Part {
 }
 
 /**
- * Returns the parts of a search. A search that `splitInstant` splits has three parts: short bookings in progress at the
- * instant, long bookings in progress, and bookings that start later. If such a search has a `segment`, the bookings in
- * progress are left out, because a segment contains only bookings that start later.
+ * Returns the parts of a search. A search that is split at an instant (`splitInstant`) has three parts: short bookings
+ * in progress at the instant, long bookings in progress, and bookings that start later. If such a search has a
+ * `segment`, the bookings in progress are left out, because a segment contains only bookings that start later.
  */
 function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): readonly Part[] {
   const split = splitInstant(criteria);

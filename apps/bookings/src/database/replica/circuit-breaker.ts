@@ -21,9 +21,9 @@ const maxOpenMilliseconds = 5_000;
 
 /** `now` is a monotonic clock in milliseconds. */
 export function createCircuitBreaker(now: () => number = () => performance.now()): CircuitBreaker {
-  // The number of failures so far. `begin` returns this number as the attempt. If another attempt fails in the
-  // meantime, the number is higher when the attempt ends, and the result of the attempt is ignored. Several attempts
-  // that fail at the same time therefore count as one failure.
+  // The number of failures so far. An `Attempt` is this number at the time when the attempt began. If the number is
+  // higher when the attempt ends, another attempt has failed in the meantime, and the result is ignored. Several
+  // attempts that fail at the same time therefore count as one failure.
   let failures = 0;
   /** How long the circuit stays open after the latest failure. 0 while the circuit is closed. */
   let openMilliseconds = 0;

@@ -17,7 +17,7 @@ test('each call gets the result of a look-up that began after the call, and look
         });
       });
       const calls: Promise<void>[] = [];
-      // At the end of the steps, a look-up can be in flight and another one can be needed. The last two steps end them.
+      // After `steps`, one look-up can be in flight, and calls can wait for a second one. The last two steps end both.
       for (const step of [...steps, 'resolve', 'resolve']) {
         if (step === 'call') {
           const begunBefore = begun;

@@ -46,8 +46,8 @@ interface Progress {
 // commit. The setting `synchronous_commit = off` would break this, and is not supported. The name of a WAL file begins
 // with the 8 digits of the timeline.
 //
-// A prepared statement without a join takes only a third of the time. Only statements with bind values are prepared, so
-// the number 8 is a bind value. The system identifier is read in a subselect instead of a join.
+// This statement takes only a third of the time if it is prepared and has no join. Only statements with bind values are
+// prepared, so the number 8 is a bind value. The system identifier is read in a subselect instead of a join.
 const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
