@@ -41,7 +41,7 @@ test('each delivery attempt looks up the host name again, and connects only to t
   const token = await getToken((await system.startAuth()).base);
   const { base } = await system.startBookings({
     NODE_OPTIONS: `--import ${join(import.meta.dirname, 'support/changing-name.js')}`,
-    // The addresses to which the name changing.test leads at the first lookup and at all later lookups.
+    // The result of the first DNS lookup of changing.test, and the result of all later lookups.
     CHANGING_NAME: `${allowed},${forbidden}`,
     ...webhookEnvironment,
     WEBHOOK_ALLOW_NETWORKS: `${allowed}/32`,

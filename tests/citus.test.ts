@@ -215,7 +215,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const output = await runCommand('bookings', environment, 'distribute.ts');
     expect(output).toMatch(/^booking_change is distributed by facility_id\n/);
     expect(output).not.toMatch(/^booking is/m);
-    // The tables of counts, which later migrations have added, are correct after the distribution.
+    // The migrations have added the tables of counts. After the distribution, the counts are correct.
     expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts corrected/);
   }, 60_000);
 

@@ -45,7 +45,7 @@ type Mode = 'correct' | 'silent' | 'html' | 'empty' | 'error';
 
 const wrongBodies = { html: '<html>', empty: '{"keys":[]}', error: '{}' };
 
-/** Starts a JWKS endpoint that serves the keys of auth, until a test makes its responses wrong with `setMode`. */
+/** Starts a JWKS endpoint with the keys of auth. With `setMode`, a test makes it respond wrongly or not at all. */
 async function startBrokenJwks() {
   let mode: Mode = 'correct';
   const server = createServer(async (_request, response) => {

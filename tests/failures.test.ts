@@ -84,7 +84,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
-    // `stopLoadAndExpectNoLostOrDoubleBookings` also checks the status of every response, and Retry-After in every 503.
+    // At the end, the test also checks all responses of the load: the statuses, and Retry-After in every 503.
     test('while the database server is stopped, responses are 503 with Retry-After', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 50);

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 /**
  * Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates, and
- * remove options that are only for the Node of the tests.
+ * remove the options of Node that only Jest needs.
  */
 const runScript = (...args: readonly string[]) =>
   run('npm', ['run', '--silent', ...args], {

@@ -32,7 +32,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     const [port, authPort, bookingsPort, newInstancePort] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
-    // The documented commands write files into the clone, so they run in a copy of the repository.
+    // The documented commands write files into the repository, so the tests run them in a copy of it.
     const withoutModules = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
     for (const part of ['apps', 'infra', 'package.json'])
       await cp(join(root, part), join(folder, 'clone', part), withoutModules);

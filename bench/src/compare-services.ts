@@ -71,8 +71,8 @@ export async function compareServices(options: CompareServicesOptions): Promise<
         name: `${prefix} ${name}`,
         connections: firstOperation.connections ?? defaultConnections,
         load: (target, round) => operationOf(target).load(target, round),
-        // Advances the number of the next slot. All operations that create bookings share this number, so a call of one
-        // operation is enough.
+        // Advances the number of the next free slot, which the operations of all targets share. It therefore does not
+        // matter whose function is called.
         afterMeasurement: (requests) => firstOperation.afterMeasurement?.(requests),
       };
       samples.push(...(await measure({ ...options, operation, targets })));

@@ -112,7 +112,7 @@ async function measureShape(
     database: statements.total / requests,
     slowest: statements.slowest,
     statements: statements.calls / requests,
-    // The counters also include the requests of the second call of publishCounters.
+    // The rows include those that `publishCounters` made the service read after the measured requests.
     rowsRead: (after.rows - before.rows) / (requests + publishingRequests),
     sequentialScans: after.scans - before.scans,
     total: first.total ?? Number.NaN,

@@ -190,8 +190,8 @@ describe('the password', () => {
       code_verifier: pkce.verifier,
       redirect_uri: webCallback,
     });
-    // A password change must end this refresh token in both test cases, because the grant type password does not use
-    // the session of this browser.
+    // The grant type password does not use the session of this browser. The new password therefore ends this refresh
+    // token in both test cases.
     const nativeTokens = await requestToken({
       grant_type: 'password',
       scope: `offline_access ${scopes.play}`,

@@ -107,7 +107,8 @@ function databaseUrl(serverUrl: string, database: string, role: string, password
 
 async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
-  // Without a listener, a lost connection would end the process. The query in progress also fails, which is enough.
+  // A lost connection also makes the current query fail, so this event is ignored. Without a listener, it would end the
+  // process.
   client.on('error', () => {});
   const { host, username } = new URL(url);
   try {

@@ -142,8 +142,8 @@ async function joinNodes(nodes: readonly string[], database: string): Promise<vo
 }
 
 /**
- * Renames the draft to the template. PostgreSQL copies only a database without sessions, so this function also ends the
- * daemon that Citus runs in every database.
+ * Renames the draft to the template. PostgreSQL neither renames nor copies a database that has sessions, so this
+ * function also ends the daemon that Citus runs in every database.
  */
 async function finishTemplate(server: pg.Client, draft: string, template: string): Promise<void> {
   await server.query(`alter database ${draft} allow_connections false`);

@@ -63,7 +63,7 @@ const maxParallel = 200;
 const maxParallelPerClient = 10;
 /**
  * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A
- * token without `sid` would also end the new session.
+ * token that names only the user, and not the session, would also end the new session.
  */
 const maxAgeSeconds = 3_600;
 
@@ -79,7 +79,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
       kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
       clientId,
       accountId,
-      // For TypeScript, an interface such as `LogoutResult` cannot be a `detail`, but a copy of the object can.
+      // TypeScript accepts an object literal as `detail`, but not an object whose type is an interface.
       detail: { ...result },
     });
   };

@@ -34,7 +34,7 @@ runCommand(async () => {
       const schedule = createKeySchedule(keys);
       await schedule.ensureCurrentKeys();
       await schedule.rotate(delay);
-      // A new key without a delay is due now, so this command makes it current itself.
+      // Without a delay, the new key may already sign, so this command makes it the current key.
       if (delay === 0) await schedule.advance();
       audit.record({ kind: 'keys.rotated', detail: { delay } });
     } else if (command === 'remove') {

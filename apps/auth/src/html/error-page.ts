@@ -9,7 +9,7 @@ import { sendHtml } from './response-headers.ts';
 const retryAfterSeconds = 5;
 
 interface PageError extends Error {
-  /** `InteractionExpired` and the parser of bodies set this status, for example 413 if the body is too large. */
+  /** Set by the parser of bodies, for example 413 if the body is too large. Also set if the sign-in has expired. */
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;

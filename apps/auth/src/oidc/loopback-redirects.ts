@@ -13,7 +13,7 @@ interface ClientSchema {
 }
 
 export function allowLoopbackRedirects(provider: Provider): void {
-  // The types of oidc-provider do not declare `Schema`, the class that validates the metadata.
+  // The types of oidc-provider do not declare `Schema`, the class that validates the metadata of clients.
   const schema = (provider.Client as unknown as { Schema: { prototype: ClientSchema } }).Schema.prototype;
   const { invalidate } = schema;
   schema.invalidate = function invalidateUnlessLoopback(this: ClientSchema, message: string, code?: string): void {

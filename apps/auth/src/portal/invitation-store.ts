@@ -160,7 +160,8 @@ export function createInvitationStore({ db }: { db: Database }) {
 interface Invitee {
   readonly isMember: boolean;
   /**
-   * Whether an account has the address as its user name, is of the wrong kind for the role, and may not be replaced.
+   * Whether an account has the address as its user name, but is of the wrong kind for the role. An account that the
+   * invitation may replace does not count.
    */
   readonly isOtherKind: boolean;
   /** The number of members of the facility, plus its invitations that are neither accepted nor withdrawn. */

@@ -43,7 +43,7 @@ const userinfoModules: readonly ModuleName[] = [
   'oidcc-userinfo-post-header',
   'oidcc-userinfo-post-body',
 ];
-/** The module whose request has no response type. Each plan runs it only once. */
+/** The module whose request has no response type. Each plan therefore runs it in only one of its variants. */
 const responseTypeMissing = 'oidcc-response-type-missing';
 const codeModules: readonly ModuleName[] = [
   'oidcc-ensure-request-without-nonce-succeeds-for-code-flow',

@@ -95,8 +95,8 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
 }
 
 /**
- * Returns the end of an Authorization header, which belongs to the signature of the token. If the whole header were the
- * key of the cache, each look-up would take 1.3 µs, because V8 hashes all characters of a key.
+ * Returns the last 64 characters of an Authorization header: a part of the signature of the token. If the whole header
+ * were the key of the cache, each look-up would take 1.3 µs, because V8 hashes all characters of a key.
  */
 function cacheKey(authorization: string): string {
   return authorization.slice(-64);

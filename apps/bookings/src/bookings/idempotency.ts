@@ -103,7 +103,8 @@ export interface KeyedCreation {
  * key. `create` gets the validation errors of the request and of the key. It returns the response, or a text such as
  * `key used` if another request has used the same key in the meantime.
  *
- * @throws {ApiError} 409 if an earlier request with the same key is in progress, and the errors of `findStoredResponse`
+ * @throws {ApiError} 409 if an earlier request with the same key is in progress; 422 if it had another body; also the
+ * errors of `create` and of `readStored`
  */
 export async function createOnce(
   creation: KeyedCreation,

@@ -142,8 +142,8 @@ function targetOf({ facilityId, bayIds, locationId }: Closure) {
 }
 
 /**
- * Returns the bays and locations of both closures, grouped by facility. The facilities are in the order in which all
- * transactions lock facilities.
+ * Returns the bays and locations of a closure and of its replacement, if there is one, grouped by facility. The
+ * facilities are sorted by id, because all transactions lock them in this order.
  */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);

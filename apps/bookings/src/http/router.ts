@@ -137,7 +137,7 @@ function createHandler(
     if (!acceptsJson(request)) throw apiError('ERR00406');
     const strict = isStrict(request.get('prefer'));
     const input = await readInput(request, response, strict);
-    // Set before the validation, so that a response with an error has this header too.
+    // Set before the validation errors are thrown, so that their response has this header too.
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
     if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)

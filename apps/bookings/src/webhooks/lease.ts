@@ -9,8 +9,8 @@ import type { WebhookStore } from './store.ts';
 const minRenewalIntervalMs = 60_000;
 
 /**
- * Returns the function that renews the leases of a client. It must be called for each request. The function never
- * throws, and does not wait for the database.
+ * Returns the function that renews the leases of a client's webhooks. The function must be called for each request. It
+ * never throws, and does not wait for the database.
  */
 export function createLeaseRenewal(
   store: Pick<WebhookStore, 'renewLeases'>,

@@ -126,7 +126,8 @@ export class Batch {
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     try {
       this.#current ??= this.#prepared.get(this.#statement.name ?? '');
-      // A row follows either its description or the first use of a prepared statement, so `#current` is always set.
+      // PostgreSQL describes the rows before it sends them, unless an earlier batch has prepared the statement.
+      // `#current` is set in both cases.
       this.#rows.push(this.#current?.toRow(fields) ?? {});
     } catch (error) {
       this.#conversionError ??= error;

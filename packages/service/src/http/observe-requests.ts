@@ -11,7 +11,7 @@ export interface RequestLocals {
   readonly logger: Logger;
   /** The template of the route, such as /api/bookings/{id}. A router that does not use routes of Express sets it. */
   route?: string;
-  /** The codes of the problems in the response, for the log and the metrics. The function that sends them sets it. */
+  /** The error codes in the response, for the log and the metrics. Set by the function that sends the response. */
   codes?: readonly string[];
 }
 

@@ -31,9 +31,10 @@ test('a use whose response is not written counts as in progress for 5 s, and not
   const consumed = Promise.withResolvers<void>();
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   let isConcurrent: boolean | undefined;
-  // Simulates the use of the token when the provider looks up the client of a request. The client `first` uses the
-  // token, and gets its response only when the test resolves `response`. Meanwhile, the clients `second` and `third`
-  // use the same token. The look-up finds no client, so all responses are errors, which does not matter for this test.
+  // The provider calls this function to look up the client of each token request. The test uses the call to simulate
+  // the use of a token. The client `first` consumes the token, and gets its response only when the test resolves
+  // `response`. Meanwhile, the clients `second` and `third` use the same token. The function finds no client, so all
+  // responses are errors, which does not matter for this test.
   const find = async (clientId: string): Promise<undefined> => {
     if (clientId === 'first') {
       await concurrentUse.consume('token', async () => [{}]);

@@ -21,8 +21,8 @@ import { currentRequestState, requestState } from '../request-state.ts';
  */
 const maxDurationMs = 5_000;
 /**
- * The maximum number of entries in the map `uses`. If the map is full, a new entry replaces the oldest one. Without an
- * entry, `isConcurrent` compares with `consumedAt`, as it does if another instance has consumed the artifact.
+ * The maximum number of entries in the map `uses`. If the map is full, a new entry replaces the oldest one. A replay is
+ * then recognized by the time at which the artifact was consumed, as if another instance had consumed it.
  */
 const maxUses = 10_000;
 

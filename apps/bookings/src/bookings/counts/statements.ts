@@ -123,8 +123,8 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
 
 /**
  * Returns `select` statements whose rows add up to a number of bookings: those that start before an instant (`before`),
- * or those that start at this instant or later (`from`). Long bins cover most of the time. Shorter bins cover the time
- * up to the shortest bin that contains the instant. In this last bin, the bookings themselves are counted.
+ * or those that start at this instant or later (`from`). Long bins cover most of the time, and shorter bins the time
+ * near the instant. In the shortest bin that contains the instant, the bookings themselves are counted.
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
   /** The operators that compare a time with a boundary: `inside` selects the times to count, `outside` the others. */

@@ -41,10 +41,10 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether the transaction locks the bay and looks up the holds that overlap the interval. If false, any live hold of
-   * the bay is a conflict, even one at another time. If `hold` is given too, only holds that were added after `hold`
-   * was read are conflicts (see `FoundHold.bayHeldUntil`). Few bays are held, so the holds are looked up only after a
-   * first attempt failed.
+   * Whether the transaction locks the bay and looks up the holds that overlap the interval. Few bays have holds, so the
+   * first attempt to create the booking does not look them up: any live hold of the bay is then a conflict, even one at
+   * another time. If the booking uses `hold`, only holds that were added after `hold` was read are then conflicts (see
+   * `FoundHold.bayHeldUntil`).
    */
   readonly looksUpHolds: boolean;
   /** The hold that the booking uses, and that is deleted when the booking is created. */
@@ -185,7 +185,7 @@ export function createBookingStore(db: Database) {
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
         const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
-        // The last two results are the live holds of the new bay and the deleted booking.
+        // The second last result contains the live holds of the new bay, and the last result the deleted booking.
         const [holds, [deleted]] = rows.slice(-2) as [HoldRow[], Booking[]];
         if (!deleted || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
