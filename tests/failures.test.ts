@@ -67,7 +67,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     currentLoad = startLoad(...parameters);
     return currentLoad;
   };
-  /** Sends a booking that is not created before `unlock` is called, because another transaction locks its bay. */
+  /** Requests a booking of a bay that is locked until the returned function `unlock` is called. */
   const startSlowRequest = async (base: string) => {
     const lockingClient = new pg.Client({ connectionString: database.urlOf('bookings') });
     await lockingClient.connect();

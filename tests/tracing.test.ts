@@ -77,7 +77,7 @@ test('spans of both services have routes and SQL without values, and belong to t
   expect(logged.traceId).toBe(createSpan?.traceId);
 
   const text = JSON.stringify(spans);
-  // `getToken` sends the secret of demo-pat-north. The query of the list contains `somebody`.
+  // The token request contained the secret of demo-pat-north. The request for the list contained `somebody`.
   const secrets = ['demo-pat-north-secret', token, 'somebody'];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
 }, 60_000);

@@ -71,9 +71,9 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
           // All operations of a comparison use the same number of connections.
           connections: Object.values(comparison)[0]?.connections ?? defaultConnections,
           load: (target, round) => (comparison[target.name] as Operation).load(target, round),
-          // After an operation has created bookings, its function skips their slots (bays and times), so that no later
-          // booking uses them. The operation is not known here, so the functions of all operations are called. They
-          // skip more slots than necessary.
+          // After an operation has created bookings, its `afterMeasurement` skips their slots (bays and times), so that
+          // no later booking uses them. The operation is not known here, so `afterMeasurement` of all operations is
+          // called. More slots than necessary are skipped.
           afterMeasurement: (requests) => {
             for (const { afterMeasurement } of Object.values(comparison)) afterMeasurement?.(requests);
           },

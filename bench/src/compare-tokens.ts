@@ -31,8 +31,8 @@ export interface TokenOptions extends ServiceRunOptions {
 /** The servers with which auth is compared. Each has a script in targets/. */
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
 /**
- * The number of refresh tokens at the beginning of a round. There are more tokens than connections, because all
- * connections use a token at the same time, and a failed request returns no new token.
+ * The number of refresh tokens at the beginning of a round. Concurrent requests use different tokens. There are more
+ * tokens than connections, because a failed request returns no new token.
  */
 const tokensPerRound = 4 * defaultConnections;
 

@@ -108,14 +108,14 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
 async function measureDelays({ client, receiver, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receiverCount }, (_, index) => `${receiver.url}${index === 0 ? '/hang' : '/hook'}`);
   const webhooks = await register(client, urls);
-  // Deliveries to the webhooks of `measureRate` may still be in progress.
+  // Deliveries of the previous measurement (`measureRate`) may still be in progress.
   await until(async () => (await readStats(receiver)).received === 0);
   // This measurement takes twice as long as `seconds`, so that it counts more events.
   const created = await createBookings(client, seconds * 2);
   // An event that has not arrived after this pause takes longer than the two seconds that the measurement allows.
   await sleep(2_500);
   const { received, late } = await readStats(receiver);
-  // One of the receivers hangs. `received` can be greater than this number, because a delivery can be repeated.
+  // One of the receivers hangs. `received` can be greater than `expected`, because a delivery can be repeated.
   const expected = created * (receiverCount - 1);
   await remove(client, webhooks);
   return { expected: { rate: expected }, 'within 2 s': { rate: Math.min(received, expected) - late } };

@@ -30,8 +30,8 @@ const maxFacilitiesInToken = 25;
 /** The number of facilities in an access token. The token has the first facilities of the dataset. */
 export const facilitiesInToken = ({ facilities }: Dataset): number => Math.min(maxFacilitiesInToken, facilities);
 
-// Facilities, locations and bays are numbered from 1 over the whole dataset. Location 3 is therefore the first location
-// of facility 2.
+// Facilities, locations and bays are numbered from 1 over the whole dataset. Each facility has two locations, so
+// location 3 is the first location of facility 2.
 export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;
 export const locationId = (location: number): string => `bench-loc-${String(location).padStart(4, '0')}`;
 export const bayId = (bay: number): string => `bench-bay-${String(bay).padStart(6, '0')}`;

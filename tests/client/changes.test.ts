@@ -124,7 +124,7 @@ describe('webhooks', () => {
     readonly body: string;
   }
 
-  /** Starts a server that accepts every delivery. `next` returns the deliveries in the order of their arrival. */
+  /** Starts a server that accepts every delivery. The returned function `next` returns them in the order of arrival. */
   async function startReceiver() {
     const received: Received[] = [];
     let notify = () => {};

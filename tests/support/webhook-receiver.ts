@@ -77,7 +77,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       hanging.add(response);
       return;
     }
-    // `accept` throws if the signature is wrong. The event is then missing in `latest`, which makes the test fail.
+    // `accept` throws if the signature is wrong. The event is then not stored, which makes the test fail.
     try {
       if (behaviour.status < 300) accept(request.headers, body);
       response.writeHead(behaviour.status, behaviour.headers).end();

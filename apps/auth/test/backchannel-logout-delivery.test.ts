@@ -49,7 +49,10 @@ const eventsOf = (clientId: string) =>
     .orderBy('id')
     .select('kind', 'detail', 'account_id');
 
-/** Signs the user out at the instance with this origin. The browser of the user sends requests only to `server`. */
+/**
+ * Signs the user out at the instance with this origin. `browser` sends requests only to the first instance, so this
+ * function sends the request itself.
+ */
 async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof signInTo>>): Promise<void> {
   const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
   const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';

@@ -461,7 +461,7 @@ describe('an import inserts or updates by id', () => {
     expect(granted).toMatchObject({ status: 200 });
     expect(decodeJwt(String(granted.access_token))).toMatchObject({ sub: 'plain', client_id: 'plain' });
     expect(decodeJwt(String(granted.access_token))).not.toHaveProperty('facilities');
-    // Only the forged `allowed_scope` contains the scope that requestToken requests.
+    // requestToken requests scopes.bookings. Only the forged `allowed_scope`, which has no effect, contains this scope.
     expect(await statusAndBody(await requestToken('plain', 's'))).toMatchObject({
       status: 400,
       error: 'invalid_scope',

@@ -108,7 +108,7 @@ export function createApp({
   return app;
 }
 
-/** How long a request for the metrics waits for the lag of the replica. */
+/** How long a request for the metrics waits until the lag of the replica has been read. */
 const lagTimeoutMs = 1_000;
 
 function connectReadRouter(

@@ -9,7 +9,7 @@ export function demoData(app: AppName, scopeBase: string): string {
   return text.replaceAll('{scope_base}', scopeBase);
 }
 
-/** Returns the reason why `hasDemo` is false: the issuer is not a loopback address, or else NODE_ENV is production. */
+/** Returns why the demo is not loaded: the issuer is not a loopback address, or else NODE_ENV is production. */
 export const reasonForNoDemo = ({ issuer }: Settings): string =>
   isLoopback(issuer)
     ? 'NODE_ENV is production'

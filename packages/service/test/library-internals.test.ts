@@ -118,8 +118,8 @@ interface HandlerCall {
 
 /**
  * Sends one statement with a query object. Returns the calls of the `handle…` methods of this object, until the
- * response is complete. The `valueMapper` of `bind` appends the digit 0 to each of `values`, so that the result shows
- * that `bind` has called this function.
+ * response is complete. The function `valueMapper` of the message Bind appends the digit 0 to each of `values`. The
+ * result therefore shows that pg-protocol has called this function.
  */
 async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise<readonly HandlerCall[]> {
   const calls: HandlerCall[] = [];

@@ -6,7 +6,7 @@ import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
 
-/** `secretHashes` is empty, because the import does not read the stored secrets. */
+/** The inherited field `secretHashes` is empty, because the import does not read the stored secrets. */
 export interface ClientToStore extends StoredClient {
   readonly name: string | null;
   /** The secret in the import file. If the file contains none, a secret that is already stored remains valid. */

@@ -23,7 +23,7 @@ export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
  * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined.
  * The new grant also contains the earlier decisions of this session about scopes that the client does not request now.
  *
- * The consent store contains the scopes that the user granted in all sessions. Only the page "Your account" reads it.
+ * The consent store contains the scopes that the user granted in all sessions, for the page "Your account".
  */
 export const createDecideConsent =
   ({ grants, store }: ConsentOptions): DecideConsent =>

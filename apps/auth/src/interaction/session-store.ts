@@ -110,12 +110,11 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the clients of this
-     * session keep their grants, codes and tokens. Otherwise, these grants, codes and tokens end too, and the clients
-     * get logout tokens.
+     * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the grants, codes and
+     * tokens that clients got in this session stay too. Otherwise, they end, and the clients get logout tokens.
      *
-     * In the statement, `kept_grant` contains the grants that stay. `kept_session` contains the session `uid` if its
-     * clients lose their grants: `emptied` then removes the clients from the session.
+     * In the statement, `kept_grant` contains the grants that stay. If none stays, `kept_session` contains the session
+     * `uid`, and `emptied` removes the list of clients (`authorizations`) from this session.
      */
     async endEverythingElse(
       accountId: string,

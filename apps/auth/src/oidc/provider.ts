@@ -56,7 +56,7 @@ export interface ProviderDependencies extends SharedServices {
   readonly concurrentUse: ConcurrentUse;
   readonly recordFirstUse: RecordFirstUse;
 
-  // Accounts, their facilities, and our own grant types.
+  // Accounts, their facilities, and the grant types that our own code handles.
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly clientCredentials: ClientCredentials;
@@ -95,7 +95,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  // Our own grant types. grant-types.ts lists their names.
+  // The grant types that our own code handles (see grant-types.ts).
   dependencies.clientCredentials.register(provider);
   registerPasswordGrant(provider, dependencies);
   registerSocialGrant(provider, dependencies);

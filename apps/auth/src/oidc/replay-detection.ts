@@ -24,7 +24,7 @@ export const createReplayDetection =
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 
-/** Replaces the check that oidc-provider makes for all assertions, and for the proofs at the token endpoint. */
+/** Replaces the replay check that oidc-provider makes for all assertions, and for the proofs at the token endpoint. */
 export function registerReplayDetection(provider: Provider, recordFirstUse: RecordFirstUse): void {
   (provider.ReplayDetection as { unique: RecordFirstUse }).unique = recordFirstUse;
 }

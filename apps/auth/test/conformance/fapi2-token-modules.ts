@@ -16,7 +16,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
-/** Returns a client that acts as `second`, in the same system and variant. */
+/** Returns the second registered client (`client.second`), in the same system and variant. */
 const asSecond = (client: Fapi2Client): Fapi2Client =>
   createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
 

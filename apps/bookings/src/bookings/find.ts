@@ -1,4 +1,4 @@
-// Finds a booking by its id among the facilities of the caller.
+// Finds a booking by its id, if the booking is at a facility of the caller.
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import type { Booking } from './booking.ts';

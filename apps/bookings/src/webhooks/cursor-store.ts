@@ -63,7 +63,7 @@ export interface Cursor {
 export interface CursorMove {
   readonly from: number;
   readonly to: number;
-  /** Whether the move changes `replayNumber` instead of `number`. */
+  /** Whether the move changes the field `replayNumber` of the cursor, and not `number`. */
   readonly isReplay: boolean;
 }
 
@@ -72,8 +72,9 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 export function createCursorStore(db: Database) {
   return {
     /**
-     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts). Leaves
-     * out a cursor while `maxUnattempted` of its deliveries wait for their first attempt.
+     * Returns the cursors of active webhooks whose client has sent a request with a token for the facility since
+     * `leaseStart` (see lease.ts). Leaves out a cursor while `maxUnattempted` of its deliveries wait for their first
+     * attempt.
      */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 

@@ -130,8 +130,8 @@ export function createDeliveryStore(db: Database) {
     },
 
     /**
-     * Returns when the earliest pending delivery is due, which can be in the past. Considers only active webhooks whose
-     * client has sent a request since `leaseStart`.
+     * Returns when the earliest pending delivery of the active webhooks is due, which can be in the past. Leaves out an
+     * event of a facility if the client has sent no request with a token for this facility since `leaseStart`.
      */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
       const [row] = await query<{ dueSince: Date | null }>(db, deliveryStatements.oldestDue, [

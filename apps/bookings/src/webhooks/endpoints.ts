@@ -53,7 +53,8 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     headers: etagHeader,
   } as const;
 
-  // Handlers of requests with `handlesValidationErrors` report their own errors together with the validation errors.
+  // If an endpoint below has `handlesValidationErrors`, its handler reports the validation errors of a request together
+  // with its own errors.
   // The path parameter `id` is always present: its default is only for the type checker.
   return [
     defineEndpoint({

@@ -61,7 +61,8 @@ export function startWorker(options: WorkerOptions) {
     if (isStopped) return;
     const total = limits.total - runningTotal;
     if (total <= 0) return;
-    // A webhook gets events only if its client has sent a request since `leaseStart`.
+    // A webhook gets events of a facility only if its client has sent a request with a token for this facility since
+    // `leaseStart`.
     const leaseStart = before(now(), options.config.webhookLeaseDays * dayMilliseconds);
     for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
   }

@@ -44,9 +44,9 @@ export interface Changes {
   /** Reads the pages of the feed up to the latest change. */
   read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
   /**
-   * Reads the pages of the feed, and then waits for further changes until `signal` is aborted, or the caller leaves its
-   * loop. While the service is unavailable, `follow` tries again. `follow` throws only errors that another attempt
-   * cannot correct, such as 403.
+   * Reads the pages of the feed, and then waits for further changes until `options.signal` is aborted, or the caller
+   * leaves its loop. While the service is unavailable, `follow` tries again. `follow` throws only errors that another
+   * attempt cannot correct, such as 403.
    */
   follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
 }

@@ -7,8 +7,8 @@
 // - An approved code can be exchanged for tokens once.
 //
 // The table contains only a hash of the device code. Our page finds the record by the user code, so the page does not
-// know the device code. Until the sign-in has ended, our code refers to the record by the hash, as the `reference`. A
-// stolen reference cannot be used at the token endpoint, because the endpoint hashes the code that a client sends.
+// know the device code. Until the sign-in has ended, the hash identifies the record (the parameter `reference`). A
+// stolen hash cannot be used at the token endpoint, because the endpoint hashes the code that a client sends.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';

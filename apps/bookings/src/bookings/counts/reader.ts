@@ -187,8 +187,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
 }
 
 /**
- * Numbers the bookings of these bins from 0. Returns the bin that contains booking number `rank`, and the number of
- * bookings in the bins before it. Returns undefined if there is no booking with this number.
+ * Returns the bin that contains booking number `rank`, and the number of bookings in the bins before it. The first
+ * booking of the first bin has the number 0. Returns undefined if there is no booking with the number `rank`.
  */
 function findBin(bins: readonly Bin[], rank: number): { readonly bin: Bin; readonly before: number } | undefined {
   let before = 0;

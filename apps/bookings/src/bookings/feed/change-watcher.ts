@@ -24,7 +24,7 @@ export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 
 const pollMilliseconds = 500;
 /**
- * The maximum number of waiting requests. Further requests do not wait. The limits exist because every waiting request
+ * The maximum number of waiting requests. Further requests do not wait. The limit exists because every waiting request
  * keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them.
  */
 const maxWaiters = 2_500;

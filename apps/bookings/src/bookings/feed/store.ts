@@ -41,7 +41,7 @@ export interface ChangePage {
 export interface FeedHead {
   /** The highest change number of the facility. */
   readonly changeNumber: number;
-  /** See `ChangePage`. */
+  /** The highest change number among the deletions that were removed from the feed, or 0. */
   readonly removedNumber: number;
 }
 

@@ -2,9 +2,9 @@
 // examples and errors, improve the accessibility, and hide what does not apply to this service.
 //
 // Browsers load this file without a build step, as a classic script after the script of Swagger UI, which defines
-// SwaggerUIBundle. A plugin replaces or wraps components of Swagger UI, which are found by their names. `create`
-// creates React elements without JSX. Swagger UI passes the parts of the document as collections of Immutable.js, which
-// have the methods `get`, `getIn` and `first` and the property `size`.
+// SwaggerUIBundle. A plugin replaces or wraps components of Swagger UI, which are found by their names. Plugins call
+// `React.createElement`, because JSX would need a build step. Swagger UI passes parts of the document as collections of
+// Immutable.js, which have the methods `get`, `getIn` and `first` and the property `size`.
 (() => {
   const page = document.getElementById('reference');
   const { document: documentPath, scope } = page.dataset;
