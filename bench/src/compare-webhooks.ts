@@ -88,7 +88,7 @@ async function measureRate({ client, receiver, service, postmaster, seconds }: S
   // The replay sends events again: one for every change of the facility. There are therefore enough events to send.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
-  // The first call of `readStats` that finds events also resets their number, just before the measurement begins.
+  // Waits until events arrive. Each call of `readStats` counts only the events since the previous call.
   await until(async () => (await readStats(receiver)).received > 0);
   const before = { cpu: cpuOf(service.pid), database: cpuOfFamily(postmaster), at: performance.now() };
   await sleep(seconds * 1_000);

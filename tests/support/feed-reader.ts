@@ -53,7 +53,7 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
   async function follow(): Promise<void> {
     for (let turn = 0; ; turn += 1) {
       // This value is read before the request. An empty page therefore ends the loop only if its request was sent after
-      // `stop` was called, so that the reader has seen all writes before that call.
+      // `stop` was called. The reader has then seen all writes that ended before `stop` was called.
       const wasStopping = isStopping;
       const page = await readPage(bases[turn % bases.length] as string);
       if (!page) continue;

@@ -98,7 +98,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
 }
 
 async function createServices({ config, logger, metrics }: AppDependencies) {
-  // The database, and what every other part needs
+  // The database, and the services that all parts of the application share
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',

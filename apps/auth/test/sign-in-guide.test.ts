@@ -52,7 +52,7 @@ async function startWebsite() {
   const program = code
     .replaceAll('http://localhost:4000', server.origin)
     .replaceAll('4010', String(port))
-    // The website refreshes tokens that expire within 30 s. With 90 s, it refreshes every token.
+    // The website refreshes tokens that expire within 30 s. With 90 s, it refreshes every token of this client (60 s).
     .replace('expiresIn() < 30', 'expiresIn() < 90');
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: 'inherit' });
   await eventually(() => fetch(site).catch(() => undefined));

@@ -75,7 +75,7 @@ export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
 const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>
   isPublicService(environment, environment.AUTH_ISSUER)
     ? [
-        // If NODE_ENV is set here, it is `production`. Without NODE_ENV, a public issuer may use plain http.
+        // Without NODE_ENV, a public issuer may use plain http. With NODE_ENV=production, it may not.
         ...(environment.NODE_ENV ? unencryptedIssuerErrors(environment, 'AUTH_ISSUER') : []),
         ...developmentSecretErrors(environment, ['DATABASE_URL', 'DATABASE_READ_URL', 'WEBHOOK_KEY']),
       ]

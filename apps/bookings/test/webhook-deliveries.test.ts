@@ -300,7 +300,7 @@ test('a receiver that does not respond does not delay the deliveries of another 
   const healthy = await registerReceiver();
   for (let count = 0; count < 50; count++) await book({ bayId: 'bay-n1-09' });
   await healthy.receiver.received(50);
-  // Each of the two instances makes at most 20 attempts at a time.
+  // Each of the two instances makes at most 20 attempts at a time for one webhook.
   expect(hanging.receiver.events.length).toBeLessThanOrEqual(40);
 });
 

@@ -11,7 +11,7 @@ export interface Settings {
   bookingsPort: number;
   /** The port of the embedded PostgreSQL. If it is undefined, PostgreSQL gets any free port. */
   postgresPort: number | undefined;
-  /** If they are undefined, each service serves its metrics on its main port. */
+  /** The ports for the metrics. If undefined, each service serves its metrics on its main port. */
   metricsPorts: { auth: number; bookings: number } | undefined;
   /** A PostgreSQL server to use. If it is undefined, `npm start` starts the embedded PostgreSQL. */
   databaseServerUrl: string | undefined;

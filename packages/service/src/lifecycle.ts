@@ -42,9 +42,9 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     logger.info('stopped');
     process.exit(0);
   };
-  // The new handlers replace those that runService has registered for the time until `serve` is called. They stay
-  // registered after the first signal: Ctrl-C under npm sends two signals, and without a handler the second signal
-  // would abort requests in flight.
+  // Replaces the handlers of runService, which end the process immediately. The new handlers stay registered after the
+  // first signal: Ctrl-C under npm sends two signals, and without a handler the second signal would abort requests in
+  // flight.
   process.off('disconnect', exitImmediately);
   for (const signal of signals) {
     process.off(signal, exitImmediately);

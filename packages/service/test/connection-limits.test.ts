@@ -127,7 +127,7 @@ test('a client that waits for each response can send hundreds of requests on one
     request.resume().on('end', () => response.end('ok'));
   });
   const socket = openConnection(port).resume();
-  // More than the 100 requests that may wait at the same time.
+  // At most 100 requests may wait on a connection. Here none waits, because the client first reads each response.
   for (let n = 0; n < 300; n++) {
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi');
     await once(socket, 'data');

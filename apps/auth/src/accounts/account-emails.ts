@@ -115,7 +115,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       return true;
     },
 
-    /** Resolves when `sendReset` has queued all its e-mails. */
+    /** Resolves when all e-mails for password resets that were requested so far are queued. */
     waitUntilIdle: async (): Promise<void> => {
       await Promise.all(pendingResets);
     },

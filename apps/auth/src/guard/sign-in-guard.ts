@@ -115,7 +115,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      // If the attempt has a counter of the user, this counter is the first in `counters`.
+      // If the attempt has a counter of the user, `counts` begins with the count of this counter.
       const failuresOfUser = ofUser ? (counts[0]?.failures ?? 0) : 0;
       const rejection = await slowDown(failuresOfUser);
       if (rejection) return rejection;

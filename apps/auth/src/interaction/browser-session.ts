@@ -61,7 +61,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return found;
     },
 
-    /** Returns undefined if the account has not signed in with this browser since its password last changed. */
+    /** Returns the id of this browser if the account has signed in with it since the password last changed. */
     deviceOf: devices.find,
 
     /**

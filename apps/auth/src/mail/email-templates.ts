@@ -52,7 +52,7 @@ export const passwordResetEmail = (recipient: Recipient): Email =>
       'Your password then stays the same.',
   });
 
-/** The end of an e-mail about a change. With the link, the owner of the account undoes a change by somebody else. */
+/** The last sentence of an e-mail about a change of the account. */
 const changeEnding = 'If you made this change yourself, you do not need to do anything.';
 
 export const passwordChangedEmail = (recipient: Recipient): Email =>

@@ -7,7 +7,7 @@ import { accountKindFor, type InvitableRole } from './rules.ts';
 
 export interface InvitedAccount {
   readonly kind: AccountKind;
-  /** Whether an invited service account may replace this account of a person (see `replaceableCondition`). */
+  /** Whether a new service account may replace this account: an unconfirmed account of a person without any role. */
   readonly isReplaceable: boolean;
 }
 

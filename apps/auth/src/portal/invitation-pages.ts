@@ -88,7 +88,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
   };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  /** A user who must sign in again before a form is accepted gets to the page of the facility after the sign-in. */
+  /** If a user must sign in again before a form is accepted, the sign-in leads to the page of the facility. */
   const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend), afterSignIn));

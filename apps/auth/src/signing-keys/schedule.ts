@@ -68,7 +68,7 @@ export function createKeySchedule(store: KeyStore) {
     async advance(): Promise<void> {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {
-        // Retires a current key if the next key of the algorithm is due. `activateDue` then makes that key current.
+        // Retires a current key if the next key of the algorithm is due. `activateDue` then makes the next key current.
         for (const alg of signingAlgorithms) {
           await changes.retireReplaced(alg, {
             minimumSeconds: minimumPublicationSeconds[alg],

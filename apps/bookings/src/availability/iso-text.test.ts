@@ -4,7 +4,7 @@ import { isoText } from './iso-text.ts';
 
 test('isoText returns the same text as toISOString, with and without a cached text', () => {
   const bounds = [Date.UTC(1, 0), 0, -1, 1, Date.UTC(2026, 11, 1, 8), Date.UTC(9999, 11, 31, 23, 59)];
-  // Half of these instants are whole minutes, which are more than the cache can contain (50 000).
+  // Half of these instants, 60 000, are whole minutes. The cache can contain only 50 000.
   const random = Array.from({ length: 120_000 }, (_, index) => {
     const instant = Date.UTC(1900, 0) + Math.floor(Math.random() * 6e12);
     return index % 2 ? instant : instant - (instant % 60_000);

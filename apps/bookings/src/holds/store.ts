@@ -210,7 +210,7 @@ export function createHoldStore(db: Database) {
   };
 }
 
-/** Returns the id of the row that `lockClient` locks. */
+/** Returns the id of the row in booking_hold_client that is locked while this caller creates a hold. */
 function clientKey({ clientId, subject }: Caller): string {
   return createHash('sha256')
     .update(JSON.stringify([clientId, subject]))

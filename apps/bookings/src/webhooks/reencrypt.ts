@@ -15,8 +15,8 @@ export interface ReencryptionOptions {
 }
 
 /**
- * Encrypts all secrets that are encrypted with an old key. A secret that no key decrypts stays unchanged, so that it
- * can be decrypted when the operator configures its key again.
+ * Finds all secrets that are encrypted with an old key, and encrypts them with the current key. A secret that no key
+ * decrypts stays unchanged, so that it can be decrypted when the operator configures its key again.
  */
 export async function reencryptSecrets({ store, secretBox, logger }: ReencryptionOptions): Promise<void> {
   const counts = { encrypted: 0, unreadable: 0 };

@@ -82,7 +82,8 @@ export const createChanges = (send: Send): Changes => ({
         if (!isTransient(error)) throw error;
         onError?.(error);
         failures += 1;
-        // If the signal is aborted during the delay, the loop ends.
+        // If the signal is aborted during the delay, `sleep` rejects. This error is ignored, because the loop then ends
+        // at its condition.
         await sleep(retryDelay(failures, error), signal).catch(() => {});
       }
     }

@@ -107,7 +107,7 @@ function readBody(request: IncomingMessage): Promise<string> {
 
 /**
  * Matches text that contains only characters that URL encoding does not change. In a Basic header, the id and the
- * secret are URL-encoded (RFC 6749 section 2.3.1). In a plain request, they need no decoding.
+ * secret are URL-encoded (RFC 6749 section 2.3.1). An id and a secret that match need no decoding.
  */
 const unencoded = /^[A-Za-z0-9._~-]{1,256}$/;
 /**

@@ -93,8 +93,8 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     issue,
 
     /**
-     * Replaces oidc-provider's handler of this grant type. If the scope is unknown or missing, the library's handler
-     * would issue a token without scopes, which has no use. This handler rejects such a request.
+     * Replaces oidc-provider's handler of this grant type. If the scope is unknown or missing, this handler rejects the
+     * request. The library's handler would issue a useless token without scopes.
      */
     register(provider: Provider): void {
       provider.registerGrantType(

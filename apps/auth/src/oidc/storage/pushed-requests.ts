@@ -1,9 +1,9 @@
 // Stores pushed authorization requests (RFC 9126).
 //
 // A browser must open the request within 60 s, and a request gives only one authorization code. The record is stored
-// for a longer time, because the user needs time to sign in. If the request was opened in two windows, the record still
-// exists when the user has signed in in the second window. This window then shows an error, and no second code is
-// issued. If both windows use the request at the same time, a conditional update lets only one of them succeed.
+// for a longer time, because the user needs time to sign in. If a user opens the request in two windows and completes
+// both sign-ins, the record still exists at the second sign-in. The second window then shows an error, and no second
+// code is issued. If both windows use the request at the same time, a conditional update lets only one of them succeed.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -42,7 +42,7 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
       // The record stays for `interactionLifetime` after the request has become invalid (see `upsert`). The clock of
       // the database decides whether the request is still valid (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
-      // oidc-provider only compares `exp` with the clock of this host, so any future or past time is right.
+      // oidc-provider only compares `exp` with the clock of this host. A request with a future `exp` is valid.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
       // oidc-provider only reads whether `consumed` is set, so any time is right.
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };

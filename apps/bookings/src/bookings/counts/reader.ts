@@ -105,7 +105,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       // `from`: bookings that are in progress at an instant or start later. `ended`: bookings that have ended.
       if (kind === 'from') return seekFrom(criteria, offset, pageSize);
       if (kind === 'ended') return seekEnded(criteria, offset, pageSize);
-      // `findBins` counts from the earliest booking. The other lists begin with it, so `offset` needs no correction.
+      // All other lists begin with the earliest booking, like the numbers of `findBins`. `offset` needs no correction.
       const range = await findBins(criteria, offset, pageSize);
       return range ? { from: range.from, to: range.to, offset: offset - range.before } : emptySegment;
     },

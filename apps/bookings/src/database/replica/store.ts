@@ -38,7 +38,7 @@ export type ReplicaStore = ReturnType<typeof createReplicaStore>;
 
 interface Progress {
   readonly followsPrimary: boolean;
-  /** How many bytes of WAL before the position the replica has not replayed yet. 0 or less if there are none. */
+  /** How many bytes of WAL the replica must still replay to reach the requested position. 0 or less if none. */
   readonly bytesBehind: number;
 }
 

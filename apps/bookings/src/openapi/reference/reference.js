@@ -98,9 +98,9 @@
     const create = React.createElement;
     return {
       wrapComponents: {
-        // Swagger UI renders the path of an operation as a link inside a button. Here it is plain text.
+        // Shows the path of an operation as plain text. Swagger UI shows it as a link inside a button.
         DeepLink: () => (props) => create('span', null, props.text),
-        // In Swagger UI, the button that closes the dialog has no accessible name.
+        // Gives the button that closes the dialog an accessible name.
         CloseIcon: (CloseIcon) => (props) =>
           create(
             React.Fragment,
@@ -108,9 +108,9 @@
             create(CloseIcon, props),
             create('span', { className: 'visually-hidden' }, 'Close'),
           ),
-        // In Swagger UI, the accessible names of buttons differ from their visible text.
+        // Removes the accessible names of buttons, because they differ from the visible text.
         Button: (Button) => (props) => create(Button, { ...props, 'aria-label': undefined }),
-        // In Swagger UI, long examples cannot be scrolled with the keyboard.
+        // With `tabIndex`, users can scroll long examples with the keyboard.
         SyntaxHighlighter: (SyntaxHighlighter) => (props) =>
           create(
             'div',
