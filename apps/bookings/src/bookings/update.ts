@@ -51,9 +51,9 @@ export function createBookingUpdater(services: UpdateServices) {
     // belongs to this facility, and one statement is enough. If the statement updates nothing, the code below reads the
     // booking, and then repeats the update or reports why the booking cannot be updated.
     if (bay && fields && isUuid(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
-      // If the opening hours and closures of the bay permit the times, `rulesVersion` is their version. Otherwise, it is
-      // a version that no bay has. If the bay has another version than `rulesVersion`, the statement updates nothing,
-      // unless the booking keeps its bay and its times.
+      // If the opening hours and closures of the bay permit the times, `rulesVersion` is their version. Otherwise, it
+      // is a version that no bay has. If the bay has another version than `rulesVersion`, the statement updates
+      // nothing, unless the booking keeps its bay and its times.
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };
       // Few bays have holds, so this first attempt does not look them up. If the bay has any live hold, the attempt

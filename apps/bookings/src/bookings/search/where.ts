@@ -93,7 +93,7 @@ function startsBeforeTomorrow(criteria: Criteria, bind: Bind): string {
 
 /**
  * Returns the conditions of the search. The condition for its facilities is not included. If `splitInstant` splits the
- * search, the conditions in which its two parts differ are not included either. `inBays` is the result of `oneOf` for
+ * search, the conditions in which its parts differ are not included either. `inBays` is the result of `oneOf` for
  * the bays.
  */
 export function conditionsOf(criteria: Criteria, inBays: string | undefined, bind: Bind): string[] {
