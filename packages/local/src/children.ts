@@ -13,7 +13,7 @@ import type { AppName, Environment } from './settings.ts';
 
 /** Longer than the 30 s that a service has to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
-/** The limit for services that a killed launcher has left behind. They have no requests to finish. */
+/** How long to wait for services that a killed launcher has left behind. They have no requests to finish. */
 const ORPHAN_STOP_LIMIT_MS = 5_000;
 
 interface ChildOptions {

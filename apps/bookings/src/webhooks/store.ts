@@ -82,8 +82,9 @@ export function createWebhookStore(db: Database) {
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
       const transaction = inTransaction<CreateOutcome>(db, async (run) => {
-        // A response is stored with only one facility, here the first one of the webhook. Before register.ts returns
-        // the response to a later request, it checks that the token names all facilities of the webhook.
+        // A response is stored with only one facility, here the first one of the webhook. The others need not be
+        // stored: before register.ts returns the response again, it checks that the token names all facilities of the
+        // webhook.
         const [facilityId = ''] = facilityIds;
         const stored = await storeResponse(run, response, { facilityId, createdAt });
         if (stored !== 'stored') throw new Rollback(stored);

@@ -45,8 +45,8 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     // If the token is invalid or belongs to another client, the response is a 200, but nothing is revoked.
     if (token?.clientId === client.clientId) {
-      // A token without a grant cannot be revoked. The response still contains oidc-provider's error
-      // `unsupported_token_type`, which this `return` leaves unchanged.
+      // A token without a grant cannot be revoked. The `return` leaves the error `unsupported_token_type` of
+      // oidc-provider in the response.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
       // oidc-provider emits this event if it revokes a grant itself. The audit trail records the event.
