@@ -53,7 +53,7 @@ export interface PortalFixture {
   /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
   readonly signIn: (name: string, path?: string) => Promise<{ browser: FormBrowser; page: Page }>;
   readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
-  /** Waits for the link of the latest invitation to this address. With `previous`, waits for a newer link. */
+  /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
   /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;

@@ -23,8 +23,8 @@ const closeTimeout = 3_000;
 const exitImmediately = (): void => process.exit(0);
 
 /**
- * Serves requests until a signal arrives. If the parent process has opened an IPC channel, the service also stops when
- * the parent process ends.
+ * Serves requests until the process gets SIGTERM or SIGINT. If the parent process has opened an IPC channel, the
+ * service also stops when the parent process ends.
  * @throws {Error} if a server cannot listen, for example because its port is in use
  */
 export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
@@ -85,8 +85,8 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Runs the `main` of a service, which calls `serve`. Before this call, a signal ends the service immediately. The
- * handlers are necessary, because process 1 of a container ignores signals for which it has no handler.
+ * Runs the `main` of a service, which calls `serve`. Before this call, SIGTERM and SIGINT end the service immediately.
+ * The handlers are necessary, because process 1 of a container ignores signals for which it has no handler.
  */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);

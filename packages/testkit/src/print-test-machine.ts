@@ -12,7 +12,7 @@ const parts = [
   process.platform,
   process.arch,
   process.version,
-  // A program that is updated gets another modification time.
+  // If a program is updated, its modification time changes, and so does the printed line.
   ...programs.map((path) => `${path}@${statSync(path).mtimeMs}`),
   // The state of an external database server is unknown, so each run prints another line. turbo then reuses no result.
   ...(process.env.TEST_DATABASE_URL ? [`external server ${Date.now()}`] : []),

@@ -158,7 +158,8 @@ function signInRoutes(title: string, grants: SocialGrants, issuer?: string): Soc
         : { error: 'access_denied', error_description: 'the user cancelled' };
       for (const [name, value] of Object.entries(result)) callback.searchParams.set(name, value);
       callback.searchParams.set('state', query.get('state') ?? '');
-      // Only OpenID Connect has an issuer. The parameter `iss` protects clients from mix-up attacks (RFC 9207).
+      // Only the stand-in with OpenID Connect has an `issuer`. The parameter `iss` protects clients from mix-up attacks
+      // (RFC 9207).
       if (issuer) callback.searchParams.set('iss', issuer);
       return { status: 303, location: callback.href };
     },

@@ -42,7 +42,7 @@ let dummyHash: Promise<string> | undefined;
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed
  */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  // `hash` is called without `enqueue`, which rejects if the queue is full. `dummyHash` would then remain a rejected
+  // `enqueue` is not used here, because it rejects if the queue is full. `dummyHash` would then remain a rejected
   // promise, and every later call without a stored hash would fail.
   dummyHash ??= hash('a password that nobody has', parameters);
   const comparedHash = passwordHash ?? (await dummyHash);

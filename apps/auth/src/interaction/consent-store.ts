@@ -66,9 +66,9 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
      * Deletes the consent, and every grant, code and token that the client has for this account. Also removes the
      * client from the sessions of the account, and sends logout tokens to it.
      *
-     * The payload of a session has the object `authorizations`. Its keys are the ids of the clients of the session, and
-     * its values are the facts about each client. `queueLogoutTokens` sends a logout token to every client in the
-     * common table expression `ended`, so `ended` contains only the facts about this client.
+     * In the payload of a session, the object `authorizations` has an entry for each client to which the user has
+     * signed in. `queueLogoutTokens` sends a logout token to every client in the common table expression `ended`, so
+     * `ended` contains only the entry of this client.
      */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await db.transaction(async (tx) => {

@@ -242,7 +242,7 @@ function createFindAccount(
     // therefore use the refresh token again.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
-      // Selects the facilities. They are stored in the state of the request, and the new access token contains them.
+      // Selects the facilities for the new access token, and stores them in the state of the request.
       if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
     }
     return { accountId: account.id, claims: () => claimsOf(account) };

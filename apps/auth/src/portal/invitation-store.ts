@@ -36,8 +36,8 @@ export type InvitationChangeError = 'not-permitted' | 'not-open';
 /** How long the link in an invitation works, in seconds. */
 const invitationLifetime = 7 * 24 * 3600;
 /**
- * The maximum number of members of a facility, plus its invitations that are neither accepted nor withdrawn. With this
- * limit, a page can list all of them.
+ * The maximum number of people of a facility: its members, plus its invitations that are neither accepted nor
+ * withdrawn. With this limit, a page can list all of them.
  */
 export const maxMembers = 500;
 

@@ -59,7 +59,7 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
 
 /**
  * Returns the path of the sign-in page on which the user chose the provider. If both fields are null, the user chose it
- * on the page "Your account" to add it to the account. The result is then the sign-in page that leads to this page.
+ * on the page "Your account" to add it to the account. The result is then a sign-in page that leads to "Your account".
  */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
   interactionUid === null ? signInPath(returnTo ?? '/account') : `/interaction/${interactionUid}/sign-in`;

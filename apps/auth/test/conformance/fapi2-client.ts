@@ -58,11 +58,10 @@ export interface Tokens {
   readonly idToken: JWTPayload | undefined;
 }
 
-/** The options of a token request. In the defaults, `own` is the client for which `createFapi2Client` was called. */
 export interface TokenRequest {
-  /** The client whose key signs the DPoP proof. Default: `own`. */
+  /** The client whose key signs the DPoP proof. Default: the client for which `createFapi2Client` was called. */
   readonly key?: KeyClient;
-  /** The client that authenticates. Default: `own`. */
+  /** The client that authenticates. Default: the client for which `createFapi2Client` was called. */
   readonly from?: KeyClient;
   /** Claims that replace the claims of the client assertion. */
   readonly assertion?: Body;

@@ -52,7 +52,6 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
   const pool: Pool<Connection> = new Pool({
     max: poolMax,
-    // In milliseconds.
     acquireTimeoutMs: 3_000,
     idleTimeoutMs: 30_000,
     open: () =>

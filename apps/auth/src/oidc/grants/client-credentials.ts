@@ -84,7 +84,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     };
     const detail = { grantType: 'client_credentials', scope };
     audit.record({ kind: 'token.issued', clientId: client.clientId, accountId, address, detail });
-    // The function writes in the background, and the response does not wait for it.
+    // `recordUse` writes in the background, and the response does not wait for it.
     if (kind === 'personal-access-token') clients.recordUse(client.clientId, address);
     return body;
   };

@@ -129,8 +129,8 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     if (!row) return undefined;
     const { isValid, isOwn, usedAt, isEarly } = row;
     if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
-    // If the payload has `consumed`, oidc-provider revokes the grant. A concurrent use is rejected by `consume`
-    // instead.
+    // If the payload has `consumed`, oidc-provider revokes the grant. A concurrent use must not revoke the grant, so
+    // its payload has no `consumed`, and the method `consume` below rejects the use.
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
     // `withExpiry` gives a used code an `exp` in the future. Otherwise, oidc-provider could report the code as expired
     // before it checks `consumed`.

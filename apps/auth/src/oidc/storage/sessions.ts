@@ -32,7 +32,7 @@ const mergeStatement = `
 
 export interface SessionOptions {
   readonly db: Database;
-  /** Stores a session like any other artifact: it replaces the whole session, and not only the changed fields. */
+  /** Stores a session like any other artifact: replaces the whole session, and not only the changed fields. */
   readonly adapter: Adapter;
   readonly endSession: EndSession;
 }
