@@ -64,7 +64,7 @@ export function availabilityOperations({ client, token, facilities, folder }: Re
   ];
 }
 
-/** Books each bay of the first `facilityCount` facilities in the whole week: every two hours for 90 minutes. */
+/** Books each bay of the first `facilityCount` facilities for a week: one booking of 90 minutes every two hours. */
 async function bookWeek(client: pg.Client, facilityCount: number): Promise<void> {
   await client.query(
     `insert into booking

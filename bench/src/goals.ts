@@ -65,8 +65,8 @@ const releaseBounds = {
 };
 
 /**
- * "Rate to X" is the rate, divided by the rate of X (docs/performance.md). A target is a server, such as `service` or
- * `fastify`, or a variant of a measurement, such as `idle` and `during sign-ins`.
+ * "Rate to X" is the rate of the measured target, divided by the rate of the target X (docs/performance.md). A target
+ * is a server, such as `service` or `fastify`, or a variant of a measurement, such as `idle` and `during sign-ins`.
  */
 const goals: readonly Goal[] = [
   atLeast(0.55, 'get: rate to bare', ratio('get', 'bare')),

@@ -57,7 +57,7 @@ const firstStart = Date.UTC(2041, 0, 1);
 const minuteMs = 60_000;
 let bookingCount = 0;
 
-/** Returns a booking of 30 minutes for a bay that is always open. The booking of each call has another time. */
+/** Returns a booking of 30 minutes for a bay that is always open. Each call chooses a later time. */
 export function newBooking() {
   const start = firstStart + bookingCount++ * 60 * minuteMs;
   return {

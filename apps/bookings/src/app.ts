@@ -73,7 +73,7 @@ export function createApp({
     metrics,
     trustProxy,
     serveMetrics: servesMetrics,
-    // http/response.ts writes the common headers together with its own headers, which is faster.
+    // http/response.ts writes the common headers together with the other headers of a response, which is faster.
     setHeaders: false,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),

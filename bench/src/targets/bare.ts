@@ -27,8 +27,8 @@ async function run(name: keyof typeof statements, values: unknown[]): Promise<Ro
 }
 
 /**
- * Returns the facility of a bay or location. Returns '' if the token does not contain the facility. No row belongs to
- * this facility, so every statement then finds nothing.
+ * Returns the facility of a bay or location. Returns '' if the token does not contain the facility. No facility has the
+ * id '', so every statement then finds nothing.
  */
 function permittedFacility(id: string | null | undefined, { facilities }: Claims): string {
   const facility = facilityOf.get(id ?? '') ?? '';

@@ -54,7 +54,7 @@ export interface JwksCacheOptions {
  */
 const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
-/** In milliseconds, after one failed fetch. Each further failed fetch doubles the delay. */
+/** The delay after one failed fetch, in milliseconds. Each further failed fetch doubles the delay. */
 const minRetryDelay = 500;
 const maxRetryDelay = 30_000;
 /** Without keys every request fails, so the cache retries at least every 2 s. */

@@ -115,7 +115,7 @@ export function createAvailabilityStore(db: Queryable) {
       const { sql, values } = baysStatement(facilities, filter, { limit: page.pageSize, offset });
       const rows = await query<BayRow>(db, sql, values, isoTimestamps);
       const asOf = rows[0]?.asOf ?? (await now());
-      // Only the last page is not full. An empty page after the last page does not show how many bays there are.
+      // A page that is neither full nor empty is the last page. An empty page shows the total only if it is the first.
       const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
       if (isLastPage) return { rows, asOf, total: offset + rows.length };
       const count = baysStatement(facilities, filter, undefined);

@@ -92,7 +92,7 @@ interface LockedHold {
 
 export interface HoldCreation {
   readonly caller: Caller;
-  /** The version of the rules that permit the interval. */
+  /** The version of the rules that permit the interval of the hold. */
   readonly rulesVersion: number;
   readonly maxHolds: number;
   /** The response to store. Undefined if the request had no Idempotency-Key. */

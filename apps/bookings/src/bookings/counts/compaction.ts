@@ -37,8 +37,8 @@ export const compactionWrites = {
    * Compacts the log of facility $1: deletes its rows from booking_change, adds them to the counts in booking_count,
    * and numbers the changes.
    *
-   * An earlier statement of the transaction must lock the facility. The snapshot of this statement is then taken while
-   * the lock is held, so it includes the change numbers that the previous owner of the lock has assigned.
+   * An earlier statement of the transaction must lock the facility. The snapshot of `compact` is then taken while the
+   * lock is held, so it includes the change numbers that the previous owner of the lock has assigned.
    *
    * `numberChanges` is a list of further subqueries (CTEs), which read `removed` and write the feed.
    */

@@ -22,8 +22,9 @@ export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
   /**
-   * A parameter of the link `next`, for a client that reads the feed from its beginning. Old deletions are removed from
-   * the feed. This is the highest change number that had been removed when the client read the first page.
+   * A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from its
+   * beginning, the value is the highest change number that had been removed when the client read its first page. For
+   * other clients, the value is 0.
    */
   readonly removed?: number;
   readonly limit?: number;

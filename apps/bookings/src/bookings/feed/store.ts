@@ -61,7 +61,10 @@ interface PageRow {
     readonly numbers: string | null;
     readonly firstNumbers: string | null;
     readonly bookingIds: string | null;
-    /** The last states of the deleted bookings by their ids. Null if no booking is deleted. */
+    /**
+     * Maps the id of each deleted booking to its last state, or to null if the feed does not contain this state. The
+     * map itself is null if no booking is deleted.
+     */
     readonly deleted: Readonly<Record<string, Readonly<Record<string, unknown>> | null>> | null;
   };
 }
@@ -96,7 +99,7 @@ export function createFeedStore(db: Database) {
   const assignNumbers = async (facilityId: string): Promise<FeedHead> => {
     let state = await readState(facilityId);
     if (state.isFilled && !state.hasUnnumberedChanges) return state;
-    // The first turn of the loop gives a number to all of these changes. Further turns only fill the feed.
+    // The first turn of the loop gives a number to every unnumbered change. Further turns only fill the feed.
     do {
       const { isFilled } = state;
       await inTransaction(db, (run) =>

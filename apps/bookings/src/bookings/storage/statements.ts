@@ -50,7 +50,7 @@ export const bookingReads = {
 ) as "heldUntil" from bay where facility_id = $1 and id = $2`,
 } as const;
 
-/** A value of `checkedHeldUntil`: it is later than every `bay.held_until`, so no hold counts as new. */
+/** A value of `BayCheck.checkedHeldUntil`. It is later than every `bay.held_until`, so no hold counts as new. */
 export const allHoldsChecked = 'infinity';
 
 /** The results of the checks that a request made before its statement locks the bay. */
@@ -106,7 +106,7 @@ const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   on conflict on constraint booking_no_overlap do nothing
   returning facility_id, id, version, location_id, start_date`;
 
-/** The parameters of the updated fields follow the six other parameters of `updateValues`. */
+/** The parameters of the updated fields begin with $7. `updateValues` lists the parameters $1 to $6. */
 const updateParameter = parameters(updateFields, 7);
 
 export interface BookingUpdate {
@@ -176,7 +176,7 @@ returning booking_id as id`;
 export const singleStatementWrites = {
   insert: insertAndCount(),
 
-  /** Also deletes the hold that the booking uses. The id of the hold is the parameter after those of `insertValues`. */
+  /** Also deletes the hold that the booking uses. The id of the hold is the last parameter. */
   insertWithHold: insertAndCount(`, used as (
   delete from booking_hold where facility_id = ${insertParameter.facilityId} and id = $${fields.length + 3}::uuid
     and exists (select 1 from inserted)

@@ -38,7 +38,7 @@ export interface ExceptedIds {
 }
 
 export interface Creation {
-  /** The version of the rules that permit the interval. */
+  /** The version of the rules that permit the interval of the booking. */
   readonly rulesVersion: number;
   /**
    * Whether the transaction locks the bay and looks up the holds that overlap the interval. Few bays have holds, so the
