@@ -9,7 +9,7 @@ import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-
 import { createDevice } from './device-fixture.ts';
 import { startSocialServer } from './social-server.ts';
 
-// Nothing listens at this issuer, and without `nativeAudiences` the provider accepts no native token.
+// Nothing listens at this issuer. Without the setting `nativeAudiences`, the provider accepts no native token.
 const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
 const fixture = useFixture(() => startSocialServer(startAuthServer, { unreachable }));
 let server: AuthServer;

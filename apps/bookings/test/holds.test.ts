@@ -16,7 +16,8 @@ afterAll(() => system.close());
 
 type Headers = Record<string, string>;
 /**
- * Returns the body of a request that holds the bay of a booking for its time. Each `bookingBody()` has another time.
+ * Returns the body of a request that holds the bay of a booking for its time. Each call of `bookingBody` returns a
+ * booking at another time.
  */
 const holdBody = ({ bayId, startDate, endDate }: BookingBody, overrides: object = {}) => ({
   bayId,

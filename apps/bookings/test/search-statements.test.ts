@@ -20,7 +20,7 @@ interface TestBooking {
   readonly id: string;
   readonly facility: string;
   readonly location: string;
-  /** `start` and `end` are numbers of hours after `origin`. */
+  /** `start` and `end` are in hours after 1 January 2030 (`origin`). */
   readonly start: number;
   readonly end: number;
 }

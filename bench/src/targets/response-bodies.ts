@@ -55,7 +55,7 @@ export function listResource(items: object[], total: number, page: number, pageS
   };
 }
 
-/** Returns the parameters of the statement `create`, and the row of the created booking. */
+/** Returns the parameters of the statement that inserts a booking, and the row of the new booking. */
 export function newBooking(
   id: string,
   facility: string,

@@ -18,8 +18,8 @@ export interface ProviderManagerOptions {
   readonly keyStore: KeyStore;
   readonly createProvider: (keys: readonly JWK[]) => Provider;
   /**
-   * The longest lifetime of the tokens that this instance signs for clients without `access_token_ttl`. A retired key
-   * stays published at least for this time.
+   * The longest lifetime of the tokens that this instance signs for clients that do not set `access_token_ttl`. A
+   * retired key stays published at least for this time.
    */
   readonly tokenLifetimeSeconds: number;
   readonly logger: Logger;

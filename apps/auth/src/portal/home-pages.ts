@@ -22,7 +22,7 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
   const showHome = pages.forSignedIn(async (request: Request, response: Response, signedIn) => {
     const { account } = signedIn;
     const facilities = await members.findFacilities(account.id);
-    // The facility whose invitation the user has just accepted (see `welcomePath`).
+    // The facility whose invitation the user has just accepted.
     const joined = facilities.find(({ id }) => id === queryText(request, 'welcome'));
     const notice = joined && welcomeNotice(joined);
     if (account.kind === 'service') {

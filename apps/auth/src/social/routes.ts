@@ -149,7 +149,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
     }
-    // A flow is also a `FlowPurpose`: it says for what the user signs in.
+    // The flow says for what the user signs in, so it is also passed as the purpose.
     const { flow } = result;
     if ('failure' in result) {
       const { failure, reason } = result;

@@ -62,7 +62,7 @@ where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(pa
  * third of the time of these statements.
  */
 const hiddenParameter = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
-// Parameters of the statement `taken`: the interval, and the time at which holds must not have expired.
+// Parameters of the statement `taken` below: the interval, and the time at which holds must not have expired.
 const from = hiddenParameter('$3', 'timestamptz');
 const to = hiddenParameter('$4', 'timestamptz');
 const asOf = hiddenParameter('$5', 'timestamptz');

@@ -94,7 +94,7 @@ export interface KeyedCreation {
   readonly now: Date;
   /** The `contextData` of the errors that concern the key. Default: empty. */
   readonly context?: ContextData;
-  /** How to read the stored response. Default: `readWithAccess`. */
+  /** Reads the stored response. The default checks that the caller has access to the facility of the response. */
   readonly readStored?: ReadStored;
 }
 

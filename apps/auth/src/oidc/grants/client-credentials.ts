@@ -57,7 +57,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
    * @throws {errors.InvalidScope} if the request has no scope, the client may not have the scope, or its account has no
    *   facility
    * @throws {errors.InvalidRequest} if the requested facilities are not valid
-   * @throws the errors of `verifyProof`
+   * @throws the errors of `request.verifyProof`
    */
   const issue = async (provider: Provider, request: ClientCredentialsRequest) => {
     const { client, address } = request;

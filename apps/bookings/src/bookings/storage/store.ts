@@ -82,8 +82,8 @@ export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
   /**
-   * Runs `work` atomically, and turns a `Rollback` into its outcome. After a deadlock, runs `work` a second time. A
-   * single statement is atomic without a transaction.
+   * Runs `work` atomically. If `work` throws a `Rollback`, returns the outcome in this error. After a deadlock, runs
+   * `work` a second time. A single statement is atomic without a transaction.
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     // The cast is needed because a function of type `Run` accepts any number of statements. This one runs exactly one.
