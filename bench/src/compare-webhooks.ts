@@ -85,7 +85,8 @@ type Measured = Readonly<Record<string, Pick<Sample, 'rate'> & Partial<Sample>>>
 async function measureRate({ client, receiver, service, postmaster, seconds }: Setup): Promise<Measured> {
   const urls = Array.from({ length: receiverCount }, () => `${receiver.url}/hook`);
   const webhooks = await register(client, urls);
-  // The replay sends events again: one for every change of the facility. There are therefore enough events to send.
+  // The replay sends events again: one for every change of the facility. The service therefore has enough events to
+  // send until the measurement ends.
   for (const id of webhooks)
     await client('POST', `/api/webhooks/${id}/replay`, { facilityId: facilityId(1), afterChangeNumber: 0 });
   // Waits until events arrive. Each call of `readStats` counts only the events since the previous call.

@@ -144,7 +144,7 @@ withBrowser(
     await phone.getByRole('heading', { name: 'Bay 7 screen is connected' }).waitFor();
     await saveScreenshot(phone, 'device-phone-4-connected');
 
-    // Simulates 10 s. Without this call, the second poll would follow too soon after the first one (`slow_down`).
+    // Simulates a wait of 10 s. Without it, the second poll would follow too soon after the first one (`slow_down`).
     await createDevice(server).passTime(10);
     expect(await poll(screen)).toBe('Welcome, Pat Player');
     await saveScreenshot(screen, 'device-screen');

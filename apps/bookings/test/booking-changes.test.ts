@@ -165,7 +165,7 @@ test('410 is returned only if a change was removed whose number is above both re
   const atEnd = await readAll('fac-north');
   await remove(id);
   const afterDeletion = await readAll('fac-north');
-  // Removes every deletion, because all of them are older than a time in the future.
+  // Removes every deletion. The time is in the future, so all deletions are older.
   await feed.removeExpired(new Date(Date.now() + 60_000));
   // These two readers have not read the deletion that was removed.
   const late = await system.call('GET', pathOf(atEnd.next));

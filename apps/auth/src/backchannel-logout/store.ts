@@ -13,7 +13,7 @@ export interface QueuedLogout {
 export interface TakeOptions {
   readonly limit: number;
   readonly maxPerClient: number;
-  /** Clients whose tokens stay in the queue, because enough requests to them are in progress. */
+  /** Clients whose tokens stay in the queue, because the maximum number of requests to them is already in progress. */
   readonly except: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** The properties of `response.locals` that the middleware of this file sets and reads. */
+/** The properties of `response.locals` that the middleware of this file sets or reads. */
 export interface RequestLocals {
   readonly requestId: string;
   /** A logger that adds the request id to every line. */

@@ -101,7 +101,7 @@ export function createCountCompaction(db: Database) {
       let wrongBins = 0;
       for (const { id } of await query<{ id: string }>(db, compactionReads.facilities)) {
         wrongBins += await db.transaction(async (trx) => {
-          // 0 means no timeout, because reading all bookings of a large facility can take minutes.
+          // The timeouts are switched off, because reading all bookings of a large facility can take minutes.
           await query(trx, 'set local statement_timeout = 0');
           await query(trx, 'set local lock_timeout = 0');
           await query(trx, compactionWrites.lockFacility, [id]);
