@@ -216,7 +216,7 @@ test('no request fails when the replica is killed under load, and lists use it a
 
 test('a replica that stops responding delays the lists that it is already processing by less than 3.5 s', async () => {
   await waitForReplicaReads(secondInstance);
-  /** The longest durations of lists that start before and after the service has noticed the failure. */
+  /** The durations of the slowest list requests that start before and after the service has noticed the failure. */
   const slowest = { before: 0, after: 0 };
   const failedStatuses: number[] = [];
   let isCircuitOpen = false;

@@ -67,7 +67,7 @@ test('the website signs a user in with code and PKCE, refreshes the token, and s
     const consent = await browser.send(await browser.open(`${site}/sign-in`), player);
     expect((await browser.send(consent, {}, allow)).html).toBe('Hello Pat Player');
     expect((await browser.open(site)).html).toBe('Hello Pat Player');
-    // The two views of the page by a signed-in user have refreshed the tokens twice.
+    // The signed-in user has seen the page twice. Each time, the website has refreshed the tokens.
     const metrics = await (await fetch(`${server.origin}/metrics`)).text();
     expect(metrics).toMatch(/auth_tokens_total\{[^}]*grant_type="refresh_token"[^}]*outcome="issued"[^}]*\} 2/);
 

@@ -13,7 +13,7 @@ import {
 
 let system: TestSystem;
 let secondInstance: TestSystem;
-/** How far the clock of the service is ahead. */
+/** How far the clock of the service is ahead of the real time. */
 let clockAheadMs = 0;
 const now = () => new Date(Date.now() + clockAheadMs);
 const webhooks = { deliver: true, allowNetworks: ['127.0.0.0/8'] };

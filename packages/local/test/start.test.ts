@@ -44,7 +44,7 @@ function start(options: Parameters<typeof launch>[1] & { system?: Installation }
   return launcher;
 }
 
-/** Runs the command of the printed summary, which creates a booking. Returns the booking. */
+/** Runs the command in the printed summary that creates a booking. Returns the booking. */
 async function runPrintedCommand(launcher: Launcher): Promise<{ id: string; bayId: string }> {
   const output = launcher.output();
   const command = output.slice(output.indexOf('TOKEN=')).split('\n\n')[0] as string;

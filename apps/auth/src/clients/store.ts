@@ -22,7 +22,7 @@ export interface PersonalAccessToken {
   readonly disabledAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
-  /** The lifetime of its access tokens in seconds. */
+  /** The lifetime, in seconds, of the access tokens that the client gets with this personal access token. */
   readonly accessTokenTtl: number;
   /** The number of valid secrets. After a rotation there are two, until the old secret expires. */
   readonly secretCount: number;

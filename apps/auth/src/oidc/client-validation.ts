@@ -97,13 +97,13 @@ function parseMessage(message: string): ClientMetadataError {
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** Creates a key for a signing algorithm. oidc-provider accepts only algorithms for which the provider has a key. */
+/** Creates a key for a signing algorithm. oidc-provider accepts only algorithms for which it has a key. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
 
-/** The storage of the provider that validates metadata. The validation stores nothing. */
+/** The storage of the oidc-provider instance that validates metadata. The validation stores nothing. */
 const emptyAdapter = {
   upsert: async () => {},
   find: async () => undefined,

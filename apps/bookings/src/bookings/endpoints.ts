@@ -35,7 +35,7 @@ import { createBookingUpdater, type UpdateServices } from './update.ts';
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Bookings';
-/** Errors of these endpoints contain an external id, which is empty if the request has none. */
+/** Errors of these endpoints contain the external booking id of the request. It is empty if the request has none. */
 const errorContext = { externalBookingId: '' };
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
