@@ -58,7 +58,7 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
   }
 }
 
-/** Returns the time in one day, in seconds since 1970, as the `exp` of a token. */
+/** Returns the `exp` of a token that expires in one day, in seconds since 1970. */
 export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
 
 /**

@@ -36,7 +36,7 @@ beforeAll(async () => {
 async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);
-  /** Returns the header `Cookie` for `Set-Cookie` headers: their names and values, without the attributes. */
+  /** Joins cookies to the header `Cookie`, without their attributes. */
   const headerOf = (cookies: readonly string[]) => cookies.map((cookie) => cookie.split(';')[0]).join('; ');
   const fields = page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]);
   // All instances have the issuer of `server`, so they accept only forms with this origin.

@@ -37,8 +37,8 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .join('\n');
 const now = new Date();
 /**
- * A bin is a period whose starting bookings are counted. Its length is only a number in the SQL, so one length is
- * enough.
+ * The length of the bins, which are the periods for which bookings are counted. The length is only a number in the SQL,
+ * so the tests need only one length.
  */
 const hoursPerBin = 24;
 const dates = { start: now, end: now };

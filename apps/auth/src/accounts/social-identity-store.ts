@@ -51,7 +51,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 
     /**
      * Links an identity to an account. Returns `taken` if the identity belongs to another account, and `unconfirmed` if
-     * the e-mail address of the account is not verified.
+     * the account does not exist, or must confirm its e-mail address first (`mayLinkIdentities`).
      */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
       const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [

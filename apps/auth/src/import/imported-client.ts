@@ -14,8 +14,8 @@ export interface ClientToStore extends StoredClient {
 }
 
 /**
- * `hasStoredSecret` says whether the database contains a secret of this client. The client is then confidential, even
- * if the file contains no secret.
+ * If the database contains a secret of this client (`hasStoredSecret`), the client is confidential, even if the file
+ * contains no secret.
  */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;

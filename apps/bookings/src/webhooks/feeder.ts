@@ -142,8 +142,8 @@ async function addDeliveries(
     const type = typeOf(change);
     // If the booking was deleted, both `booking` and `lastState` can be undefined:
     // - The deletion may have no change number yet. The feed will contain the deletion later, with a higher number.
-    // - The command that corrects the feed may have found that the booking is missing. Nothing can be delivered then,
-    //   because the last state of the booking is not known.
+    // - The command `npm run recount` may have added the deletion to the feed. Nothing can be delivered then, because
+    //   the last state of the booking is not known.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

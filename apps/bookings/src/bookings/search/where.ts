@@ -46,7 +46,7 @@ export function bindInstant(instant: Date, bind: Bind): string {
 }
 
 /**
- * Returns the instant that splits a search in two parts: bookings in progress at this instant, and bookings that start
+ * Returns the instant at which a search is split: into bookings in progress at this instant, and bookings that start
  * later. A single condition would make PostgreSQL sort every future booking. Undefined if the search is not split.
  */
 export function splitInstant({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
@@ -63,7 +63,7 @@ const isLong = "end_date - start_date > interval '4 hours'";
 /**
  * Returns two lists of conditions for the bookings in progress at an instant: for bookings of up to four hours, and for
  * longer bookings, which the partial index booking_long finds. A booking whose start and end both equal the instant is
- * in progress but not active, so `isActive` excludes it.
+ * in progress but not active. It is found unless `isActive` is true.
  */
 export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
   const at = bindInstant(instant, bind);
@@ -136,8 +136,8 @@ function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefine
 
 function activeConditions(criteria: Criteria, bind: Bind): string[] {
   const { isActive, bayIds, now } = criteria;
-  // If `splitInstant` returns the object `criteria.now` itself, the search is split at `now`. The conditions of its two
-  // parts then already select only active bookings.
+  // If `splitInstant` returns the object `criteria.now` itself, the search is split at `now`. The conditions of its
+  // parts (search/statements.ts) then already select only active bookings.
   if (isActive === undefined || splitInstant(criteria) === now) return [];
   const at = bindInstant(now, bind);
   if (!isActive) return [`end_date <= ${at}`];
