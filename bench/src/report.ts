@@ -44,8 +44,8 @@ export class Results {
 
 /**
  * The numbers of a sample: requests per second (`rate`), response times in milliseconds (`p50`, `p95`, `p99`), CPU time
- * for each request in microseconds (`cpu`, `databaseCpu`), megabytes (`memory`), the share of the CPU time of the
- * machine that other processes used (`foreign`), and the number of failed requests.
+ * for each request in microseconds (`cpu`, `databaseCpu`), memory in megabytes (`memory`), the share of the CPU time of
+ * the machine that other processes used (`foreign`), and the number of failed requests (`failed`).
  */
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 

@@ -185,7 +185,7 @@ export function createBookingStore(db: Database) {
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
         const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
-        // The second last result contains the live holds of the new bay, and the last result the deleted booking.
+        // The last result contains the deleted booking. The result before it contains the live holds of the new bay.
         const [holds, [deleted]] = rows.slice(-2) as [HoldRow[], Booking[]];
         if (!deleted || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
