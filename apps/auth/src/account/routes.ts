@@ -41,7 +41,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   });
 
   post('sessions/end', async (request, response, { account, sessionId }) => {
-    // The form contains the id of the session that must end. A form without an id ends all other sessions.
+    // The form contains the id of the session that must end. A form without an id ends all except the current one.
     const idToEnd = field(request, 'uid');
     const ended = await sessionStore.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
     if (ended > 0) {
