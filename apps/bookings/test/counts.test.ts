@@ -45,7 +45,7 @@ async function expectRightCounts(): Promise<void> {
     const counted = await count({ facilities, locationIds: [location], now });
     expect(counted).toBe(await countRows(`location_id = '${location}'`));
   }
-  // The random bookings start and end at multiples of 10 minutes, before or after this instant.
+  // The random bookings start and end at multiples of 10 minutes, so none starts or ends at this instant.
   const instant = new Date(Date.UTC(2050, 0, 1, 0, 37, 11, 13));
   const beforeInstant = await count({ facilities, time: { kind: 'overlapping', start: undefined, end: instant }, now });
   expect(beforeInstant).toBe(await countRows(`start_date < '${instant.toISOString()}'`));

@@ -37,7 +37,8 @@ export async function runCommand(
     stdio: ['pipe', 'pipe', 'pipe'],
     signal: options.signal,
   });
-  // If a command ends before it has read its input, this error is ignored. The exit code shows whether it failed.
+  // Writing fails if the command ends before it has read its input. The error is ignored, because the exit code shows
+  // whether the command failed.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   printLines(options, [child.stdout, child.stderr]);

@@ -1,5 +1,5 @@
-// Simulates a browser without scripts for tests. The browser stores cookies, follows redirects to the given sites, and
-// submits the forms of a page.
+// Simulates a browser without scripts for tests. The browser stores cookies, follows redirects to the sites that were
+// given to `openFormBrowser`, and submits the forms of a page.
 import { type Form, type Link, parseForms, parseLinks, textOf } from './html-forms.ts';
 
 export interface Page {
