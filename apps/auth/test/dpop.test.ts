@@ -44,7 +44,7 @@ const codeForm = (code: string) => ({
   code_verifier: pkce.verifier,
 });
 
-/** Runs the code flow of the public client demo-native up to the code. */
+/** Sends an authorization request of the public client demo-native, and returns the code. */
 async function authorizeNative(scope: string, user = player): Promise<string> {
   const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
   return String((await authorize(server, { ...request, ...pkce.challenge }, { user })).code);

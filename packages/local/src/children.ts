@@ -11,7 +11,7 @@ import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/proce
 import { printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
-/** Longer than the 30 s that a service has to finish the requests in progress. */
+/** How long to wait for a stopped service, which may take 30 s to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
 /** How long to wait for services that a killed launcher has left behind. They have no requests to finish. */
 const ORPHAN_STOP_LIMIT_MS = 5_000;

@@ -1,5 +1,5 @@
 // Finds, starts and ends the session of a browser. A session consists of two records: the session of oidc-provider, and
-// our own row in the table `browser_session`. Our row contains the browser, the IP address and the time of the last
+// our own row in the table `browser_session`. Our row contains the user agent, the IP address and the time of the last
 // use. With these facts, users recognise their sessions on the page "Your account".
 import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';

@@ -79,14 +79,14 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
-  /** Locks the invitation. Runs `change` if it is neither accepted nor withdrawn, and if the actor may change it. */
+  /** Locks the invitation. Runs `change` if nobody has accepted or withdrawn it, and if the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
     change: (tx: Database, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
     db.transaction(async (tx) => {
       const actorRole = await lockFacilityAs(actorId, facilityId, tx);
-      // A user who accepts an invitation does not lock the facility, so the invitation must be locked too.
+      // A request that accepts an invitation does not lock the facility, so the invitation must be locked too.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,
