@@ -19,7 +19,7 @@ export interface CompareOptions extends ServiceRunOptions {
 }
 
 /** The peers that use the database. */
-const peers = ['bare', 'fastify', 'express'];
+const databasePeers = ['bare', 'fastify', 'express'];
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
   const { databaseUrl, dataset, only, targetNames, profile } = options;
@@ -44,7 +44,7 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
       await (await startBookings(start)).stop();
       await add('service', startBookings({ ...start, nodeFlags: profileFlags(profile) }));
       const isWanted = (name: string) => targetNames.length === 0 || targetNames.includes(name);
-      for (const peer of peers.filter(isWanted)) await add(peer, startPeer(peer, start));
+      for (const peer of databasePeers.filter(isWanted)) await add(peer, startPeer(peer, start));
       const responses = await compareResponses(targets, token, operations);
       if (isWanted('constant')) await add('constant', startPeer('constant', start, { responses }));
       const samples: Sample[] = [];
@@ -72,6 +72,7 @@ async function compareResponses(targets: readonly Target[], token: string, opera
   const firstRound = 0;
   const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
+    // `load` returns the script of the load generator and its arguments.
     const { script, args } = await load(service, firstRound);
     // Only the responses to GET are compared, because the responses to requests that write always differ. `args[1]` is
     // the file with the paths of the GET requests.

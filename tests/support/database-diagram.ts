@@ -70,7 +70,7 @@ async function drawDatabase(url: string): Promise<string> {
       ),
       '  }',
     ]);
-    // In Mermaid, `||--o{` means that a row of the parent table belongs to any number of rows of the child table.
+    // In Mermaid, `||--o{` means that any number of rows of the child table refer to one row of the parent table.
     const relations = foreignKeys.map(({ child, parent, columns }) => `  ${parent} ||--o{ ${child} : "${columns}"`);
     return ['erDiagram', ...tables, ...relations].join('\n');
   } finally {

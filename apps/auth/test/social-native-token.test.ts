@@ -16,7 +16,10 @@ import { socialProvidersFile } from './social-server.ts';
 interface Responses {
   /** The response of the endpoint that checks tokens. */
   readonly token: unknown;
-  /** The response of userinfo. */
+  /**
+   * The response of userinfo. If it is left out, userinfo returns 404. A provider of the type `oidc` does not need
+   * userinfo, and one of the type `oauth2` does.
+   */
   readonly user?: unknown;
 }
 
@@ -140,7 +143,7 @@ describe('native tokens that the provider does not confirm', () => {
     // Google's endpoint returns `exp` as text.
     ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(minuteAgo) } }],
     ['tokenInfo', 'makes the request invalid', { token: 400 }],
-    ['tokenInfo', 'is unknown', { token: null }],
+    ['tokenInfo', 'gets the response null', { token: null }],
     [
       'tokenInfo',
       'belongs to another user than the profile',
@@ -170,7 +173,7 @@ describe('native tokens that the provider does not confirm', () => {
   });
 });
 
-describe('native tokens that the provider cannot check', () => {
+describe('native tokens that the provider cannot check at the moment', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'the endpoint fails', { token: 500 }],
     ['tokenInfo', 'the rate of requests is limited', { token: 429 }],
@@ -182,10 +185,10 @@ describe('native tokens that the provider cannot check', () => {
   });
 });
 
-test('a token that no provider confirms counts as a failed sign-in from the IP address', async () => {
+test('a token that the provider does not confirm counts as a failed sign-in from the IP address', async () => {
   const guarded = await server.startInstance({ LOCKOUT_ADDRESS_FAILURES: '5' });
   await server.db.raw('delete from guard_count');
-  const requestWith = (token: string) =>
+  const exchangeInvalidToken = () =>
     fetch(`${guarded.origin}/connect/token`, {
       method: 'POST',
       body: new URLSearchParams({
@@ -193,11 +196,11 @@ test('a token that no provider confirms counts as a failed sign-in from the IP a
         client_id: 'demo-native',
         scope: scopes.play,
         provider: 'debugToken',
-        token,
+        token: tokenFor({ token: { data: { is_valid: false } } }),
       }),
     });
-  for (let n = 0; n < 5; n++) expect((await requestWith('not a token')).status).toBe(400);
-  const locked = await requestWith('not a token');
+  for (let n = 0; n < 5; n++) expect((await exchangeInvalidToken()).status).toBe(400);
+  const locked = await exchangeInvalidToken();
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
   // The other tests send their requests from the same address, which must not stay locked out.
   await server.db.raw('delete from guard_count');

@@ -85,6 +85,7 @@ describe('the import command', () => {
     };
     const result = await runCommand('-', JSON.stringify(invalidPlaces));
     expect(result.code).toBe(1);
+    expect(result.stderr).toContain('/facilities/0/timeZone: ');
     expect(result.stderr).toContain('/facilities/0/locations/0/bays/0/id: must be string');
     expect(await countPlaces()).toEqual(before);
   });
@@ -115,7 +116,7 @@ describe('the import command', () => {
 });
 
 describe('an import of ids that exist already', () => {
-  test('an import changes nothing if the same file is imported twice', async () => {
+  test('an import adds nothing if the same file is imported twice', async () => {
     // `createTestSystem` has already imported these places.
     const before = await countPlaces();
     await importFacilities(places.facilities);
@@ -202,6 +203,7 @@ describe('invalid import files', () => {
     ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: has a character that is not allowed']],
     [
       'several errors',
+      // Both bays have the default id of `bay`.
       [facility({ locations: [location({ name: 1, bays: [bay({ bookable: 'yes' }), bay({ kind: null })] })] })],
       [
         '/facilities/0/locations/0/name: must be string',
@@ -293,6 +295,7 @@ test('openingHours of a location are imported, and do not change if the file lea
 });
 
 test('docs/import.md lists every field of the file', () => {
+  // Under its heading "Bookings", the page has a table for each of these objects.
   const facilitySchema = importSchema.properties.facilities.items;
   const locationSchema = facilitySchema.properties.locations.items;
   expect(documentedFields('Bookings')).toEqual({

@@ -15,6 +15,7 @@ describe('readQueryString', () => {
   test.each([
     ['repeated', 'ids=a&ids=b', ['a', 'b']],
     ['bracketed', 'ids[]=a&ids%5B%5D=b', ['a', 'b']],
+    // An element may itself contain a comma, so the whole value is also an element.
     ['comma-separated, and adds the whole value as an element', 'ids=a,b', ['a', 'b', 'a,b']],
     ['comma-separated with encoded commas', 'ids=a%2Cb', ['a', 'b', 'a,b']],
     ['comma-separated with spaces', 'ids=a, b', ['a', 'b', 'a, b']],
@@ -36,17 +37,18 @@ describe('readQueryString', () => {
     expect(read(`isActive=${text}`)).toEqual({ isActive: true }),
   );
 
-  test.each(['false', 'False', '0'])('reads %s as false', (text) =>
+  test.each(['false', 'False', 'FALSE', '0'])('reads %s as false', (text) =>
     expect(read(`isActive=${text}`)).toEqual({ isActive: false }),
   );
 
-  test('ignores parameters that the schema does not name, including names of the object prototype', () => {
+  test('ignores unknown names, names of the object prototype, and brackets after a name that is not an array', () => {
     expect(read('colour=red&__proto__=x&toString=y&page[]=1')).toEqual({});
     expect(read('')).toEqual({});
   });
 });
 
 test('readQueryString returns the values that writeQueryString has written', () => {
+  // `writeQueryString` writes elements with commas as `ids[]`, whose values are not split.
   const text = fc.string({ unit: 'grapheme', minLength: 1 });
   fc.assert(
     fc.property(

@@ -37,10 +37,9 @@ export const createSendLogoutToken =
   (provider: () => Provider): SendLogoutToken =>
   async ({ clientId, accountId, sid }) => {
     try {
-      const client = await provider().Client.find(clientId);
-      const { backchannelLogoutUri, sendLogoutToken } = (client ?? {}) as Partial<LogoutClient>;
-      if (!client || backchannelLogoutUri === undefined) return { outcome: 'not_registered' };
-      await sendLogoutToken?.call(client, accountId, sid ?? undefined);
+      const client = (await provider().Client.find(clientId)) as (RegisteredClient & LogoutClient) | undefined;
+      if (client?.backchannelLogoutUri === undefined) return { outcome: 'not_registered' };
+      await client.sendLogoutToken(accountId, sid ?? undefined);
       return { outcome: 'sent' };
     } catch (error) {
       return failureOf(error as Error);
@@ -48,8 +47,9 @@ export const createSendLogoutToken =
   };
 
 /**
- * Converts an error to a result. The result does not contain the message of the error, because the message may contain
- * the logout address of the client (`backchannel_logout_uri`), which may contain a secret.
+ * Converts an error to a result. oidc-provider adds the response of the client to the error, if there was one. The
+ * result does not contain the message of the error, because the message may contain the logout address of the client
+ * (`backchannel_logout_uri`), which may contain a secret.
  */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };

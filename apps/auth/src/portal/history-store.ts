@@ -4,7 +4,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 export interface HistoryRow {
   readonly at: Date;
   readonly kind: string;
-  /** The name of the account that made the change. Null if the account no longer exists. */
+  /** The name of the account that caused the event. Null if no account did, or if the account no longer exists. */
   readonly actor: string | null;
   /** The IP address from which the request came. Null if it is not known. */
   readonly address: string | null;
@@ -13,7 +13,10 @@ export interface HistoryRow {
 }
 
 const pageSize = 25;
-/** The highest page number. The query becomes slower with each page, so older events are not shown. */
+/**
+ * The highest page number, which callers must check. The query becomes slower with each page, so older events are not
+ * shown.
+ */
 export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;

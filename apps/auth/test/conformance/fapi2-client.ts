@@ -31,7 +31,7 @@ export interface Fapi2System {
 export async function startFapi2System(): Promise<Fapi2System> {
   const server = await startAuthServer();
   const [first, second, withRs256] = await Promise.all([
-    createKeyClient('fapi2-first', server.origin),
+    createKeyClient('fapi2-first', server.origin, 'ES256'),
     createKeyClient('fapi2-second', server.origin, 'PS256'),
     createKeyClient('fapi2-rs256', server.origin, 'RS256'),
   ]);
@@ -156,7 +156,10 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const refresh = (refreshToken: string, request?: TokenRequest) =>
     token({ grant_type: 'refresh_token', refresh_token: refreshToken }, request);
 
-  /** Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2), and returns its tokens. */
+  /**
+   * Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2), and returns its tokens.
+   * `key` is the client whose DPoP key the access token must be bound to.
+   */
   const expectTokens = async (response: Body, { key = own, nonce }: { key?: KeyClient; nonce?: string } = {}) => {
     expect(response).toMatchObject({ status: 200, token_type: 'DPoP', expires_in: expect.any(Number) });
     const accessToken = String(response.access_token);

@@ -4,7 +4,7 @@ import { dateTimeHint, isDateTime } from '../bookings/date-times.ts';
 
 /** Matches a time from 00:00 to 23:59. */
 const wallClockTime = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
-/** Matches a date such as 2026-01-31 in any year except 0000. */
+/** Matches text such as 2026-01-31. PostgreSQL has no year 0000. */
 const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
 
 export const formats: Formats = {

@@ -1,4 +1,5 @@
-// Creates the error for a token request whose user or IP address is locked out after too many failed sign-ins.
+// Sets Retry-After and creates the error for a token request whose user or IP address is locked out after too many
+// failed sign-ins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /**
