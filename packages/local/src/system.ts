@@ -1,5 +1,5 @@
 // Starts the parts of the system in order, and records how to stop each part. The launcher stops them in reverse order:
-// services, stand-in social providers, PostgreSQL. At last, it releases the lock on DATA_DIR.
+// services, stand-in social providers, PostgreSQL. Finally, it releases the lock on DATA_DIR.
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, runCommand, type Service, startService, stopOrphanedServices } from './children.ts';

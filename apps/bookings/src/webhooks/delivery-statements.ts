@@ -36,8 +36,8 @@ where (select count(*) from (
    * - $5: the maximum number of attempts of a webhook at the same time
    * - $6: the maximum for a webhook whose attempts fail
    * - $7: the maximum for this instance
-   * - $8: for an event of a facility, the client must have sent a request with a token for this facility after this
-   *   time (see lease.ts)
+   * - $8: a booking event is delivered only if the client of the webhook has sent a request with a token for the
+   *   facility after this time (see lease.ts)
    */
   claim: `with due as (
   select delivery.id from webhook
@@ -99,8 +99,8 @@ from disabled where webhook_id = disabled.id and state = 'pending'`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
   /**
-   * Reads when the earliest pending delivery of the active webhooks is due. Leaves out an event of a facility if the
-   * client has sent no request with a token for this facility after $1 (see lease.ts).
+   * Reads when the earliest pending delivery of the active webhooks is due. Leaves out a delivery of a booking event if
+   * the client of its webhook has sent no request with a token for the facility after $1 (see lease.ts).
    */
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
 where webhook.state = 'active' and webhook_delivery.state = 'pending'

@@ -130,8 +130,9 @@ export function createDeliveryStore(db: Database) {
     },
 
     /**
-     * Returns when the earliest pending delivery of the active webhooks is due, which can be in the past. Leaves out an
-     * event of a facility if the client has sent no request with a token for this facility since `leaseStart`.
+     * Returns when the earliest pending delivery of the active webhooks is due, which can be in the past. Leaves out a
+     * delivery of a booking event if the client of its webhook has sent no request with a token for the facility since
+     * `leaseStart` (see lease.ts).
      */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
       const [row] = await query<{ dueSince: Date | null }>(db, deliveryStatements.oldestDue, [
