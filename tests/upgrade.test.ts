@@ -51,7 +51,7 @@ async function replaceInstances(
 test('no request fails while a migration runs and every instance is replaced', async () => {
   const oldInstances = await Promise.all([system.startBookings(), system.startBookings()]);
   const addresses = oldInstances.map(({ base }) => base);
-  // Without retries, each failed request is counted in `statuses`, and no booking is sent twice.
+  // Without retries, `load.statuses()` counts each failed request, and no booking is sent twice.
   load = startLoad(addresses, token, { retry: false });
   await waitForBookings(load, 50);
 

@@ -97,7 +97,7 @@ export function startLoad(
   const worker = async (index: number): Promise<void> => {
     for (let turn = index; !isStopping; turn += 1) {
       const booking = nextBooking();
-      // Every booking is sent at least once. After `stop`, no booking is sent again.
+      // Every booking is sent at least once. When the load is stopping, no booking is sent again.
       for (let attempt = 0; !isStopping || attempt === 0; attempt += 1) {
         const response = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
         responses.push(response);

@@ -55,7 +55,7 @@ export const quietLogger = createLogger({ service: 'test', level: 'silent' });
 export interface AuthServer {
   readonly origin: string;
   readonly auth: AuthApp;
-  /** The connections of the test to the database of the service. They continue to work after `disconnectDatabase`. */
+  /** The connections of the test to the database of the service. `disconnectDatabase` does not interrupt them. */
   readonly db: Database;
   readonly databaseUrl: string;
   /** The log lines, one JSON object each. */

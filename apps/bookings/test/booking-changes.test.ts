@@ -32,7 +32,7 @@ afterAll(async () => {
   await system.close();
 });
 
-/** Creates a booking. Each call of `bookingBody` chooses another time, so the bookings of a bay do not overlap. */
+/** Creates a booking. Each call of `bookingBody` chooses a new time, so the bookings of a bay do not overlap. */
 const create = async (bayId: string): Promise<Record<string, string>> => {
   const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId }) });
   expect(response.status).toBe(201);

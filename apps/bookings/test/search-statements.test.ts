@@ -63,7 +63,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The bounds of intervals without a beginning or without an end, in hours after `origin`. */
+/** The bounds of intervals without a beginning or without an end, in hours after the start of 2030. */
 const [beginningOfTime, endOfTime] = [-1e9, 1e9];
 /**
  * Whether the booking overlaps the interval, which includes `from` and excludes `to`. A booking may end when it starts.
@@ -71,7 +71,7 @@ const [beginningOfTime, endOfTime] = [-1e9, 1e9];
 const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
   start === end ? start >= from && start < to : start < to && end > from;
 
-/** The current time of the searches, in hours after `origin`. */
+/** The current time of the searches, in hours after the start of 2030. */
 const now = 20;
 /** The bays of two thirds of the bookings. Each booking has its own bay, with the same id as the booking. */
 const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
@@ -141,8 +141,8 @@ const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooki
 ];
 
 /**
- * How pages and totals are found. The database stores counts of bookings. `counts` uses these counts only for pages far
- * from the beginning, `only counts` uses them for every page, and `rows` does not use them.
+ * How pages and totals are found. The database stores counts of bookings. The method `counts` uses the stored counts
+ * only for pages far from the beginning, `only counts` uses them for every page, and `rows` does not use them.
  */
 const methods = ['counts', 'only counts', 'rows'] as const;
 

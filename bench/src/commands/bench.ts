@@ -1,4 +1,4 @@
-// Runs the comparison and writes its table and plots to bench/results/. Loads missing data first.
+// Runs the benchmarks, and writes their tables and plots to bench/results/. Loads missing data first.
 //
 // Usage: npm run bench -- [options]
 //   --quick                 measures two rounds of one second

@@ -1,4 +1,4 @@
-// Serves a token endpoint with @node-oauth/oauth2-server, with which the benchmark compares auth. All data are in
+// Serves a token endpoint with @node-oauth/oauth2-server. The benchmark compares auth with this server. All data are in
 // memory, and the access tokens are signed with ES256.
 import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -112,7 +112,7 @@ function copyPackage(packageRoot: string, folder: string): string {
   try {
     renameSync(draft, copy);
   } catch (error) {
-    // Another process may have created the copy since the check. This is not an error.
+    // Another process may have created the same copy in the meantime. This is not an error.
     rmSync(draft, { recursive: true, force: true });
     if (!existsSync(copy)) throw error;
   }

@@ -221,7 +221,7 @@ function spawnServer(program: ServerProgram, port: number): { child: ChildProces
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...flags], {
     ...runAs(account),
-    // With the locale C, the error messages are in English, as `dataInUse` and `portInUse` require.
+    // With the locale C, the error messages are in English, as the patterns `dataInUse` and `portInUse` require.
     env: { ...process.env, LC_ALL: 'C', ...environment },
     stdio: ['ignore', log, log],
     // Creates a process group, so that Ctrl-C does not stop the server.

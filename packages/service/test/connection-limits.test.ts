@@ -34,8 +34,8 @@ afterEach(async () => {
   await server.drain();
 });
 
-// Up to 100 requests of a connection may wait. With 90 requests, the connection is closed after `inactivityTimeout`,
-// because the client reads nothing. With 1 000 requests, it is closed immediately.
+// Up to 100 requests of a connection may wait. With 90 requests, the connection is closed after the inactivity timeout,
+// because the client reads nothing. With 1 000 requests, the connection is closed immediately.
 test.each([90, 1_000])('a client that sends %i requests and never reads is disconnected', async (requestCount) => {
   const connections = 10;
   let servedRequests = 0;

@@ -84,7 +84,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
     const [, name, path] = /^\/(google|facebook)(\/.*)$/.exec(url.pathname) ?? [];
     if (!name) return send(response, { status: 404, json: { error: 'not_found' } });
     const provider = name as SocialName;
-    // The request is never answered, and the connection stays open until `stop`.
+    // The request gets no response, and its connection stays open until the stand-in stops.
     if (outages[provider] === 'no-response') return;
     if (outages[provider] === 'unavailable') return send(response, { status: 503, json: { error: 'unavailable' } });
     const handler = routes[provider][`${request.method} ${path}`];

@@ -72,7 +72,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /**
      * Deletes a retired key before its tokens have expired, for example because the key leaked. Returns false if there
-     * is no such retired key. Needs no lock, unlike `change`, because a retired key never changes its state again.
+     * is no such retired key. Unlike the method `change`, this method needs no lock, because a retired key never
+     * changes its state again.
      */
     async deleteRetired(kid: string): Promise<boolean> {
       const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);

@@ -1,7 +1,8 @@
 // Finds the owner of an access token that a native app got from a social provider.
 //
 // A token is accepted only if its provider confirms that the token is valid and was issued to one of our own apps.
-// Without this check, another app could sign in here as any of its users (docs/behaviour.md, "Social providers").
+// Without this check, the operator of another app could sign in here as any user of that app (docs/behaviour.md,
+// "Social providers").
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { ProfileError } from './profile.ts';

@@ -1,4 +1,4 @@
-// Waits until a condition is true, by checking it again and again. Tests use this if there is no event to wait for.
+// Checks a condition again and again until it is true, for tests that have no event to wait for.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**

@@ -71,8 +71,9 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 }
 
 /**
- * Migrates the database to the newest version and returns the versions that this call has applied. Unlike
- * `schemaMismatch`, this function rejects every newer schema, even if the additional migrations begin with `expand_`.
+ * Migrates the database to the newest version and returns the versions that this call has applied. Unlike the check of
+ * a running service (`schemaMismatch`), this function rejects every newer schema, even if the names of the additional
+ * migrations begin with `expand_`.
  * @throws {Error} if the schema is newer than the files, if a file was changed after it had been applied, or if a
  * migration fails
  */

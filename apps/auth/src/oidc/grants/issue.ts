@@ -1,6 +1,6 @@
-// Issues the tokens of grant types that our own code handles for users, such as `password`. The client gets an access
-// token. With the scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues
-// both, so this file repeats the steps of the library's handler for authorization codes.
+// Issues the tokens of the grant types `password` and `social_access_token`. The client gets an access token. With the
+// scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues both, so this
+// file repeats the steps of the library's handler for authorization codes.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
 import { verifyProofOfRequest } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';

@@ -144,7 +144,8 @@ function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: S
     server.on('connection', (connection) => openedAt.set(connection, performance.now()));
   }
   const opened = openedAt.get(socket) ?? now;
-  // Only the first request of a connection uses this entry. Later requests count as arrived now.
+  // Only the first request of a connection uses the time at which the connection was opened. For each later request,
+  // this function returns the current time.
   openedAt.delete(socket);
   return Math.max(opened, now - maxDurationMs);
 }

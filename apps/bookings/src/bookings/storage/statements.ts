@@ -18,7 +18,7 @@ import {
 
 /**
  * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
- * expression of the constraint booking_no_overlap, so that searches by time can use its index.
+ * expression of the constraint booking_no_overlap, so that searches by time can use the index of the constraint.
  */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
