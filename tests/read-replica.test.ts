@@ -230,7 +230,7 @@ test('a replica that stops responding delays the lists that it is already proces
   proxy.freeze();
   await eventually(async () => (await readsFromPrimary(secondInstance, 'away')) > 0);
   isCircuitOpen = true;
-  // `slowest.after` is significant only if many lists are requested while the circuit breaker is open.
+  // The measurement is significant only if many lists are requested while the circuit breaker is open.
   const restingReads = await readsFromPrimary(secondInstance, 'resting');
   await eventually(async () => (await readsFromPrimary(secondInstance, 'resting')) > restingReads + 300);
   expect(await secondInstance.isReady()).toBe(true);

@@ -37,10 +37,7 @@ beforeAll(async () => {
   });
 });
 
-/**
- * Requests codes. `form` contains further fields, such as the credentials of the client. `screen` is such a form, with
- * the client id of a driving-range client.
- */
+/** Requests codes. `form` contains further fields, such as the id of the client. */
 const request = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   server.post(path, { scope: `openid ${scopes.play}`, ...form }, headers);
 const expectedCodes = {

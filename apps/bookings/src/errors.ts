@@ -14,7 +14,7 @@ const challenge: Headers = {
 };
 const allow: Headers = { Allow: { description: 'The methods that the resource supports.', schema: text } };
 
-// Conditions with which `appliesTo` selects the endpoints that can return an error.
+// Conditions that select the endpoints which can return an error.
 const hasInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query ?? body);
 const hasMandatoryInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query?.required ?? body?.required);
 const hasMandatoryDates = ({ query, body }: Endpoint<never>): boolean =>

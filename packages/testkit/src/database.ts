@@ -13,7 +13,7 @@ import pg from 'pg';
 const objectInUse = '55006';
 /** The first of the two numbers of an advisory lock for a template. Any number that no other lock uses is possible. */
 const templateLocks = 1_952_805_748;
-/** `retryWhileInUse` repeats an operation for up to 5 s. */
+/** How often an operation on a database is repeated while the database is in use. In total, this takes up to 5 s. */
 const retries = { count: 100, pauseMilliseconds: 50 };
 
 export interface TestDatabase {

@@ -11,8 +11,8 @@ type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string
 interface LogoutClient {
   readonly backchannelLogoutUri?: string;
   /**
-   * oidc-provider calls this method when a session ends. `disableAutomaticLogoutTokens` replaces it by a method that
-   * does nothing.
+   * oidc-provider calls this method when a session ends. The function below replaces the method by one that does
+   * nothing.
    */
   backchannelLogout: BackchannelLogout;
   /** oidc-provider's original implementation of `backchannelLogout`, which sends the token. */

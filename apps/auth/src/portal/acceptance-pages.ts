@@ -113,7 +113,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     // The user has signed in to another account since the page was shown. The page then shows what to do instead.
     if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });
     const outcome = await acceptances.acceptWithAccount(token, account);
-    // The invitation has ended since `withInvitation` read it.
+    // The invitation has ended since this request read it.
     if ('error' in outcome) return showEndedLink(request, response, await store.findByToken(token));
     // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);

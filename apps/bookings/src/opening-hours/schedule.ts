@@ -43,9 +43,9 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   }
 
   /**
-   * Whether the location is open during the whole interval. Used if the weekly hours have a gap: only an exception can
-   * then fill the gap of a week. A location has at most 400 exceptions (`maxItems` in schema.ts), so the loop soon
-   * finds a week with a gap, even if the interval is thousands of years long.
+   * Whether the location is open during the whole interval. Used if the weekly hours have a gap. Only an exception can
+   * then fill the gap of a week. A location has at most 400 exceptions, so the loop soon finds a week with a gap, even
+   * if the interval is thousands of years long.
    */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;

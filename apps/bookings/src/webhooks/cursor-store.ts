@@ -29,7 +29,7 @@ where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximu
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /**
    * Moves the cursor from change number $3 to $4. Returns no row if another instance has already moved the cursor, or
-   * if `maxUnattempted` deliveries wait for their first attempt.
+   * if the maximum number of deliveries (1000) wait for their first attempt.
    */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
@@ -73,8 +73,8 @@ export function createCursorStore(db: Database) {
   return {
     /**
      * Returns the cursors of active webhooks whose client has sent a request with a token for the facility since
-     * `leaseStart` (see lease.ts). Leaves out a cursor while `maxUnattempted` of its deliveries wait for their first
-     * attempt.
+     * `leaseStart` (see lease.ts). Leaves out a cursor while the maximum number of its deliveries (1000) wait for their
+     * first attempt.
      */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 

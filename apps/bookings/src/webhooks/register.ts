@@ -65,7 +65,8 @@ export function createRegistration(services: RegistrationServices) {
         keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
       );
       if (outcome === 'too many') throw apiError('HOOK00001');
-      // Any other outcome means that a request with the same idempotency key was first. `createOnce` handles it.
+      // Any other outcome means that a request with the same idempotency key was first. `createOnce`, which calls this
+      // function, handles the outcome.
       return outcome === 'created' ? response : outcome;
     });
   };

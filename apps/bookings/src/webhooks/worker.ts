@@ -21,8 +21,8 @@ const pollJitter = 0.25;
 /** The results of all attempts that end during this time are recorded together. */
 const recordDelayMilliseconds = 10;
 /**
- * Must be shorter than `claimMilliseconds` (delivery-store.ts), because another instance may attempt the same delivery
- * after that time.
+ * Must be shorter than the time for which an instance claims a delivery (delivery-store.ts). After that time, another
+ * instance may attempt the delivery.
  */
 const attemptTimeoutMilliseconds = 15_000;
 const dayMilliseconds = 86_400_000;

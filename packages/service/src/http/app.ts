@@ -19,8 +19,8 @@ export interface HttpAppOptions {
   /** Whether the application serves `/metrics`. Default: true. */
   readonly serveMetrics?: boolean;
   /**
-   * Whether the application sets the common headers of every response. Default: true. A service can instead write
-   * `commonHeaders` together with its other headers, which is faster than setting each header separately.
+   * Whether the application sets the common headers of every response. Default: true. A service can instead write these
+   * headers together with its other headers, which is faster than setting each header separately.
    */
   readonly setHeaders?: boolean;
 }

@@ -89,8 +89,8 @@ function hasPlainHeaders({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Reads the body. The caller has checked that `Content-Length` is at most `maxBody`, and Node.js reads no more bytes
- * than this header says.
+ * Reads the body. The caller has checked that the header `Content-Length` is not too large, and Node.js reads no more
+ * bytes than this header says.
  */
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {

@@ -31,7 +31,7 @@ export async function issueTokens(
 ): Promise<void> {
   const { client, provider } = ctx.oidc;
   const issuesRefreshToken = granted.includes(offlineAccess);
-  // `granted` contains only our own scopes and offline_access, because these grant types issue no id_token.
+  // `granted` contains only our own scopes and offline_access, because no id_token is issued here.
   const custom = granted.filter(resource.isCustom);
   const scope = granted.join(' ');
   // The proof is verified before the grant is stored. A client that gets `use_dpop_nonce` sends its request again, and
