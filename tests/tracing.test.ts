@@ -70,7 +70,7 @@ test('spans of both services have routes and SQL without values, and belong to t
   expect(statements).toContainEqual(expect.stringContaining('from booking'));
 
   await eventually(async () => spans.some(({ service, name }) => service === 'auth' && name === 'POST /connect/token'));
-  // The request of `bookOnce` had no traceparent, so the service has started a trace for it.
+  // The request that created a booking had no traceparent, so the service has started a trace for this request.
   const logged = await eventually(async () => bookings.log().find(({ status }) => status === 201));
   const createSpan = spans.find(({ name }) => name === 'POST /api/bookings');
   expect(createSpan?.traceId).toMatch(/^[0-9a-f]{32}$/);

@@ -15,7 +15,7 @@ import {
 } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-/** `bookWeek` creates bookings in this week. `removeCreated` of booking-operations.ts deletes them again. */
+/** The week in which these operations create bookings. booking-operations.ts deletes the bookings again. */
 const week = { startDate: '2140-01-01T00:00:00.000Z', endDate: '2140-01-08T00:00:00.000Z' };
 const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z';
 /** The number of facilities whose bays are booked in this week. */

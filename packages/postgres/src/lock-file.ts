@@ -7,8 +7,8 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
 /**
- * With these values, `acquireLock` waits up to two seconds for other processes that remove the lock file of an owner
- * that no longer runs.
+ * A lock file can remain from an owner that no longer runs. While another process removes such a file, this process
+ * waits for two seconds at most.
  */
 const maxAttempts = 100;
 const pauseBetweenAttemptsMs = 20;
@@ -92,7 +92,7 @@ function tryLink(draft: string, path: string): boolean {
   }
 }
 
-/** Blocks the thread, so that `acquireLock` can be synchronous. */
+/** Blocks the thread, because the functions of this file are synchronous. */
 function pause(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }

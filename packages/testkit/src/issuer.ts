@@ -16,7 +16,7 @@ import {
 
 /**
  * `down` and `down once`: the server closes the connections of all requests or of one request. `slow`: it responds
- * after `slowMilliseconds`. `500`: it responds with this status. `garbage`: it responds with invalid JSON.
+ * after a delay. `500`: it responds with this status. `garbage`: it responds with invalid JSON.
  */
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 

@@ -22,7 +22,7 @@ export function createBookingDeleter(services: FinderServices & { readonly store
       const booking = await find(id, caller);
       checkIfMatch(etags, booking);
       const isDeleted = await services.store.delete(booking, etags);
-      // If another request has changed or deleted the booking meanwhile, `repeatUntilSettled` calls this function
+      // Undefined means that another request has changed or deleted the booking meanwhile. This function is then called
       // again.
       return isDeleted ? { status: 204 } : undefined;
     });

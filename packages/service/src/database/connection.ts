@@ -83,8 +83,8 @@ export class Connection implements PooledConnection {
   /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
-    // pg and `Batch` prepare statements on this connection, and neither knows the statements of the other. The prefix
-    // prevents that both use the same name.
+    // pg and the class Batch prepare statements on this connection, and neither knows the statements of the other. With
+    // the prefix, the two never use the same name.
     const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {

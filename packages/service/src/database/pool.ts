@@ -228,7 +228,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 }
 
-/** The message begins like the message of knex for a closed database. `isUnavailable` recognises this beginning. */
+/** The message begins like that of knex for a closed database. `isUnavailable` (errors.ts) recognises this beginning. */
 function destroyedError(): Error {
   return new Error('Unable to acquire a connection: the database is closed');
 }

@@ -104,7 +104,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const protocol = url.protocol as 'http:' | 'https:';
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
-      // A URL with an IP address instead of a name needs no lookup. `urlError` has already checked this address.
+      // Only a name is looked up. An IP address in the URL has already been checked (`urlError` above).
       const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
       return send(url, request, {
         agent: agents[protocol],
