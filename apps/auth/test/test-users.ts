@@ -34,7 +34,7 @@ export async function signInUser(
   { userAgent = userAgents.chrome, secret = password } = {},
 ): Promise<TestUser> {
   const browser = open(server, userAgent);
-  // The server redirects a browser in which nobody is signed in from /account to the sign-in page.
+  // If nobody is signed in, the server redirects the browser from /account to the sign-in page.
   const form = await browser.open(`${server.origin}/account`);
   return { username, browser, account: await browser.send(form, { username, password: secret }) };
 }

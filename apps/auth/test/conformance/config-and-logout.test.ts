@@ -40,7 +40,8 @@ describe('oidcc-config-certification-test-plan', () => {
     }
     // The characters that a scope may contain (RFC 6749 section 3.3)
     for (const scope of metadata.scopes_supported as string[]) expect(scope).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
-    // The test server does not listen at the address of the issuer, so the keys are fetched from its own address.
+    // The test server does not listen at the address of the issuer, so the test fetches the keys at
+    // the address of the test server.
     const path = new URL(String(metadata.jwks_uri)).pathname;
     const { keys } = (await (await fetch(httpsServer.origin + path)).json()) as { keys: Record<string, string>[] };
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);

@@ -82,7 +82,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
-      // A hold that does not exist returns 404, even if the request has validation errors.
+      // A request for a hold that does not exist gets 404, even if the request has validation errors.
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
         const hold = await find(id, caller);
