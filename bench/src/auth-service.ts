@@ -48,7 +48,7 @@ const importDocument = {
       redirect_uris: [callback],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      // `obtainRefreshTokens` runs the code flow without PKCE.
+      // The benchmark runs the code flow of this client without PKCE.
       pkce: 'optional',
       // The other measured servers also sign with ES256. RSA would take longer than all other work of a refresh.
       id_token_signed_response_alg: 'ES256',

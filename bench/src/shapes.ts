@@ -73,8 +73,8 @@ const warmUpRequests = 15;
 /** The timeout of a request. */
 const timeoutMs = 30_000;
 /**
- * The number of simultaneous requests that `publishCounters` sends. The service uses several database sessions for
- * them, and each session must publish its counters of rows and scans.
+ * The number of simultaneous requests after which every database session of the service has published its counters of
+ * rows and scans. The service uses several sessions for these requests.
  */
 const publishingRequests = 4;
 
@@ -112,7 +112,7 @@ async function measureShape(
     database: statements.total / requests,
     slowest: statements.slowest,
     statements: statements.calls / requests,
-    // The rows include those that `publishCounters` made the service read after the measured requests.
+    // The rows include those of the requests that were sent after the measured ones to publish the counters.
     rowsRead: (after.rows - before.rows) / (requests + publishingRequests),
     sequentialScans: after.scans - before.scans,
     total: first.total ?? Number.NaN,

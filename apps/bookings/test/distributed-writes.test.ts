@@ -12,8 +12,8 @@ import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem
 
 let system: TestSystem;
 beforeAll(async () => {
-  // PostgreSQL lists prepared statements only on the connection that has prepared them. With a single connection,
-  // `expectStatements` therefore sees the prepared statements of the service.
+  // PostgreSQL lists prepared statements only on the connection that has prepared them. The tests see the prepared
+  // statements of the service, because service and tests share a single connection.
   system = await createTestSystem({ poolMax: 1 });
   await query(system.db, 'create table if not exists pg_dist_partition ()');
 });

@@ -72,7 +72,7 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
 
 /** The minimum time between two updates of the last use of a token, in milliseconds. */
 const minUpdateInterval = 60_000;
-/** The maximum size of the map `useRecordedAt`, which limits the memory. */
+/** The maximum number of clients whose last use is remembered in memory. */
 const maxRecordedUses = 10_000;
 
 export interface ClientStoreOptions {

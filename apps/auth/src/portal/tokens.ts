@@ -48,7 +48,7 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
       if ('error' in result) await submittedForms.release(accountId, formId);
       return result;
     } catch (error) {
-      // The caller must get the error of `createSecret`, even if the release fails too.
+      // The caller must get this error, even if the release of the form fails too.
       await submittedForms.release(accountId, formId).catch(() => {});
       throw error;
     }

@@ -119,7 +119,7 @@ function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<C
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
   const { start, end } = parseDates({ startDate, endDate });
-  // `validateBooking` reports missing and invalid times.
+  // The validation of the booking (`validateBooking`) reports missing and invalid times.
   if (!start || !end || end < start) return [];
   const held = { start: Date.parse(hold.startDate), end: Date.parse(hold.endDate) };
   return contains(held, { start: start.getTime(), end: end.getTime() })

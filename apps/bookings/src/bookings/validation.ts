@@ -27,7 +27,7 @@ export interface WriteServices extends SharedServices {
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
-/** The names of the fields that a request sets. `includes` accepts the names of all fields (see `validateBooking`). */
+/** The names of the fields that a request sets. The method `includes` can be called with the name of any field. */
 type FieldList<F extends CreateField> = readonly F[] & Pick<readonly CreateField[], 'includes'>;
 
 /** The `contextData` of an error. It is empty if the error is not about a booking. */

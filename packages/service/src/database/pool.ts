@@ -228,7 +228,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 }
 
-/** The message begins like that of knex for a closed database. `isUnavailable` (errors.ts) recognises this beginning. */
+/** `isUnavailable` (errors.ts) recognises the beginning of the message, which knex uses for a closed database too. */
 function destroyedError(): Error {
   return new Error('Unable to acquire a connection: the database is closed');
 }

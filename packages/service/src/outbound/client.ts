@@ -178,7 +178,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 const lookupOf =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
-    // The list is not empty, because `resolveAllowed` throws an error if a name has no allowed address.
+    // The list is not empty: `resolveAllowed` above throws an error if a name has no allowed address.
     const [first] = addresses as readonly [LookupAddress];
     if (options.all) callback(null, [...addresses]);
     else callback(null, first.address, first.family);
