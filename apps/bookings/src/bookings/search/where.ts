@@ -113,8 +113,8 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
 
 /**
  * Returns the conditions that compare the bookings with the interval of the filter. If the search is split at the start
- * of the interval (see `splitInstant`), each part has its own comparison with this start, and this function returns
- * only the comparison with the end of the interval.
+ * of the interval (see `splitInstant`), each part of the search adds a comparison with this start. This function then
+ * returns only the comparison with the end of the interval.
  */
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
