@@ -249,7 +249,7 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
     servePlainTokenRequests({
       ...shared,
       path: routes.token,
-      // Until the signing keys are loaded, there is no provider, and a later handler (`serveProtocol`) responds with 503.
+      // Until the signing keys are loaded, there is no provider. `serveProtocol` below then responds with a 503.
       provider: () => (providerManager.isReady() ? providerManager.provider() : undefined),
       bookingsScope: scopes.bookings,
       limit,
