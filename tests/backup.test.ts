@@ -115,7 +115,7 @@ async function loseServer(token: string) {
   const unarchived = nextBooking();
   expect(await book(bookings.base, token, unarchived)).toMatchObject({ status: 201 });
   await system.database.kill();
-  // The other processes of the killed server end shortly afterwards. Until then, they may still write files.
+  // The child processes of the killed server end shortly afterwards. Until then, they may still write files.
   await rm(system.database.dataPath, { recursive: true, maxRetries: 20, retryDelay: 100 });
   return unarchived;
 }

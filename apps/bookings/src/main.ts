@@ -64,7 +64,7 @@ runService(async () => {
   const stopWebhooks = webhooks?.start();
   const stopPeriodicJobs = startPeriodicJobs(
     [
-      // Expired keys, holds and proofs have no effect before they are deleted, so the deletion may be late.
+      // An expired key, hold or proof has no effect, so its deletion may be late.
       { name: 'idempotency keys', intervalMilliseconds: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: minute, run: () => holds.deleteExpired() },
       { name: 'DPoP proofs', intervalMilliseconds: 5 * minute, run: () => proofs.deleteExpired() },
