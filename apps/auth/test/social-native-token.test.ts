@@ -76,8 +76,8 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
     ];
   }
   const form = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
-  // Each endpoint gets the token in a different place. `/debug` gets it as `input_token`, and the credentials of our app
-  // as `access_token`.
+  // Each endpoint gets the token in a different place. `/debug` gets it as `input_token`, and the credentials of our
+  // app as `access_token`.
   const token =
     pathname === '/userinfo'
       ? request.headers.authorization?.replace(/^Bearer /, '')
