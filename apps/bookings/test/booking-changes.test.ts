@@ -197,7 +197,7 @@ test('Prefer: wait delays an empty page until the time is over', async () => {
   const { next } = await readAll('fac-south');
   const begin = performance.now();
   const response = await system.call('GET', pathOf(next), { headers: { Prefer: 'respond-async, wait="1"' } });
-  // A timer of Node can end up to a few milliseconds early.
+  // A timer of Node can fire a few milliseconds early.
   expect(performance.now() - begin).toBeGreaterThan(990);
   expect([response.status, response.body.items]).toEqual([200, []]);
   expect(response.headers['preference-applied']).toBe('wait=1');

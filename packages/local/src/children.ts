@@ -13,7 +13,10 @@ import type { AppName, Environment } from './settings.ts';
 
 /** How long to wait for a stopped service, which may take 30 s to finish the requests in progress. */
 const STOP_LIMIT_MS = 35_000;
-/** How long to wait for services that a killed launcher has left behind. They have no requests to finish. */
+/**
+ * How long to wait until services that a killed launcher has left behind have stopped. The new launcher is waiting for
+ * their ports, so the time is short, and requests in progress may be lost.
+ */
 const ORPHAN_STOP_LIMIT_MS = 5_000;
 
 interface ChildOptions {

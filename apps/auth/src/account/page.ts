@@ -75,8 +75,8 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       })),
       applications: applications.map((client) => ({
         ...client,
-        // The kind of the client (here '') does not matter. It decides only which scopes are required, which this page
-        // does not show.
+        // The kind of the client (here '') does not matter. It only decides which scopes are marked as required, and
+        // this page does not show the mark.
         permissions: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
       })),
       linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),

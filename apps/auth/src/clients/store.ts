@@ -72,7 +72,7 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
 
 /** The minimum time between two updates of the last use of a token, in milliseconds. */
 const minUpdateInterval = 60_000;
-/** The maximum number of clients whose last use is remembered in memory. */
+/** The maximum number of clients in the map `useRecordedAt`. */
 const maxRecordedUses = 10_000;
 
 export interface ClientStoreOptions {

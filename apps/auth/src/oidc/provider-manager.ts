@@ -33,7 +33,7 @@ export interface ProviderManager {
    * 503 until the keys have been loaded.
    */
   readonly signingKeys: () => readonly JWK[];
-  /** Returns the properties of all keys. The list is empty until the keys have been loaded. */
+  /** Returns the state of every key in the key table. The list is empty until the keys have been loaded. */
   readonly keys: () => readonly SigningKey[];
   /** Handles a request with the current provider. Responds with a 503 until the keys have been loaded. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;

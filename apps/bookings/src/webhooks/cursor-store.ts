@@ -6,7 +6,7 @@ import type { BookingEvent } from './webhook.ts';
 
 /**
  * The maximum number of deliveries of a webhook and facility that wait for their first attempt. While the maximum is
- * reached, the cursor is not advanced, so that further changes stay in the change feed.
+ * reached, the cursor is not advanced, so no deliveries are added for further changes.
  */
 const maxUnattempted = 1_000;
 

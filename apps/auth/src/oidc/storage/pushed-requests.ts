@@ -39,8 +39,9 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
         [hashSecret(id)],
       );
       if (!found) return undefined;
-      // The record stays for `interactionLifetime` after the request has become invalid (see `upsert`). The clock of
-      // the database decides whether the request is still valid (artifact-row.ts explains why).
+      // The record expires `interactionLifetime` after the request has become invalid (see `upsert`), and `remaining`
+      // is the time until the record expires. The clock of the database decides whether the request is still valid
+      // (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
       // oidc-provider only compares `exp` with the clock of this host. A request with a future `exp` is valid.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);

@@ -260,8 +260,8 @@ function hasOtherHold(holds: readonly HoldRow[], ownHoldId?: string): boolean {
 }
 
 /**
- * `sql` inserts, changes or deletes the row of an external booking id. Returns `sql` as a statement, or no statement if
- * the booking has no external id.
+ * Returns the statement `sql`, which inserts, changes or deletes the row of the external booking id $1. Returns no
+ * statement if the booking has no external id.
  */
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
   return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
