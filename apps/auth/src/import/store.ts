@@ -108,7 +108,7 @@ async function setDisabled(tx: Database, id: string, disabled: boolean): Promise
   );
 }
 
-/** Fields that the file leaves out keep their stored values. */
+/** Fields that the file leaves out keep their stored values, except `emailVerified` if the e-mail address changes. */
 async function updateAccount(tx: Database, account: ImportedAccount, storedHash: string | null): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));

@@ -13,8 +13,9 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
-    // oidc-provider leaves the following members out. Clients would then have to use client_secret_basic (RFC 8414
-    // section 2), which a public client cannot do.
+    // oidc-provider leaves the following members out. Without the first one, a client would assume that revocation
+    // needs client_secret_basic (RFC 8414 section 2), which a public client cannot use. Without the others, a client
+    // could not find out how it can authenticate at the two endpoints.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

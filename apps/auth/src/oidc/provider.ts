@@ -118,7 +118,7 @@ function createConfiguration(
     // Makes the id_token contain all granted claims. With `true`, some would only be in the response of userinfo.
     conformIdTokenClaims: false,
     assertJwtClientAuthClaimsAndHeader: checkClientAssertion,
-    // The seconds by which the clock of a client may be ahead (FAPI 2.0 Security Profile section 5.3.2.1).
+    // The seconds by which the clock of a client may differ (FAPI 2.0 Security Profile section 5.3.2.1).
     clockTolerance: 10,
     // Every request must contain a redirect URI, and it must be one of the registered URIs (RFC 9700 section 2.1).
     allowOmittingSingleRegisteredRedirectUri: false,

@@ -10,7 +10,10 @@ export interface ScopeTable {
   readonly all: readonly string[];
 }
 
-/** Scopes that a client may request only together with an id_token (specification, "Scopes" rule 2). */
+/**
+ * The scopes of OpenID Connect. A client may request them only if the response type or the grant also issues an
+ * id_token (docs/behaviour.md, "Scopes").
+ */
 export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
 /** The scope with which a client requests a refresh token. */
 export const offlineAccess = 'offline_access';

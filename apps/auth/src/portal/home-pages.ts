@@ -26,8 +26,8 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
     const joined = facilities.find(({ id }) => id === queryText(request, 'welcome'));
     const notice = joined && welcomeNotice(joined);
     if (account.kind === 'service') {
-      // A user may have to sign in again before a token is created. After the sign-in, the query contains the values of
-      // the form.
+      // A user may have to sign in again before a token is created. After the sign-in, the query contains the values
+      // that the user had typed into the form for the token.
       const values = { name: queryText(request, 'name'), expiresInDays: queryText(request, 'expiresInDays') };
       return showTokens(request, response, signedIn, { ...values, notice });
     }

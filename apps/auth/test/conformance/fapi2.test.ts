@@ -9,7 +9,7 @@ import { resourceModules, tokenModules } from './fapi2-token-modules.ts';
 
 const system = useFixture(startFapi2System);
 
-/** With plain OAuth, the suite runs these modules except those in `openidOnly`. */
+/** With OpenID Connect, the suite runs all these modules. With plain OAuth, it leaves out those in `openidOnly`. */
 const modules = Object.entries({ ...authorizationModules, ...tokenModules });
 const openidOnly: ReadonlySet<string> = new Set([
   'ensure-authorization-request-without-nonce-success',

@@ -39,7 +39,7 @@ export async function checkProof(
   { baseUrl, useProof, now }: DpopOptions,
 ): Promise<void> {
   const { dpop } = headers;
-  // Undefined if the request has no proof. Node joins repeated headers to one text, which `verify` rejects.
+  // `dpop` is undefined if the request has no proof. Node joins repeated headers to one text, which `verify` rejects.
   if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const { thumbprint, jti, iat } = verify(dpop, { method, url: baseUrl + url, accessToken: token });
   if (Math.abs(now().getTime() / 1000 - iat) > maxClockDifference) {

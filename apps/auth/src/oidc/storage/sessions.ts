@@ -82,8 +82,8 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
     },
     async destroy(id) {
       // When the user signs out, oidc-provider deletes the session under its current id. To give a session a new id,
-      // the library deletes the session with the old id and stores the session with the new id. The row must not be
-      // deleted in this case, because `merge` changes the id of the row later.
+      // the library deletes the session with the old id and stores the session with the new id. When a session gets a
+      // new id, the row must stay, because `merge` (above) then changes the id of the row.
       const sessionId = Provider.ctx?.oidc?.session?.jti;
       if (sessionId === id) return endSession(id);
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;

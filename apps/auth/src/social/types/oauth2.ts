@@ -12,7 +12,10 @@ interface OAuth2Settings extends CommonSettings {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly userinfoEndpoint: string;
-  /** The endpoint that checks native tokens, with the parameters and the response of Facebook's `debug_token`. */
+  /**
+   * The endpoint that checks native tokens: access tokens that a native app got from the provider. It has the
+   * parameters and the response of Facebook's `debug_token`.
+   */
   readonly tokenInfoEndpoint?: string;
   /** The members of the userinfo response that contain the user id, the name and the e-mail address. */
   readonly claims: { readonly sub: string; readonly name: string; readonly email: string };

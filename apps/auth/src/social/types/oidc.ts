@@ -12,7 +12,10 @@ import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
 interface OidcSettings extends CommonSettings {
   readonly issuer: string;
-  /** The endpoint that checks native tokens (RFC 7662). Default: the endpoint in the discovery document. */
+  /**
+   * The endpoint that checks native tokens: access tokens that a native app got from the provider (RFC 7662). Default:
+   * the endpoint in the discovery document.
+   */
   readonly introspectionEndpoint?: string;
   /** The endpoint that checks native tokens if the provider, like Google, has no introspection endpoint. */
   readonly tokenInfoEndpoint?: string;

@@ -146,8 +146,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await countInProgress(criteria, criteria.now);
-    // `findBins` numbers all bookings by their start, including those in progress. The first booking of the page
-    // therefore has a number from `offset` to `offset + inProgress`.
+    // `findBins` numbers all bookings by their start, including those in progress. From 0 to `inProgress` of these
+    // start before the first booking of the page, so its number is from `offset` to `offset + inProgress`.
     const range = await findBins(criteria, offset, pageSize + inProgress);
     if (!range) return emptySegment;
     const inProgressBefore = await countInProgress(criteria, criteria.now, range.from);
