@@ -55,6 +55,7 @@ test('each delivery attempt looks up the host name again, and connects only to t
     expect((await callApi(base, token, 'POST', `${path}/ping`)).status).toBe(202);
     return eventually(async () => {
       const { body } = await callApi<{ items: { attempts: number }[] }>(base, token, 'GET', `${path}/deliveries`);
+      // The list begins with the newest delivery.
       const [delivery] = body.items;
       return delivery?.attempts === 1 && delivery;
     });

@@ -216,6 +216,7 @@ describeInChromium('the portal', () => {
   }, 120_000);
 
   test('after the owner has revoked the role, the next token request is rejected', async () => {
+    // The command contains the secret from before the rotation, which stays valid for a day.
     expect(await run(token.curl)).toMatchObject({ token_type: 'Bearer' });
     await owner.goto(portal());
     await checkPage(owner, 'facility-people');

@@ -1,5 +1,6 @@
 // Lists the requests with which the bookings service is compared with other servers, and writes the files from which
-// the load generator wrk reads these requests.
+// the load generator wrk reads these requests. Also inserts the bookings that the requests change, and deletes the
+// bookings of the benchmark.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';

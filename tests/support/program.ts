@@ -14,7 +14,7 @@ export interface Program {
    * @throws {Error} if the output does not match within 30 s. The message contains the output.
    */
   readonly waitForOutput: (pattern: RegExp) => Promise<RegExpExecArray>;
-  /** Ends the program with SIGTERM and returns its exit code. */
+  /** Ends the program with SIGTERM. Returns its exit code, or null if a signal killed the program. */
   readonly stop: () => Promise<number | null>;
 }
 

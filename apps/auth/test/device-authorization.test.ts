@@ -16,6 +16,7 @@ beforeAll(async () => {
   const grantTypes = [deviceCodeGrant, 'refresh_token'];
   await server.load({
     clients: [
+      // An imported client with neither a secret nor another authentication method is public.
       { client_id: 'device-public', grant_types: grantTypes, scope: allScopes },
       { client_id: 'device-secret', client_secret: 'device-secret-secret', grant_types: grantTypes, scope: allScopes },
       {

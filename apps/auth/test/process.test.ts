@@ -115,6 +115,7 @@ describe('from an empty database', () => {
   }, 60_000);
 });
 
+// Some of these tests use the database that the test above has migrated.
 describe('errors of a command or of the start', () => {
   test('the import names the path of each error and exits with code 1', async () => {
     const { child, ended } = start('commands/import.ts', ['-']);

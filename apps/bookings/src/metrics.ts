@@ -1,6 +1,7 @@
-// Registers the metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, the
-// database server that each list was read from, and the lag of the replica. The number of created and rejected bookings
-// needs no metric of its own: the request counts and `http_problems_total`, which every service has, show it.
+// Registers metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, the
+// database server that each list was read from, and the lag of the replica. webhooks/metrics.ts registers the metrics
+// of webhooks. The number of created and rejected bookings needs no metric of its own: the request counts and
+// `http_problems_total`, which every service has, show it.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { JwksCache } from './auth/jwks-cache.ts';
@@ -29,8 +30,8 @@ export function countFailedFetches({ registry }: Metrics): () => void {
 
 /**
  * Returns a function that must be called for each list that was read. `source` is the server that the list was read
- * from. `reason` says why the list was not read from the replica. `lagBytes` returns the lag of the replica, and is
- * called when Prometheus collects the metrics.
+ * from. `reason` says why the list was not read from the replica, or is `none` if it was. `lagBytes` returns the lag of
+ * the replica, and is called when Prometheus collects the metrics.
  */
 export function observeListReads(
   { registry }: Metrics,

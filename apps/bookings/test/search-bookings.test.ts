@@ -306,6 +306,7 @@ describe('400 for an invalid search', () => {
     ['startDate', 'startDate=2030-06-15'],
     ['startDate', 'startDate=2030-06-15T16:00:00+02:00'],
     ['endDate', 'endDate=2030-06-15T16'],
+    // An empty id is invalid. An id in the wrong format, such as `a`, is accepted and finds nothing.
     ['ids', 'ids='],
     ['ids', 'ids=a,,b'],
     ['bayIds', 'bayIds[]='],

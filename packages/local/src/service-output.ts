@@ -10,10 +10,11 @@ interface LogLine {
 }
 
 /**
- * Returns the lines to print for one log line of a service. A mail becomes readable text, with each link on a separate
- * line. Requests and audit events are left out unless `showRequests` is set.
+ * Returns the lines to print for one log line of a service. For a mail, these are the recipient, the subject and each
+ * link. Requests and audit events are left out unless `showRequests` is set.
  */
 export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
+  // `bookings` is the longest name of an app.
   const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;
   const { mail, msg, audit } = parseLogLine(line);
   if (mail) {

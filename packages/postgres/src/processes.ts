@@ -1,5 +1,6 @@
-// Checks whether a process is running, a zombie or gone, and identifies it. Process ids are reused after a reboot or
-// in a restarted container, so a process is identified by its id together with its start time.
+// Checks whether a process is running, a zombie or gone, and identifies it. Also sends signals to processes, and waits
+// for their end. Process ids are reused after a reboot or in a restarted container, so a process is identified by its
+// id together with its start time.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

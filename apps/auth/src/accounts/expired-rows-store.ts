@@ -29,6 +29,7 @@ export function createExpiredRowsStore({ db }: { db: Database }) {
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];
       for (const [table, condition] of conditions) {
+        // `delete` has no `limit`, so a subquery selects the rows. It skips rows that another instance is deleting.
         const rows = await query(
           db,
           `delete from ${table} where ctid = any (array(

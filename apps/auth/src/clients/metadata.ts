@@ -12,12 +12,12 @@ export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
-  /** The imported OpenID Connect client metadata, with default values (import/imported-client.ts). */
+  /** OpenID Connect client metadata. Imported metadata contain default values (import/imported-client.ts). */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Every scope that the client may request, space-separated. */
   readonly scope: string;
   /** The service account of a personal access token. Null for other clients. */
   readonly accountId: string | null;
-  /** The SHA-256 of each valid secret. During a rotation there are two. */
+  /** The SHA-256 of each valid secret. During a rotation there are two. Empty for a client without a secret. */
   readonly secretHashes: readonly string[];
 }

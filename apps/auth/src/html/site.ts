@@ -1,5 +1,6 @@
 // Sends the pages of this site, and protects their handlers. The handler of a form runs only if the CSRF token of the
-// form is valid. The handler of a page that requires a sign-in runs only if the user is signed in.
+// form is valid, except for the sign-out form of a user who is already signed out. The handler of a page that requires
+// a sign-in runs only if the user is signed in.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';
@@ -97,7 +98,9 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
       if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
-        // A form cannot be sent again after signing in, so the user returns to the page with the form.
+        // A form cannot be sent again after signing in, so the user returns to the page with the form. If this page is
+        // unknown, the user goes to `baseUrl`: `/portal` at unknown paths of the portal, and otherwise empty, which
+        // stands for the page "Your account".
         const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
         response.redirect(303, signInPath(returnTo, { again: signedIn !== undefined }));
         return;

@@ -1,4 +1,5 @@
-// Limits how many token requests each client can send per minute to this process.
+// Limits how many requests each client can send per minute to the token endpoint and the device authorization endpoint
+// of this process. The requests of a public client are counted separately for each address (oidc/client-policy.ts).
 //
 // We do not use the library rate-limiter-flexible here, because its RateLimiterMemory returns a promise. oidc-provider
 // needs the result synchronously.
@@ -10,7 +11,10 @@
  */
 const maxClients = 10_000;
 
-/** Counts one request. Returns 0 if it is allowed, or else the number of seconds until a request is allowed again. */
+/**
+ * Counts one request under a key: a client id, with the address for a public client. Returns 0 if it is allowed, or
+ * else the number of seconds until a request is allowed again.
+ */
 export type RateLimit = (clientKey: string) => number;
 
 /**

@@ -47,8 +47,9 @@ export function findHighSecurityErrors(
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
-    // A personal access token is stored without the metadata in `metadataOfOtherClients`. Such metadata in the file is
-    // therefore an error. Otherwise, the token would be less secure than the author of the file expects.
+    // A client with `accountId` is a personal access token. It is stored without the metadata in
+    // `metadataOfOtherClients`. Such metadata in the file is therefore an error. Otherwise, the token would be less
+    // secure than the author of the file expects.
     const ignored = metadataOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );

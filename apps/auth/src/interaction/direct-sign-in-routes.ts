@@ -1,5 +1,5 @@
-// Serves the pages on which users sign in without a client, and sign out. Users sign in here to open the page "Your
-// account" or the portal. After signing in, a user returns to the page in the query parameter `return`.
+// Serves the pages on which users sign in or register without a client, and sign out. Users sign in here to open the
+// page "Your account" or the portal. After signing in, a user returns to the page in the query parameter `return`.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Audit } from '../audit/audit.ts';

@@ -56,6 +56,7 @@ export function rewriteAuthorizationQuery(query: AuthorizationQuery): Authorizat
 
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
+    // The server has already redirected POST requests to GET requests (endpoints/posted-authorization.ts).
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
       ctx.query = rewriteAuthorizationQuery(ctx.query as AuthorizationQuery) as typeof ctx.query;
     }

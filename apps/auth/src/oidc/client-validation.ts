@@ -1,5 +1,5 @@
 // Validates the metadata of imported clients with the client schema of oidc-provider and the settings of the server.
-// The running server therefore never rejects a client that was imported.
+// A running server with the same settings therefore never rejects a client that was imported.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';

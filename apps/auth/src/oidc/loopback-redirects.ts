@@ -1,4 +1,5 @@
-// Allows clients of the implicit flow to have redirect URIs on `http://localhost`, in development only.
+// Allows clients of the implicit flow to have redirect URIs on this machine, such as `http://localhost`, in development
+// only.
 //
 // When oidc-provider validates the metadata of a client, it reports each error by calling the method `invalidate`. This
 // file replaces the method by one that ignores the two errors about `http` and `localhost`.

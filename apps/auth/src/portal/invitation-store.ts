@@ -92,6 +92,7 @@ export function createInvitationStore({ db }: { db: Database }) {
         id,
       ]);
       const invitation = actorRole && (await find(facilityId, id, tx));
+      // A user who may not manage the facility gets the same error as for an unknown invitation.
       if (!actorRole || !invitation) return { error: 'not-open' };
       if (!mayInvite(actorRole, invitation.role)) return { error: 'not-permitted' };
       if (invitation.state === 'accepted' || invitation.state === 'withdrawn') return { error: 'not-open' };

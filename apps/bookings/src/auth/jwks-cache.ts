@@ -11,8 +11,8 @@ import { fetchVerificationKeys, type VerificationKey, type VerificationKeys } fr
 
 export interface JwksCache {
   /**
-   * Returns the key, or undefined if the authorization server has no key with this `kid`. Fetches the JWKS if the key
-   * is not in the cache.
+   * Returns the key with this `kid`, or undefined if it is unknown. Fetches the JWKS if the key is not in the cache and
+   * the limit of such fetches (`unknownKidInterval`) is not used up.
    * @throws {NoSigningKeysError} if no fetch has succeeded yet
    */
   find(kid: string | undefined): Promise<VerificationKey | undefined>;
@@ -57,7 +57,7 @@ const maxUnknownKidBurst = 5;
 /** The delay after one failed fetch, in milliseconds. Each further failed fetch doubles the delay. */
 const minRetryDelay = 500;
 const maxRetryDelay = 30_000;
-/** Without keys every request fails, so the cache retries at least every 2 s. */
+/** Without keys every request fails, so the cache retries about every 2 s. */
 const maxRetryDelayWithoutKeys = 2_000;
 
 export function createJwksCache(options: JwksCacheOptions): JwksCache {

@@ -65,7 +65,7 @@ const hiddenParameter = (parameter: string, type: string): string => `(select ${
 // Parameters of the statement `taken` below: the interval, and the time at which holds must not have expired.
 const from = hiddenParameter('$3', 'timestamptz');
 const to = hiddenParameter('$4', 'timestamptz');
-const asOf = hiddenParameter('$5', 'timestamptz');
+const holdsAsOf = hiddenParameter('$5', 'timestamptz');
 
 export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',
@@ -87,7 +87,7 @@ from bay cross join lateral (
     and start_date >= ${from} and start_date < ${to}
   union all
   select start_date, end_date from booking_hold where booking_hold.facility_id = $1 and booking_hold.bay_id = bay.id
-    and expires_at > ${asOf} and booking_hold.id is distinct from $6::uuid and start_date < ${to}
+    and expires_at > ${holdsAsOf} and booking_hold.id is distinct from $6::uuid and start_date < ${to}
 ) taken
 where bay.facility_id = $1 and bay.id = any(${hiddenParameter('$2', 'text[]')}::text[]) group by bay.id`,
 

@@ -10,7 +10,10 @@ import type { ClosureStore } from './store.ts';
 export type ClosureBody = Partial<FromSchema<typeof closureBodySchema>>;
 export type RequestedClosure = Omit<Closure, 'id' | 'createdAt' | 'lastUpdatedAt'>;
 
-/** @throws {ApiError} 400 with every problem that was found */
+/**
+ * `body` contains only the fields without an error in `routerErrors`. `facilities` are the facilities of the caller.
+ * @throws {ApiError} 400 with every problem that was found
+ */
 export async function validateClosure(
   body: ClosureBody,
   routerErrors: readonly ValidationError[],

@@ -13,7 +13,7 @@ export interface Hold {
 }
 
 export interface FoundHold extends Hold {
-  /** The value of `bay.held_until` when the hold was found. A new hold of the bay increases it. */
+  /** The value of `bay.held_until` when the hold was found. A new or extended hold of the bay increases it. */
   readonly bayHeldUntil: string;
 }
 

@@ -60,6 +60,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
+  // The metric ignores deliveries that are not sent because the lease of their webhook has ended (lease.ts).
   const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   /** Undefined until `start` is called. */

@@ -53,6 +53,7 @@ export interface TestSystemOptions {
    */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
+  /** Times in ms. The first three are options of the JWKS cache. */
   readonly issuer?: {
     readonly timeout?: number;
     readonly refreshInterval?: number;

@@ -65,6 +65,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     // Longer than the 60 s for which most load balancers reuse an idle connection. Otherwise, a request could arrive
     // while this server closes its connection.
     keepAliveTimeout: 65_000,
+    // Node's default of 16 kB is too small for a search for 500 ids.
     maxHeaderSize: 131_072,
     // With `respondToMalformed`, the queue below checks the header Host. Node's own check would respond without a body.
     requireHostHeader: !respondToMalformed,
