@@ -108,7 +108,10 @@ const restore = (name: string, target: Record<string, string>): Promise<number> 
     await eventually(async () => (await query('select pg_is_in_recovery() as on')).rows[0].on === false);
   });
 
-/** Stores one more booking that is not archived, and then deletes the server with its disk. Returns the booking. */
+/**
+ * Waits until all bookings so far are archived, and stores one more booking that is not archived. Then deletes the
+ * server with its disk. Returns the booking that is not archived.
+ */
 async function loseServer(token: string) {
   const segment = (await query('select pg_walfile_name(pg_switch_wal()) as name')).rows[0].name;
   await eventually(async () => (await readdir(archive)).includes(segment));

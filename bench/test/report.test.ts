@@ -22,7 +22,7 @@ describe('statistics', () => {
     expect(spreadOf([2, 9, 4])).toEqual({ median: 4, min: 2, max: 9 });
   });
 
-  test('numbers are shown with three significant digits', () => {
+  test('numbers are rounded to three significant digits, or to integers if they are larger', () => {
     expect([12345, 123.4, 1.234, 0.5678].map(formatNumber)).toEqual(['12345', '123', '1.23', '0.568']);
     expect(formatNumber(Number.NaN)).toBe('–');
   });

@@ -98,6 +98,7 @@ describe('the change feed', () => {
   test('the feed starts from the beginning when the changes after the position are deleted', async () => {
     const { next } = await readAll();
     const { id } = await create();
+    // A change gets its number when the feed is read.
     await readAll(next);
     // Changes the database as if the service had deleted all changes up to now from the feed.
     await system.database.query(

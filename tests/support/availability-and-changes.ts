@@ -1,5 +1,6 @@
 // Checks availability, holds, closures, the change feed and webhooks. The tests with a replica, a connection pooler or
-// Citus share these checks. One instance writes, and the next response of another instance must contain each change.
+// Citus share these checks. The next response of another instance must contain each change that an instance has
+// written.
 import { expect } from '@jest/globals';
 import { callApi } from './api.ts';
 import { nextBooking } from './booking-load.ts';
@@ -7,9 +8,12 @@ import { eventually } from './wait.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 export interface Instances {
-  /** The address of the instance that gets the writes. */
+  /** The address of the instance that gets all writes, except bookings that use a hold or must be rejected. */
   readonly writer: string;
-  /** The address of another instance. After each write, its next response must already contain the write. */
+  /**
+   * The address of another instance. After each write of `writer`, its next response must already contain the write,
+   * and it must reject bookings that conflict with the write.
+   */
   readonly reader: string;
   readonly token: string;
 }

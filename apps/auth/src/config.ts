@@ -107,6 +107,7 @@ const fields = {
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
+  // Requests to public addresses are always allowed. Requests to other addresses are allowed only in these networks.
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };

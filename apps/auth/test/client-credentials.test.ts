@@ -153,6 +153,7 @@ describe('a personal access token', () => {
     });
     const selected = await statusAndBody(await requestToken({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
     expect(decodeJwt(selected.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
+    // The account has no role at this facility.
     expect(await statusAndBody(await requestToken({ ...chain, facility: 'fac-north' }))).toMatchObject({
       status: 400,
       error: 'invalid_request',

@@ -311,7 +311,7 @@ describe('social_access_token', () => {
     expect(subOf(native)).toBe(subOf(tokens));
   });
 
-  test('an account is never linked to a local account by e-mail alone', async () => {
+  test('a social identity is never linked to a local account by e-mail alone', async () => {
     const response = await exchange({ token: social.nativeToken('google', sameAddressAsPlayer) });
     expect(response.status).toBe(200);
     expect(subOf(response)).not.toBe('acc-player');

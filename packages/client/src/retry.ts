@@ -12,7 +12,7 @@ const maxDelayMs = 8_000;
 /**
  * Calls `attempt` until it succeeds, until it fails with an error that is not temporary, or until the limits are
  * reached.
- * @param attempt its parameter is true if an earlier attempt may have changed data although no response arrived
+ * @param attempt its parameter is true if an earlier attempt may have changed data although it failed
  * @param isRepeatable whether the request has the same effect when it is sent twice
  * @throws the error of the last attempt
  */

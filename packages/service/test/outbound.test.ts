@@ -47,9 +47,10 @@ describe('urlError', () => {
     },
   );
 
-  test('accepts http for addresses in allowed networks and for names, but not for other addresses', () => {
+  test('with allowed networks, accepts http for their addresses and for names, but not for other addresses', () => {
     expect(withLoopback.urlError('http://127.0.0.1:1234/')).toBeUndefined();
     expect(withLoopback.urlError('http://[::1]:1234/')).toBeUndefined();
+    // The addresses of a name are not yet known. They are checked when a request is sent.
     expect(withLoopback.urlError('http://hooks.example/')).toBeUndefined();
     expect(withLoopback.urlError('http://8.8.8.8/')).toBe('must be an https address');
     expect(withLoopback.urlError('http://10.0.0.1/')).toBe('must lead to a public address');

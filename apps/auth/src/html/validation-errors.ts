@@ -1,4 +1,5 @@
 // Defines the validation errors of forms. A page lists all errors at its top, and repeats each error next to its field.
+// Also writes the error of a form that was sent too often.
 import type { Response } from 'express';
 import { formatWait } from './time-format.ts';
 

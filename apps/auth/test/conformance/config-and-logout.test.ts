@@ -1,6 +1,6 @@
 // Runs the OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout" (OpenID
-// Connect RP-Initiated Logout 1.0). Each test has the name of a module of the OpenID conformance suite;
-// docs/conformance.md lists the results.
+// Connect RP-Initiated Logout 1.0), and the module "idtoken-unsigned" of the plan "basic". Each test has the name of a
+// module of the OpenID conformance suite; docs/conformance.md lists the results.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';

@@ -87,7 +87,9 @@ describe('findDateErrors', () => {
     fc.assert(
       fc.property(instants, instants, instants, (start, end, now) => {
         const codes = findDateErrors(start, end, now);
-        return codes.includes('ERR00010') === end < start && codes.includes('ERR00011') === end < now;
+        const endsBeforeStart = end < start;
+        const endsBeforeNow = end < now;
+        return codes.includes('ERR00010') === endsBeforeStart && codes.includes('ERR00011') === endsBeforeNow;
       }),
     );
   });

@@ -79,6 +79,7 @@ export function createHoldCreator(services: CreateHoldServices) {
         const headers = { Location: link('GET', holdPath(hold)).href };
         const response = { status: 201, body: holdResource(hold, link), headers };
         const creation = { caller, rulesVersion, maxHolds, response: keyed && newResponse(keyed, response) };
+        // Cached rules that do not permit the interval may be out of date. `findAllConflicts` reads the rules again.
         const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(hold, creation);
         if (outcome === 'created') return response;
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;

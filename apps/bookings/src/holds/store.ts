@@ -63,7 +63,10 @@ values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7:
   deleteExpired: 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id',
 } as const;
 
-/** Locks the row of a client and subject, so that only one request at a time counts their holds and adds one. */
+/**
+ * Locks the row of a client and subject, so that only one request at a time counts their holds and adds one. The
+ * update changes no value. It is needed to lock a row that already exists.
+ */
 export const lockClient = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;
 

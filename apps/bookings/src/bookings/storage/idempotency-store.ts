@@ -1,4 +1,4 @@
-// Reads and writes the table idempotency_key, which has the first response to each request with an Idempotency-Key.
+// Reads and writes the table idempotency_key, which has the first successful response for each Idempotency-Key.
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
 import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
