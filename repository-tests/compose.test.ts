@@ -8,9 +8,10 @@ describe('docker-compose.yml', () => {
   // `merge` resolves the YAML merge keys of the file, such as `<<: *service`.
   const compose: Document = parse(read('docker-compose.yml'), { merge: true });
   const services = Object.entries<Document>(compose.services);
+  /** The services whose images are built from this repository. Only these images have the prefix `localhost/`. */
+  const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
 
   test('the containers of our images have read-only file systems and no privileges', () => {
-    const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
     const apps = ['auth', 'auth-demo', 'auth-migrate', 'bookings', 'bookings-demo', 'bookings-migrate'];
     expect(ours.map(([name]) => name).toSorted()).toEqual([...apps, 'proxy']);
     for (const [name, service] of ours) {
@@ -23,7 +24,7 @@ describe('docker-compose.yml', () => {
   });
 
   test('the logs of our long-running services are limited', () => {
-    const longRunning = services.filter(([, { image, restart }]) => image.startsWith('localhost/') && restart !== 'no');
+    const longRunning = ours.filter(([, { restart }]) => restart !== 'no');
     expect(longRunning.map(([name]) => name).toSorted()).toEqual(['auth', 'bookings', 'proxy']);
     // Unlike Docker's default log driver, the driver `local` limits the size of the logs without further options.
     for (const [, { logging }] of longRunning) expect(logging).toEqual({ driver: 'local' });

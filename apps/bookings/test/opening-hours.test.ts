@@ -79,6 +79,7 @@ describe('opening hours', () => {
   });
 
   test('a booking outside the hours returns BOOK00003 with moreInfo closed', async () => {
+    // Without opening hours, the location is always open.
     expect((await book('bay-n2-01', '2040-01-03T06:00:00Z', '2040-01-03T07:00:00Z')).status).toBe(201);
     // 2040-01-03 is a Tuesday. The time zone of the location is one hour ahead of UTC.
     await put('loc-north-2', { weekly: { tuesday: [{ opens: '07:00', closes: '22:00' }] } });

@@ -55,7 +55,7 @@ describe('without allowed networks', () => {
 
   test.each([
     ['a loopback address', () => `https://127.0.0.1:${port}/`],
-    ['http', () => `http://127.0.0.1:${port}/`],
+    ['an http address', () => `http://127.0.0.1:${port}/`],
     ['a decimal address', () => `https://2130706433:${port}/`],
     ['an octal address', () => `https://0177.0.0.1:${port}/`],
     ['a hexadecimal address', () => `https://0x7f000001:${port}/`],
@@ -68,8 +68,8 @@ describe('without allowed networks', () => {
     ['a NAT64 address', () => `https://[64:ff9b::127.0.0.1]:${port}/`],
     ['a 6to4 address', () => `https://[2002:7f00:1::]:${port}/`],
     ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
-    ['user information', () => `https://user:secret@localhost:${port}/`],
-    ['user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
+    ['an address with user information', () => `https://user:secret@localhost:${port}/`],
+    ['an address with user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
   ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
     const delivery = await until(await attemptAt(system, url()), hasAttempted);
     // The attempt has failed without a response, and the service will try again.
@@ -93,7 +93,7 @@ describe('a receiver whose response never ends', () => {
   };
   const allClosed = async () => connections.every(({ closed }) => closed);
 
-  test('the attempts end after 15 s, and the connections are closed', async () => {
+  test('attempts without complete headers end after 15 s, and all connections are closed', async () => {
     const earlyHints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
     respond = (socket, request) => {
       if (request.startsWith('POST /headers')) drip(socket, 'HTTP/1.1 200 OK\r\nX-Long: ', 'x');

@@ -40,8 +40,8 @@ export const statements = {
 export type Statement = keyof typeof statements;
 
 /**
- * Reads a page and the total number of rows. For the last page, the total is the offset plus the number of rows in the
- * page. Only for other pages, a second query counts the rows.
+ * Reads a page and the total number of rows. For a last page that is not full, the total is the offset plus the number
+ * of rows in the page. For every other page, a second query counts the rows.
  */
 export async function findPage<Row extends { total?: number }>(
   run: (name: Statement, values: unknown[]) => Promise<Row[]>,

@@ -85,6 +85,7 @@ export const integer =
     return number;
   };
 
+/** Parses a port number. With 0, the operating system chooses a free port. */
 export const port = integer(0, 65_535);
 /** Parses a whole number of seconds, from one second to ten years. */
 export const seconds = integer(1, 315_360_000);

@@ -95,7 +95,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
     },
 
     /**
-     * Tells the owner of the account that an identity at a social provider was linked. `provider` is the title of the
+     * Informs the owner of the account that an identity at a social provider was linked. `provider` is the title of the
      * provider. Never throws, because the identity has already been linked.
      */
     async sendSocialLinked(account: Account, provider: string): Promise<void> {

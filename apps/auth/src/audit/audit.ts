@@ -87,7 +87,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
       queue.push({ ...event, at: new Date() });
       timer ??= setTimeout(() => void flush(), collectMilliseconds);
     },
-    /** Resolves when every event that was recorded so far is stored. */
+    /** Resolves when every event that was recorded so far is stored, or could not be stored. */
     flush,
   };
 }

@@ -1,4 +1,5 @@
-// Reads and writes the tables that an import changes. A row that already contains the imported values is not written.
+// Reads and writes the tables that an import changes. An account or client that already has the imported values is not
+// written.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';

@@ -116,8 +116,10 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
  * success. Returns a function that ends the calls.
  */
 function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
+  let isStopped = false;
   let timer: NodeJS.Timeout;
   const scheduleNextCall = (): void => {
+    if (isStopped) return;
     timer = setTimeout(() => {
       work()
         .then(() => onResult(undefined), onResult)
@@ -126,5 +128,8 @@ function poll(work: () => Promise<void>, onResult: (error: unknown) => void): ()
     timer.unref();
   };
   scheduleNextCall();
-  return () => clearTimeout(timer);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
 }

@@ -110,6 +110,7 @@ export const modules = {
     const { accessToken, claims } = await rp.expectTokens(response);
     if (accessToken) expect(await rp.userinfo(accessToken)).toEqual({ status: 200, sub: claims.sub });
   },
+  // The variant of `rp` decides that the client sends its secret in the body of the token request.
   'oidcc-server-client-secret-post': succeeds({}),
   'oidcc-response-type-missing': async (rp) => {
     const { response_type: _, response_mode: __, ...params } = rp.requestOf();
@@ -117,6 +118,7 @@ export const modules = {
     // The error is in a redirect to the client, which the test browser does not follow (status 0), or on a page.
     expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
   },
+  // `succeeds` also verifies the signature.
   'oidcc-idtoken-signature': succeeds({}),
   'oidcc-userinfo-get': userinfoReturnsClaims((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
   'oidcc-userinfo-post-header': userinfoReturnsClaims((token) => ({

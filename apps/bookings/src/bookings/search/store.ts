@@ -1,5 +1,5 @@
-// Searches bookings: reads one page, and counts all bookings of the search. The last page needs no count, because the
-// total is the number of bookings up to the end of this page.
+// Searches bookings: reads one page, and counts all bookings of the search. A last page that is not full needs no
+// count, because the total is the number of bookings up to the end of this page.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { PublicBooking } from '../booking.ts';
