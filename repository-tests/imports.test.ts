@@ -1,8 +1,9 @@
 // Checks the import rules of docs/architecture.md: which modules a module may import, which modules may read
-// environment variables, and which modules may contain SQL.
+// environment variables, which modules may contain SQL, and how many modules lie outside the folders of an app.
 import { type Import, importsOf, modules, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
+/** `modules` contains no tests, so the rules do not apply to the imports of tests. */
 const imports = modules.flatMap(importsOf);
 
 const violations = (breaks: (found: Import) => boolean): readonly string[] =>

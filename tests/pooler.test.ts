@@ -67,6 +67,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   test('lists, searches, the rate limit, the password grant and the refresh grant work', async () => {
     const token = await getToken(auth.base);
     const [{ base }] = instances as [Instance];
+    // The load of the test above has created bookings with the alias `load`, which begin on 1 January 2040.
     for (const path of [
       '/api/bookings?pageSize=5',
       '/api/bookings?userAlias=load',

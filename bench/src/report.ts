@@ -1,5 +1,6 @@
-// Writes the report: a Markdown table and an SVG plot for each operation. A table shows the median and the spread of
-// the rounds of each target, and the ratio to the floor. The floor is the target with which the others are compared.
+// Creates the parts of the report: a Markdown table and an SVG plot for each operation. A table shows the median and
+// the spread of the rounds of each target, and the ratio to the floor. The floor is the target with which the others
+// are compared.
 import type { Sample } from './measure.ts';
 import { formatNumber, formatSpread, median, type Spread, spreadOf } from './statistics.ts';
 
@@ -50,8 +51,9 @@ export class Results {
 export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
 /**
- * The floor of an operation is the target with which the others are compared. It is the server `bare`, or the older
- * release `before`, except for these operations.
+ * The floor of an operation is the target with which the others are compared. For operations that compare releases, it
+ * is the older release `before`. For all other operations, it is the server `bare`, except for the operations in this
+ * table.
  */
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',

@@ -17,8 +17,8 @@ export const readDemo = async (app: AppName): Promise<string> =>
 
 /**
  * Runs `src/commands/<file>` of an app and returns its standard output. The command gets `input` on its standard input.
- * An import reads its standard input if its argument is `-`. `release` is the folder of another release. Default: this
- * repository.
+ * If there is an `input`, the default argument is `-`, with which an import reads its standard input. `release` is the
+ * folder of another release. Default: this repository.
  * @throws {Error} with the output when the exit code is not 0 or the command runs longer than a minute
  */
 export async function runCommand(

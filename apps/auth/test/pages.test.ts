@@ -244,7 +244,7 @@ describe('flows without JavaScript', () => {
     expect(await page.getByRole('button', { name: 'Add Google' }).count()).toBe(1);
   });
 
-  withBrowser('every page for a signed-in user offers sign-out, also the consent page', async () => {
+  withBrowser('the consent page offers sign-out, which ends the session', async () => {
     const page = await newPage();
     await signIn(page, requestUrl({ prompt: 'consent' }));
     await page.getByRole('button', { name: 'Sign out' }).click();

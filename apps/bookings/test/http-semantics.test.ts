@@ -1,5 +1,6 @@
-// Tests the behaviour that all endpoints share: the error envelope for every status, CORS, security headers, request
-// ids and rate limits (docs/behaviour.md, "Status codes").
+// Tests the behaviour that all endpoints share: methods, strict handling, content negotiation, headers, CORS, request
+// ids, rate limits, the errors of every endpoint, readiness, and a BASE_URL with a path (docs/behaviour.md, "Status
+// codes").
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -210,6 +211,8 @@ describe('every response', () => {
       .map((text) => JSON.parse(text))
       .findLast(({ requestId }) => requestId === 'my-request-1');
     expect(line).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', route: '/api/bookings', status: 200 });
+    // The log contains neither the query nor a part of the token.
+    expect(system.logged.join('')).not.toContain('secret-alias');
     expect(system.logged.join('')).not.toContain(token.slice(-40));
     const withInvalidId = await system.call('GET', '/api/bookings', { headers: { 'X-Request-Id': 'bad id' } });
     expect(withInvalidId.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);

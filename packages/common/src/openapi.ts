@@ -1,6 +1,6 @@
 // Generates an OpenAPI 3.1 document from the descriptions of endpoints.
 //
-// The schemas of the document are the schemas that validate requests, so the document cannot differ from the behaviour.
+// The document is generated from the same schemas that validate the requests.
 import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
 /** Selects endpoints: an operation id selects one endpoint, and a condition all endpoints for which it is true. */
@@ -107,8 +107,8 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
 }
 
 /**
- * Removes `additionalProperties: false` from the schema of a response. Responses may get new fields, so a client that
- * is generated from the document must accept them.
+ * Removes `additionalProperties: false` from a component or from the schema of a response. Responses may get new
+ * fields, so a client that is generated from the document must accept them.
  */
 function allowNewFields(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;

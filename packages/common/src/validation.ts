@@ -57,6 +57,7 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
       byField.set(field, { field, kind: 'missing', hint: '' });
       continue;
     }
+    // `instancePath` is a JSON Pointer: the path `/bayIds/0` belongs to the field `bayIds`.
     const field = error.instancePath.split('/')[1] ?? '';
     if (!byField.has(field)) byField.set(field, { field, kind: 'invalid', hint: hintOf(error, formats) });
   }

@@ -4,7 +4,7 @@
 // the import command, which can end sessions, can queue tokens without sending them.
 //
 // The instance that ended a session sends its tokens immediately. In addition, every instance checks the queue every
-// second. Each token is sent once, even if the client does not accept it.
+// second. A token is never sent again, even if the client does not accept it.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';

@@ -24,7 +24,7 @@ export interface DeviceRequest {
   readonly deny: () => Promise<boolean>;
 }
 
-/** Converts a typed user code to the stored form: upper case, without spaces and dashes. */
+/** Converts a typed user code to the stored form: only letters and digits, in upper case. */
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
 /**

@@ -9,7 +9,7 @@ import './library-warnings.ts';
 const timeoutMs = 2_500;
 /**
  * The maximum size of a response in bytes, by method. oidc-provider uses no other methods. It sends a POST request only
- * to deliver a logout token, and does not read the body of its response.
+ * to deliver a logout token, and does not read the body of its response. With the size 0, any body is discarded.
  */
 const maxBytes = { GET: 100_000, POST: 0 };
 /** The constructor of `Response` throws if a response with one of these statuses has a body. */

@@ -26,6 +26,7 @@ export interface AcceptancePagesOptions {
   readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
   readonly store: InvitationStore;
   readonly acceptances: AcceptanceStore;
+  /** Limits how often a new password can be submitted for one invitation. */
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }

@@ -98,6 +98,7 @@ export interface PortalPagesOptions {
   readonly site: Site;
   readonly findSignedIn: FindSignedIn;
   readonly members: Pick<MemberStore, 'findFacility'>;
+  /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
   readonly facilityTabs: readonly { readonly path: string; readonly text: string }[];
 }
 

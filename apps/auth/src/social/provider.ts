@@ -13,7 +13,10 @@ export interface CommonSettings {
   readonly clientSecret?: string;
   /** The scopes that we request from the provider, with spaces between them. A type of provider can have a default. */
   readonly scope: string;
-  /** Only access tokens that were issued to one of these client ids are accepted from native apps. */
+  /**
+   * Only access tokens that were issued to one of these client ids are accepted from native apps. If the list is empty,
+   * none are accepted.
+   */
   readonly nativeAudiences: readonly string[];
 }
 
@@ -59,6 +62,7 @@ export interface SocialProvider {
   /**
    * Returns the owner of an access token that a native app got from the provider.
    * @throws {NativeTokenError} if the provider does not confirm that the token is valid and was issued to our app
+   * @throws {ProfileError} if the provider returns no usable identity for the token
    * @throws {Error} if the provider is unavailable
    */
   readonly verifyNativeToken: (token: string) => Promise<SocialIdentity>;
@@ -68,7 +72,10 @@ export class SignInCancelledError extends Error {
   override readonly name = 'SignInCancelledError';
 }
 
-/** If `unavailable` is true, the provider could not check the token. The same token may be accepted later (503). */
+/**
+ * If `unavailable` is true, the provider could not check the token. The same token may be accepted later (503).
+ * native-token.ts sets this flag when it converts any other error of a provider.
+ */
 export class NativeTokenError extends Error {
   override readonly name = 'NativeTokenError';
   readonly unavailable: boolean;

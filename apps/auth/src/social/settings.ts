@@ -46,6 +46,7 @@ const validators = new Map(
         clientId: text,
         clientSecret: text,
         scope: { type: 'string', default: '' },
+        // With an empty list, the server accepts no native tokens of the provider.
         nativeAudiences: { type: 'array', items: text, default: [] },
         ...schema.properties,
       },

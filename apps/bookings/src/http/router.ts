@@ -47,6 +47,7 @@ export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller
     const get = handlers.get('GET');
     // Node's HTTP server does not send the body of a response to HEAD.
     if (get) handlers.set('HEAD', get);
+    // All endpoints of a path have the same `errorContext`.
     mountPath(app, path, handlers, endpointsOfPath[0]?.errorContext);
   }
 }
@@ -70,6 +71,7 @@ export function mountPath(
       'traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
+  // Express writes the path parameter `{id}` as `:id`.
   app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
     (response.locals as RequestLocals).route = path;
     response.locals.errorContext = errorContext;
@@ -140,6 +142,7 @@ function createHandler(
     // Set before the validation errors are thrown, so that their response has this header too.
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
+    // The handlers of some endpoints report the validation errors together with the errors that they find themselves.
     if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {

@@ -48,7 +48,7 @@ const exceptionsSchema = {
   description: 'Each replaces the hours that begin on its date. A date may occur once.',
 } as const;
 
-/** The opening hours of a location in an import file. Import files must not contain unknown fields. */
+/** The opening hours of a location in an import file. Unlike in a request, a field besides these two is an error. */
 export const importedHoursSchema = {
   type: 'object',
   required: ['weekly'],

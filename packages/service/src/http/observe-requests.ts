@@ -9,7 +9,10 @@ export interface RequestLocals {
   readonly requestId: string;
   /** A logger that adds the request id to every line. */
   readonly logger: Logger;
-  /** The template of the route, such as /api/bookings/{id}. A router that does not use routes of Express sets it. */
+  /**
+   * The template of the route. A handler can set it, for example to /api/bookings/{id}. Default: the path of the
+   * Express route, such as /things/:id.
+   */
   route?: string;
   /** The error codes in the response, for the log and the metrics. Set by the function that sends the response. */
   codes?: readonly string[];

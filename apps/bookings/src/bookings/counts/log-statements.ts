@@ -36,6 +36,6 @@ export const countUpdated = (old: string, updated: string): string => `insert in
   from ${updated} cross join ${old} cross join (values (-1), (0), (1)) change (n)
   where (change.n = 0) = (${old}.location_id = ${updated}.location_id and ${old}.hour = ${updated}.hour)`;
 
-/** Appends one row, whose values are parameters. */
+/** Appends one row, whose values are parameters. `last_state` is null if the booking was not deleted. */
 export const appendChange = `insert into booking_change ${deletionColumns}
 values ($1, $2::uuid, $3, $4, $5, $6::timestamptz, $7::jsonb)`;
