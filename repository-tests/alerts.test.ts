@@ -11,9 +11,9 @@ import type { Document } from './support/infrastructure.ts';
  * `=` or the end. Words before `(` are functions. Quoted texts and `by (…)` contain labels, and are removed first.
  */
 const metricsOfExpression = (expression: string): readonly string[] =>
-  [...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g)]
-    .map(([name]) => name)
-    .filter((name) => name !== 'histogram_quantile');
+  [
+    ...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g),
+  ].map(([name]) => name);
 
 /** Returns the metrics that a text names in the form `name{…}`. */
 const metricsInText = (text: string): readonly string[] =>

@@ -1,4 +1,5 @@
-// Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain.
+// Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain. Also
+// checks the initialization script of the PostgreSQL container.
 import { constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFiles, read, root } from '@bay-booking/testkit/repository';
@@ -49,7 +50,8 @@ describe('images', () => {
   test('the image of a service contains every folder in which npm installs its dependencies', () => {
     const { packages } = JSON.parse(read('package-lock.json'));
     for (const app of ['auth', 'bookings']) {
-      // For example, apps/auth/node_modules/a/node_modules/b is in the folder apps/auth/node_modules.
+      // For example, apps/auth/node_modules/a/node_modules/b is in the folder apps/auth/node_modules. Only
+      // such folders of a workspace are checked, not the node_modules of the whole repository.
       const folders = Object.keys(packages)
         .map((path) => /^.*?node_modules(?=\/)/.exec(path)?.[0] ?? '')
         .filter((folder) => new RegExp(`^(apps/${app}|packages/(common|service))/`).test(folder));

@@ -1,4 +1,5 @@
-// Runs the shell commands of README.md and docs/api.md against the system that `npm start` starts, on other ports.
+// Runs the shell commands of README.md and docs/api.md against the system that `npm start` starts, on other ports. Also
+// tests the summary that `npm start` prints, the paths to which the README links, and the stand-in providers.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { read, shellBlocks } from '@bay-booking/testkit/repository';

@@ -18,6 +18,7 @@ export interface ChildOptions {
   readonly name: string;
   /** A program for Node, or the package.json of a service. A service is started with its script `start`. */
   readonly script: string;
+  /** The arguments of a program. The script of a service gets none. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;

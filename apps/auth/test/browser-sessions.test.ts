@@ -62,7 +62,7 @@ test('a session that ends during a request is not stored again', async () => {
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
-test('the database never contains the value of a session cookie', async () => {
+test('the stored session does not contain the value of the session cookie', async () => {
   const { browser } = await registerUser(server);
   const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
   await browser.open(authorizeUrl(server, { response_type: 'code', ...client, scope: scopes.play }));

@@ -1,5 +1,5 @@
-// Tests the discovery document, the public keys, CORS, the errors of the token endpoint, the rate limit, health and
-// metrics, and the responses while the database is unavailable.
+// Tests the discovery document, the public keys, CORS, the errors of the token endpoint, unknown methods and paths, the
+// rate limit, health and metrics, and the responses while the database is unavailable.
 import { once } from 'node:events';
 import { get as httpGet } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -314,7 +314,7 @@ test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-Af
   expect(statuses).toContain(429);
   const rejected = responses.find(({ status }) => status === 429);
   expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
-  // Requests with a wrong secret do not count, so an attacker cannot use up the limit of a client.
+  // A request with a wrong secret gets 401 and not 429: the limit concerns only the client that has authenticated.
   expect((await limited.post('/connect/token', { ...patForm, client_secret: 'wrong' })).status).toBe(401);
   expect((await limited.post('/connect/token', passwordGrant)).status).toBe(200);
   await limited.close();

@@ -76,6 +76,7 @@ describe('response_type=token', () => {
     ['openid alone', { scope: 'openid' }, 'invalid_scope'],
     ['an unknown scope', { scope: 'phone' }, 'invalid_scope'],
     ['no scope', { scope: '' }, 'invalid_scope'],
+    // The unknown scope causes the error, which must not be in the query, although the request asks for this.
     [
       'response_mode=query, which would put a token into logs',
       { response_mode: 'query', scope: 'phone' },
@@ -196,7 +197,7 @@ test('a public server rejects an implicit client whose redirect URI has http and
   const publicServer = await startAuthServer({ ISSUER: 'https://id.example.com' });
   expect((await fetch(authorizeUrl(publicServer, request()), { redirect: 'manual' })).status).toBe(400);
   const form = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
-  // The token endpoint does not accept the client either.
+  // A request of this client to the token endpoint gets an error, too.
   expect((await publicServer.post('/connect/token', form)).status).toBeGreaterThanOrEqual(400);
   await publicServer.close();
 });

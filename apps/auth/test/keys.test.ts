@@ -1,5 +1,5 @@
 // Tests that signing keys are encrypted in the database and rotate without a restart and without a failed request
-// (docs/behaviour.md, "Signing keys").
+// (docs/behaviour.md, "Signing keys"). Also tests the rotation of the keys that sign cookies.
 import { createDecipheriv } from 'node:crypto';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
@@ -115,6 +115,7 @@ describe('the rotation of signing keys', () => {
   test('a new key is published before it signs, and the old key until its last token has expired', async () => {
     const otherInstance = await server.startInstance();
     const oldKid = kidOf(await getToken());
+    // Creates next keys, which are published now and sign after 3600 s.
     await schedule.rotate(3600);
     await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     // Each of the two algorithms has a current key and a next key.
@@ -148,6 +149,7 @@ describe('the rotation of signing keys', () => {
   test('the old key stays published for the longest ACCESS_TOKEN_TTL of all instances', async () => {
     await store.recordTokenLifetime(86_400);
     await store.recordTokenLifetime(60);
+    // Without a delay, `advance` immediately lets the new keys sign, and retires the old keys.
     await schedule.rotate(0);
     await schedule.advance();
     const { retired = [] } = await keysByState();
@@ -238,6 +240,7 @@ describe('COOKIE_KEYS', () => {
   /** The value of COOKIE_KEYS with which the server of the test was started. */
   const oldKey = 'test-cookie-key-of-32-characters-or-more';
   const newKey = 'n'.repeat(32);
+  const clientOrigin = new URL(webCallback).origin;
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
   /**
    * Sends an authorization request to an instance. Returns the origin of the client if the session is valid, or else
@@ -252,8 +255,8 @@ describe('COOKIE_KEYS', () => {
     const origins = [server.origin, overlapping.origin, renewed.origin];
     const browser = openFormBrowser(origins);
     await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
-    expect(await openAuthorizeUrl(browser, overlapping.origin)).toBe('http://localhost:4010');
-    expect(await openAuthorizeUrl(browser, renewed.origin)).toBe('http://localhost:4010');
+    expect(await openAuthorizeUrl(browser, overlapping.origin)).toBe(clientOrigin);
+    expect(await openAuthorizeUrl(browser, renewed.origin)).toBe(clientOrigin);
     // The instance `overlapping` has not renewed the cookie of this browser, so `renewed` shows its sign-in page.
     const otherBrowser = openFormBrowser(origins);
     await signInAndConsent(otherBrowser, await otherBrowser.open(authorizeUrl(server, request)));

@@ -170,7 +170,7 @@ describe('refresh', () => {
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
   });
 
-  test('the database contains no token', async () => {
+  test('the table of artifacts contains no token', async () => {
     const { refresh_token, access_token } = await signIn();
     const { rows } = await server.db.raw('select * from oidc_artifact');
     expect(JSON.stringify(rows)).not.toContain(String(refresh_token));

@@ -1,4 +1,5 @@
-// Tests that an instance still handles other requests while it estimates the strength of many expensive passwords.
+// Tests that estimates of the strength of passwords, which take much CPU time, do not block an instance: registrations
+// are limited, a form with another error causes no estimate, and other requests are served meanwhile.
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';

@@ -17,6 +17,7 @@ const withUnknownParameter = { ...form, anything: 'else' };
 const requestToken = (fields: Record<string, string>, headers?: Record<string, string>) =>
   server.post('/connect/token', fields, headers);
 
+/** Returns the headers that do not differ from one request to the next. */
 const stableHeaders = (response: Response) =>
   Object.fromEntries(
     [...response.headers].filter(([name]) => !['date', 'x-request-id', 'content-length'].includes(name)),

@@ -27,6 +27,7 @@ const signInAddresses = [
   'https://appleid.apple.com/auth/authorize',
   'https://github.com/login/oauth/authorize',
 ];
+/** The tenant of all users at Microsoft. */
 const tenant = '72f988bf-86f1-41af-91ab-2d7cd011db47';
 const invalidClient = () => Response.json({ error: 'invalid_client' }, { status: 401 });
 const invalidGrant = () => Response.json({ error: 'invalid_grant' }, { status: 400 });

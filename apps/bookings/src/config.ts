@@ -35,7 +35,11 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
-/** For RATE_LIMIT_PER_MINUTE, MAX_BOOKING_HOURS and MAX_DAYS_AHEAD, 0 means that there is no limit. */
+/**
+ * For RATE_LIMIT_PER_MINUTE, MAX_BOOKING_HOURS and MAX_DAYS_AHEAD, 0 means that there is no limit. HOLDS_PER_CLIENT=0
+ * switches holds off. Without WEBHOOK_KEY, webhooks are off. Webhooks may reach public addresses and the networks in
+ * WEBHOOK_ALLOW_NETWORKS.
+ */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),

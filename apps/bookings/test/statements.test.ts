@@ -1,5 +1,6 @@
-// Checks that every SQL statement can run on tables that are distributed over several nodes by facility
-// (docs/decisions/0003-facility-id-in-every-key.md).
+// Checks that SQL statements can run on tables that are distributed over several nodes by facility
+// (docs/decisions/0003-facility-id-in-every-key.md). The tables of webhooks are not distributed, so their statements
+// are not checked.
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ruleWrites } from '../src/availability/rule-statements.ts';
@@ -101,6 +102,7 @@ const serviceWideWrites = [
   ...writesOf({ lockClient }, 'holds'),
 ];
 const reads = [...Object.values(bookingReads), findReference, findResponse, findExpired, ...searches];
+/** All checked statements. */
 const allStatements = [
   ...[...facilityWrites, ...serviceWideWrites].map(([, sql]) => sql),
   ...reads,

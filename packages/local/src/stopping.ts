@@ -7,14 +7,14 @@ export interface Stopping {
 
 const parentCheckMilliseconds = 500;
 /**
- * A signal counts as a second Ctrl-C only if this time has passed since the first signal. Under npm, one Ctrl-C sends
- * two signals, one from the terminal and one from npm.
+ * A signal counts as a second Ctrl-C only if this time has passed since the stop began. Under npm, one Ctrl-C sends two
+ * signals, one from the terminal and one from npm.
  */
 const sameKeypressMilliseconds = 1_000;
 
 /**
  * Calls `onStop` once, with the reason for the stop. Calls `onSecondSignal` for each signal that arrives more than a
- * second after the first one.
+ * second later.
  */
 export function watchForStop(options: {
   isUnderNpm: boolean;

@@ -267,6 +267,7 @@ describe('databases', () => {
     const otherInstallation = { ...installation, dataDir: join(installation.dataDir, 'other') };
     try {
       for (const system of [installation, otherInstallation]) {
+        // With NODE_ENV=production, auth needs a mail server or MAIL=off.
         const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
         const launcher = start({ system, env });
         await launcher.untilReady();

@@ -53,7 +53,7 @@ export function chooseDataLocation(requested: string, account: Account | undefin
   const folder = mkdtempSync(join(systemFolder(), `${hashOf(requested)}-`));
   const location = useMovedData(join(folder, basename(requested)), requested, account);
   writeFileSync(pointerFile, `${location.data}\n`);
-  // If the requested folder exists, it is empty, and no longer needed.
+  // `makeFolder` above may have created the requested folder. It is empty, and no longer needed.
   if (existsSync(requested)) rmdirSync(requested);
   return location;
 }

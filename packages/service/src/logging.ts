@@ -96,7 +96,7 @@ const maxBufferLength = 1_000_000;
 let output: ReturnType<typeof pino.destination> | undefined;
 let failedWrites = 0;
 
-/** Returns the number of blocks of lines that could not be written since the process started. */
+/** Returns how many times writing a block of lines has failed since the process started. */
 export const failedLogWrites = (): number => failedWrites;
 
 /**

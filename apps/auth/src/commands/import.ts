@@ -33,6 +33,7 @@ runCommand(async () => {
   } = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
+    // URLs of clients may lead to these networks, and to public addresses.
     allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });

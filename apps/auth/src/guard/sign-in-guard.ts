@@ -1,12 +1,13 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted for each account and for each IP address, and all instances share the counts. After three
-// failures of an account, each further attempt must wait before its password is checked. After more failures, all
+// Failures are counted for each user name, even if no account has this name, and for each IP address. All instances
+// share the counts. After three failures of a user name, each further attempt with this name must wait before its
+// password is checked. After more failures, all
 // attempts are rejected until the lockout ends. Successful sign-ins are not counted, so many users can sign in from one
 // address.
 //
 // A browser in which the account has signed in before has a separate count. Sign-ins to this account from this browser
-// use neither the count of the account nor the count of the address. Other people can therefore not lock the owner of
+// use neither the count of the user name nor the count of the address. Other people can therefore not lock the owner of
 // an account out of this browser (interaction/device-cookie.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
@@ -22,7 +23,7 @@ export interface SignInLimits {
   readonly lockoutSeconds: number;
   /**
    * The time that an attempt must wait after three failures. Each further failure doubles the waiting time, up to eight
-   * times this value.
+   * times this value. With 0, no attempt waits.
    */
   readonly slowDownMs: number;
 }

@@ -30,6 +30,7 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
         ...(label !== null && { client_name: label }),
         ...personalAccessTokenSettingsOf(imported),
       },
+      // Every personal access token may have the scope for bookings, so no scope is stored (oidc/client-metadata.ts).
       scope: '',
       accountId,
       secretHashes: [],
@@ -71,20 +72,21 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
     ...(!isConfidential && { token_endpoint_auth_method: 'none' }),
     ...(isNative && { application_type: 'native' }),
     ...(hasNoUser && { redirect_uris: [], response_types: [] }),
+    // The values in the file take precedence.
     ...metadata,
   };
 }
 
-/** The fields of an imported client that are not OpenID Connect metadata. */
-const ownFields = Object.keys(importSchema.properties.clients.items.properties);
+/** The fields that the schema of import files defines. All other fields must be OpenID Connect client metadata. */
+const schemaFields = Object.keys(importSchema.properties.clients.items.properties);
 
 /**
- * Returns an error for each field that is unknown: neither in `ownFields`, nor OpenID Connect metadata. If misspelt
+ * Returns an error for each field that is unknown: neither in `schemaFields`, nor OpenID Connect metadata. If misspelt
  * fields were ignored, a client could get the wrong rights. For example, a personal access token with the field
  * `account_id` instead of `accountId` would become an ordinary client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
-  const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));
+  const metadata = Object.keys(imported).filter((field) => !schemaFields.includes(field));
   return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
 }
 

@@ -35,8 +35,8 @@ export interface ImportSummary {
 }
 
 /**
- * @throws {ImportError} if the document has errors. Then, nothing is imported. The field `errors` contains all errors,
- * and each one begins with the path of the invalid value.
+ * @throws {ImportError} if the document has errors. Then, nothing is imported. The field `errors` contains the errors
+ * that were found, and each one begins with the path of the invalid value.
  */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,

@@ -1,5 +1,5 @@
-// Listens to the events of oidc-provider, to add missing fields to successful responses and to record the events in the
-// audit trail.
+// Listens to the events of oidc-provider: corrects successful responses, and records the events in the audit trail and
+// the error codes in the metrics.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -13,17 +13,18 @@ export function registerEventListeners(
   provider: Provider,
   { audience, audit }: { audience: string; audit: Audit },
 ): void {
-  // oidc-provider calls listeners in the order of their registration. `recordEvents` therefore sees completed
+  // oidc-provider calls listeners in the order of their registration. `recordEvents` therefore sees corrected
   // responses.
-  completeResponses(provider, audience);
+  correctResponses(provider, audience);
   recordEvents(provider, audit);
 }
 
 /**
- * Adds `scope` and `iss` to successful responses. oidc-provider emits the events `authorization.success` and
- * `grant.success` just before it writes a response.
+ * Adds `scope` to successful responses of the authorization endpoint and the token endpoint. Responses of the
+ * authorization endpoint also get `iss`, and lose a code that they must not contain. oidc-provider emits the events
+ * `authorization.success` and `grant.success` just before it writes a response.
  */
-function completeResponses(provider: Provider, audience: string): void {
+function correctResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
     // When a user has signed in for a device, oidc-provider emits this event without a response.
     if (!response) return;

@@ -13,7 +13,7 @@ export interface RequestState {
   /** The time at which the request arrived, as a value of `performance.now()`. */
   arrivedAt?: number;
   /** A function that is called when the response is complete, just before it is written. */
-  afterResponse?: () => void;
+  onResponseComplete?: () => void;
   /** Whether the rate limit has already counted this request. */
   rateLimitCounted?: boolean;
   /** The account that an earlier step has read from the database. */

@@ -115,6 +115,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
   routes.post(
     '/portal/tokens',
     ...pages.formForServiceAccount(createToken, {
+      // A user who must first sign in again then returns to this page, with the values of these fields.
       returnTo: () => '/portal',
       fields: ['name', 'expiresInDays'],
       // The response shows a secret, so the form requires a recent sign-in.

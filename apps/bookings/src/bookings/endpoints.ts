@@ -78,6 +78,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
       errorContext,
+      // The handler reports the validation errors together with the errors that it finds itself.
       handlesValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createBooking({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -95,7 +96,8 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         '500 values at most.',
       query: searchQuerySchema,
       queryExamples: { bayIds: ['bay-n1-01'] },
-      // A client can also send the `endDate` of a search in the body of the GET request.
+      // A client can also send the `endDate` of a search in the body of the GET request, as an object or as a JSON
+      // string.
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',

@@ -77,7 +77,8 @@ export function createBookingUpdater(services: UpdateServices) {
       checkIfMatch(etags, booking);
       const rulesVersion = await findRulesVersion(requested, rules);
       const update = { change: fields, etags, at: now, rulesVersion };
-      // `move` also changes the facility of the booking.
+      // Before these functions look up the holds of the new bay, they lock the old and the new bay. `move` also changes
+      // the facility of the booking.
       const outcome =
         bay.facilityId === booking.facilityId
           ? await store.update({ ...update, key: booking, looksUpHolds: true, oldBayId: booking.bayId })

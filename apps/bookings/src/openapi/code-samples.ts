@@ -47,6 +47,7 @@ function callOf(endpoint: Endpoint<never>): string {
   const { clientFunction, params, query, queryExamples, bodyExample, success } = endpoint;
   if (!clientFunction) return requestCallOf(endpoint);
   const ids = Object.values(params ?? {}).map(({ example }) => example);
+  // A function of the client gets the ids in the path, and then the query or the body.
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
   const call = `client.${clientFunction}(${values.map(literal).join(', ')})`;
   if (isList(success.schema)) return `for await (const item of ${call}) {\n  console.log(item);\n}`;

@@ -14,7 +14,7 @@ const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string;
 const defaultAlgorithms: Readonly<Record<string, string>> = { EC: 'ES256', RSA: 'PS256', OKP: 'Ed25519' };
 
 /**
- * Returns the key and its `kid`. A CryptoKey is returned unchanged.
+ * Returns the key and its `kid`. A CryptoKey is returned unchanged. `keyId` is the `kid` of a key that contains none.
  * @throws {TypeError} if the authorization server does not accept the algorithm of the key
  */
 export async function importPrivateKey(

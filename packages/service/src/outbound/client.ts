@@ -13,7 +13,7 @@ import { createNetworkCheck, isPublicAddress } from './addresses.ts';
 export interface OutboundClientOptions {
   /**
    * Networks in CIDR notation that are allowed in addition to public addresses. Requests to these networks can use
-   * http. Requests to public addresses must use https.
+   * http. Requests to public addresses must use https. An empty list allows only public addresses.
    */
   readonly allowNetworks: readonly string[];
   /** The maximum number of open connections to one host. Default: 20. */

@@ -61,7 +61,7 @@ export function createConcurrentUse() {
         try {
           await next();
         } finally {
-          state.afterResponse?.();
+          state.onResponseComplete?.();
         }
       });
     },
@@ -84,7 +84,7 @@ export function createConcurrentUse() {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
         const state = currentRequestState();
-        if (state) state.afterResponse = () => afterPendingRequests(end);
+        if (state) state.onResponseComplete = () => afterPendingRequests(end);
         else end();
       } finally {
         use.running -= 1;

@@ -19,7 +19,7 @@ export const createEndSession =
     await orUnavailable(() =>
       query(
         db,
-        // `queueLogoutTokens` reads the ended session from the common table expression `ended`.
+        // The table contains only the hash of the id. `queueLogoutTokens` reads the ended session from `ended`.
         `with ended as (
            delete from oidc_artifact where model = 'Session' and id = $1 returning account_id, payload)
          ${queueLogoutTokens}`,

@@ -6,8 +6,9 @@ import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 export const requestTimeoutSeconds = 5;
 
 /**
- * Creates the configuration of openid-client for a provider. Allows addresses with plain http, because settings.ts has
- * already rejected all such addresses that are not on this machine.
+ * Creates the configuration of openid-client for a provider. Allows addresses with plain http: settings.ts has already
+ * rejected settings with such an address, unless it is on this machine, and other addresses come from the discovery
+ * document, which auth trusts.
  */
 export function createConfiguration(
   server: openid.ServerMetadata,

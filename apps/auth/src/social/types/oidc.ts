@@ -1,7 +1,8 @@
 // Implements providers that support OpenID Connect, such as Google.
 //
 // The endpoints come from the provider's discovery document. The document is read when it is first needed, because the
-// provider may be unavailable while this server starts. After that, it is read again every hour.
+// provider may be unavailable while this server starts. A request that finds the document older than an hour
+// reads the document again.
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';

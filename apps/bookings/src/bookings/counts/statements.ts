@@ -4,6 +4,7 @@ import { type Bind, bindInstant, type Criteria, inProgressAt, isSelective, oneOf
 const hour = 3_600_000;
 
 // The lengths of bins in hours, from long to short. A bin contains the number of bookings that start in a period.
+// 768 hours are 32 days.
 const longestSpan = 768;
 const facilitySpans = [longestSpan, 24, 1] as const;
 export const locationSpans = [longestSpan, 24] as const;
