@@ -10,10 +10,10 @@ import type { Document } from './support/infrastructure.ts';
  * Returns the metrics of a PromQL expression: the words that contain `_` or `:` and are followed by `{`, `[`, `)`, `>`,
  * `=` or the end. Words before `(` are functions. Quoted texts and `by (…)` contain labels, and are removed first.
  */
-const metricsOfExpression = (expression: string): readonly string[] =>
-  [
-    ...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g),
-  ].map(([name]) => name);
+const metricsOfExpression = (expression: string): readonly string[] => {
+  const withoutLabels = expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '');
+  return [...withoutLabels.matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g)].map(([name]) => name);
+};
 
 /** Returns the metrics that a text names in the form `name{…}`. */
 const metricsInText = (text: string): readonly string[] =>
