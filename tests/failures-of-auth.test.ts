@@ -1,6 +1,7 @@
-// Tests failures of auth and of its JWKS endpoint. Bookings must continue with the public keys that it has cached,
-// respond quickly, never return a 500, and recover without an operator. The last test compares the alerts and
-// dashboards with the metrics of both services. FAULT_REPORT=1 prints the measurements.
+// Tests failures of auth and of its JWKS endpoint, and differences between the clocks of auth and bookings. Bookings
+// must continue with the public keys that it has cached, respond quickly, never return a 500, and recover without an
+// operator. The last test compares the alerts and dashboards with the metrics of both services. FAULT_REPORT=1 prints
+// the measurements.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -112,7 +113,7 @@ describe('an instance of auth stops', () => {
     await Promise.all([fetchTokens(0), fetchTokens(1), fetchTokens(2)]);
     expect(tokens).toHaveLength(60);
     expect(new Set(tokens).size).toBe(60);
-    for (const token of tokens) expect(await bookOnce(bookings.base, token)).toBe(201);
+    for (const issued of tokens) expect(await bookOnce(bookings.base, issued)).toBe(201);
     recordMeasurement('one of two instances of auth killed', { tokens: tokens.length, retried });
     await killed.stop('SIGKILL');
   }, 60_000);
@@ -121,6 +122,7 @@ describe('an instance of auth stops', () => {
     const stopping = await system.startSecondAuth();
     const before = (await system.database.query('auth', 'select now()')).rows[0].now;
     const requests = Array.from({ length: 20 }, () => getToken(stopping.base));
+    // The instance gets the signal after the first response, while other requests are still in progress.
     await Promise.race(requests);
     expect(await stopping.stop('SIGTERM')).toBe(0);
     const results = await Promise.allSettled(requests);

@@ -137,15 +137,20 @@ function createWithHold({ client, token, facilities, folder }: RequestSource, ba
       // the tag of the facility (apps/bookings/src/bookings/booking-id.ts).
       const { rows } = await client.query<{ line: string }>(
         `with target as (
-           select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
+           select row_number() over (order by id desc) - 1 as number, facility_id, id
+             from bay where facility_id = any($1) order by id desc limit $2
          ), held as (
-           insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
+           insert into booking_hold
+             (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
            select facility_id, ${newId}, id, $3, $4,
-             timestamptz '2120-01-01Z' + n / $2 * interval '30 minutes', timestamptz '2120-01-01Z' + (n / $2 + 1) * interval '30 minutes', now() + interval '15 minutes', now()
-           from generate_series($5::int, $5::int + $6::int - 1) n join target on number = n % $2
+               timestamptz '2120-01-01Z' + n / $2 * interval '30 minutes',
+               timestamptz '2120-01-01Z' + (n / $2 + 1) * interval '30 minutes',
+               now() + interval '15 minutes', now()
+             from generate_series($5::int, $5::int + $6::int - 1) n join target on number = n % $2
            returning id, bay_id, start_date
          )
-         select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from held order by start_date, bay_id`,
+         select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line
+           from held order by start_date, bay_id`,
         [facilityIds(facilities), bays, clientClaims.client_id, clientClaims.sub, nextHeldSlot, holdsPerRound],
       );
       nextHeldSlot += holdsPerRound;
@@ -194,10 +199,12 @@ async function replaceHolds(client: pg.Client, count: number): Promise<void> {
   // The holds are on the day that the operation `availability` reads. Each hold lasts for half an hour. On each bay, a
   // hold starts every second.
   await client.query(
-    `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
-     select facility_id, gen_random_uuid(), id, 'bench', 'bench', timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',
-       now() - interval '1 s', now() - interval '5 minutes'
-     from bay, generate_series(1, $2::int / ${baysPerFacility}) n where facility_id = $1`,
+    `insert into booking_hold
+       (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
+     select facility_id, gen_random_uuid(), id, 'bench', 'bench',
+         timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',
+         now() - interval '1 s', now() - interval '5 minutes'
+       from bay, generate_series(1, $2::int / ${baysPerFacility}) n where facility_id = $1`,
     [facilityId(1), count],
   );
   await client.query("update bay set held_until = now() - interval '1 s' where facility_id = $1", [facilityId(1)]);

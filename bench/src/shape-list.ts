@@ -1,6 +1,6 @@
-// Lists the kinds of requests ("shapes") that must stay fast however many bookings exist: every reading endpoint and
-// filter, with the first page and with pages near the end of a list. A shape builds the addresses of its requests from
-// ids that exist in the database.
+// Lists the kinds of requests ("shapes") that must stay fast however many bookings exist: the endpoints that read
+// bookings, locations and bays, with every filter, with the first page and with pages near the end of a list. A shape
+// builds the addresses of its requests from ids that exist in the database.
 import type pg from 'pg';
 import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 

@@ -1,4 +1,5 @@
 // Finds the environment variables that an app reads, for the tests of docker-compose.yml and the Kubernetes manifests.
+// Also defines the type of the parsed documents.
 import { read } from '@bay-booking/testkit/repository';
 
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path

@@ -45,6 +45,7 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
       { timeout: 30_000 },
     );
   const ownerUrlOf = (app: AppName): string => `postgres://${app}_owner:${rolePassword}@127.0.0.1:${port}/${app}`;
+  // The nodes connect to each other as the role that runs a statement.
   for (const role of ['bookings_owner', 'bookings_service']) cluster.allowRole(role, rolePassword);
   await prepare('auth', coordinator);
   for (const server of cluster.urlsOf('postgres')) await prepare('bookings', server);

@@ -25,7 +25,7 @@ export const useSystem = (): RunningSystem => useFixture(startSystem, 90_000);
 
 /**
  * Starts the system, and waits until both services are ready.
- * @throws {Error} with the output when the system is not ready after a minute
+ * @throws {Error} with the output if `npm start` ends, or if the system is not ready after a minute
  */
 export async function startSystem(environment: Record<string, string> = {}): Promise<RunningSystem> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];

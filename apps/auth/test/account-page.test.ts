@@ -145,7 +145,8 @@ describe('applications', () => {
     const { browser } = await registerUser(server);
     const url = authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}` });
     await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
-    expect((await browser.open(url)).url.origin).toBe('http://localhost:4010');
+    // The user has given consent, so the browser is redirected to the client.
+    expect((await browser.open(url)).url.origin).toBe(new URL(webCallback).origin);
     await browser.send(await openAccount(browser), { client: 'demo-web' }, 'Remove access');
     expect((await browser.open(url)).title).toMatch(/^Allow access/);
   });
@@ -226,6 +227,7 @@ describe('the password', () => {
 });
 
 test('every sign-in, failed sign-in, registration and change is in the audit trail, without secrets', async () => {
+  // The registration also signs the user in.
   const { browser, account, username } = await registerUser(server);
   await signInUser(server, username, { secret: 'not the password' });
   await browser.send(account, { password, newPassword });

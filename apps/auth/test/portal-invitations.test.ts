@@ -287,6 +287,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     expect(page.html).toContain('An invitation expires after seven days. Ask North Range to send it again.');
     const { page: facilityPage } = await invite('expired@range.example');
     expect(facilityPage.html).toContain('The invitation is on its way');
+    // `invitationLink` ignores the e-mail with the link that is passed here, and waits for the next e-mail.
     const newLink = await portal.invitationLink('expired@range.example', link);
     expect((await portal.openBrowser().open(newLink)).status).toBe(200);
   });

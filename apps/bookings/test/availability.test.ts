@@ -65,6 +65,7 @@ test('both locationIds and bayIds must match, and bays of other facilities are l
   const ids = async (query: string) =>
     (await find(`${query}&${day}`)).body.items.map(({ bay }: { bay: { id: string } }) => bay.id);
   expect(await ids('locationIds=loc-north-1&bayIds=bay-n1-02,bay-s1-01')).toEqual(['bay-n1-02']);
+  // The token does not permit fac-east. The bays are sorted by name: "Bay 1" (bay-s1-01) and "Bay 2" (bay-n1-02).
   expect(await ids('bayIds=bay-n1-02,bay-s1-01,bay-e1-01,unknown')).toEqual(['bay-s1-01', 'bay-n1-02']);
   expect(await ids('locationIds=loc-east-1')).toEqual([]);
 });
@@ -92,7 +93,7 @@ test('bookings, live holds, closures and closing times make a bay unavailable', 
     '19:00 2040-05-02T00:00',
   ]);
   expect(await freeOf('bay-s1-01', `&holdId=${hold.id}`)).toContain(`${afterInstant} 18:00`);
-  // The two gaps between 11:00 and 18:00 are not longer than 180 minutes.
+  // An unknown hold has no effect. The two gaps between 11:00 and 18:00 are not longer than 180 minutes.
   expect(await freeOf('bay-s1-01', '&holdId=unknown&minMinutes=181')).toEqual([
     '00:00 10:00',
     '19:00 2040-05-02T00:00',

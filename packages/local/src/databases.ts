@@ -41,6 +41,7 @@ export async function ensureDatabase(
     await client.query(`alter database ${app} set timezone to 'UTC'`);
     // The library pg parses dates only in the ISO format, and the server may have another default format.
     await client.query(`alter database ${app} set datestyle to 'ISO, YMD'`);
+    // In production, infra/postgres/service.sql sets the same timeouts.
     await client.query(`alter role ${service} set lock_timeout to '2s'`);
     await client.query(`alter role ${service} set statement_timeout to '5s'`);
     await client.query(`alter role ${service} set idle_in_transaction_session_timeout to '10s'`);

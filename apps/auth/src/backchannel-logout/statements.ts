@@ -1,7 +1,9 @@
 // Defines the part of an SQL statement that queues logout tokens.
 //
-// Every statement that ends sessions contains this part. A session therefore never ends without logout tokens. If
-// several requests end a session at the same time, its tokens are queued only once.
+// A statement that ends sessions, or the access of clients in a session, contains this part. The end and its logout
+// tokens are therefore stored together. If several requests end a session at the same time, its tokens are queued only
+// once. No logout tokens are queued for a session that expires, and for the sessions of an account that an invitation
+// replaces (portal/acceptance-store.ts).
 
 /**
  * Queues a logout token for each client of the ended sessions. The statement that contains this part must define the

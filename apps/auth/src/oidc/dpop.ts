@@ -1,5 +1,5 @@
-// Verifies DPoP proofs (RFC 9449) where oidc-provider does not: in token requests of our own grant types, and at our
-// own userinfo endpoint.
+// Verifies DPoP proofs (RFC 9449) where oidc-provider does not: in token requests that our own handlers serve
+// (grants/), and at our own userinfo endpoint.
 //
 // The library has no public functions for DPoP, so this file uses an internal module of the library. Read that module
 // again at every upgrade of the library. test/dpop.test.ts tests the result.

@@ -28,7 +28,11 @@ export function createOpeningHoursStore(db: Database) {
     find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
       (await query<HoursRow>(db, hoursStatements.find, [facilityIds, locationId]))[0],
 
-    /** Sets the opening hours of a location, unless `check` throws an error. `check` gets the current opening hours. */
+    /**
+     * Sets the opening hours of a location, unless `check` throws an error. `check` gets the current opening hours.
+     * `retryOnce` repeats the transaction if PostgreSQL has rolled it back because of a deadlock or a serialization
+     * failure.
+     */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {
@@ -36,7 +40,8 @@ export function createOpeningHoursStore(db: Database) {
             hoursStatements.find,
             [[facilityId], locationId],
           ]);
-          // The last statement of this call is `find`. The statements before it take locks.
+          // The last statement of this call is `find`. The statements before it take locks. Locations are never
+          // deleted, so `find` returns a row.
           const [current] = results.at(-1) as HoursRow[];
           check(current as HoursRow);
           await run([hoursStatements.set, [facilityId, locationId, hours && JSON.stringify(hours)]]);

@@ -27,7 +27,7 @@ export interface ManagementServices extends SharedServices {
   readonly outbound: Pick<OutboundClient, 'urlError'>;
   /**
    * Returns the number of the latest change of each facility. If a facility is added to a webhook, the webhook gets
-   * only the later changes of this facility.
+   * only the later changes of this facility. If a disabled webhook is enabled, this applies to all its facilities.
    */
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
   /** Makes the worker look for deliveries immediately. */

@@ -50,7 +50,8 @@ export function presentedTokenOf(request: Request): PresentedToken | BearerError
  */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
   const token = (request.body as { access_token?: unknown } | undefined)?.access_token;
-  // The body has already been read. Without these headers, oidc-provider does not try to read the body again.
+  // The body has already been read. If the token is opaque, oidc-provider serves the request. Without these headers,
+  // oidc-provider does not try to read the body again.
   delete request.headers['content-type'];
   delete request.headers['content-length'];
   delete request.headers['transfer-encoding'];

@@ -34,6 +34,7 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       if (!token) throw new errors.InvalidRequest('token is required');
       const attempt = await options.beginSocialAttempt(ctx.ip);
       if ('retryAfter' in attempt) throw lockedOut(ctx, attempt.retryAfter);
+      // Without the parameter `provider`, each provider is asked to confirm the token, one after the other.
       const identity = await options
         .verifyNativeToken({ token, ...(name && { provider: name }) })
         .catch(async (cause: Error & { unavailable?: boolean }) => {

@@ -2,7 +2,7 @@
 // records artifacts. Many ids are secrets, such as a code, so only the hash of an id is stored.
 //
 // Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
-// (concurrent-use.ts). Every other write replaces the whole record, so the last write wins.
+// (concurrent-use.ts). `upsert` replaces the whole record, so the last of several concurrent calls determines it.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
