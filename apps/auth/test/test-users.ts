@@ -11,7 +11,7 @@ export const password = 'seven unusual lamps';
 export interface TestUser {
   readonly username: string;
   readonly browser: FormBrowser;
-  /** The page "Your account". */
+  /** The page "Your account". After a failed sign-in, the sign-in page with its error. */
   readonly account: Page;
 }
 

@@ -25,7 +25,7 @@ const statements = {
   replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
 from webhook_cursor join webhook on webhook.id = webhook_id
 where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximum}`,
-  /** Every transaction locks the webhook before its cursors, which prevents deadlocks (see delivery-store.ts). */
+  /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /**
    * Moves the cursor from change number $3 to $4. Returns no row if another instance has already moved the cursor, or

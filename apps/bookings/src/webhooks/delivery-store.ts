@@ -3,8 +3,8 @@
 // Before an instance attempts a delivery, it claims the delivery: it sets next_attempt_at to a time after the attempt.
 // If the instance is killed, another instance repeats the attempt at this time.
 //
-// Every transaction locks a webhook before its deliveries and its cursors (cursor-store.ts). The deletion of a webhook
-// uses the same order, so no deadlock is possible.
+// A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
+// first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';

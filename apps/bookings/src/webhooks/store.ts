@@ -1,6 +1,7 @@
 // Reads and writes the tables webhook and webhook_cursor. `webhook` contains the registered webhooks. `webhook_cursor`
 // contains a row for each webhook and each of its facilities: the position of the webhook in the change feed, and the
-// time at which the client last sent a request with a token for the facility (lease.ts).
+// time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
+// facility from a webhook, also ends the pending deliveries of this facility.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
