@@ -1,6 +1,7 @@
 // Fills a bookings database with a dataset. Usage: npm run load -w bench -- [--bookings 1000000] [--facilities 250].
-// DATABASE_URL names the database. Without DATABASE_URL, the database is on an embedded server, whose data are in
-// DATA_DIR (default: bench/.data/postgres). Its name contains the number of bookings, for example `bookings_1000000`.
+// DATABASE_URL names the database. Without DATABASE_URL, the database is on an embedded server, and is named after the
+// number of bookings, for example `bookings_1000000`. The data of this server are in DATA_DIR (default:
+// bench/.data/postgres).
 import { parseArgs } from 'node:util';
 import { datasetOf } from '../dataset.ts';
 import { loadDataset } from '../load.ts';
