@@ -62,7 +62,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed, config, now } = options;
-  // A webhook gets no deliveries for a facility to which its client has sent no request for this number of days.
+  // Leaves out the cursors of a facility for which the client has used no token for this number of days (lease.ts).
   const active = await cursors.findActive(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   // A head is the latest change number of a facility.

@@ -1,8 +1,8 @@
 // Defines every field of a booking in one table: the column in the database, its SQL type, whether clients set the
 // field, and whether clients see it.
 //
-// The types of bookings, the SQL statements and the JSON of responses are derived from this table. To add an optional
-// field, add it to this table, to a migration and to `../schema.ts`, and run `npm run generate`.
+// The types of bookings, the SQL statements and the JSON of responses are derived from this table. docs/how-to-add.md
+// describes how to add an optional field.
 
 interface Column {
   readonly column: string;
