@@ -1,5 +1,6 @@
-// Tests failures of the database and of instances of bookings under load. After every failure, the services must have
-// returned no 500, lost no acknowledged booking and booked no bay twice, and they must recover without an operator.
+// Tests failures of the database and of instances of bookings, most of them under load. After every failure under load,
+// the services must have returned no 500, lost no acknowledged booking and booked no bay twice. They must recover
+// without an operator.
 //
 // The tests run on a single PostgreSQL server. If this machine has Citus, they also run on a Citus cluster.
 // FAULT_REPORT=1 prints the measurements for the table in docs/operations/runbook.md.

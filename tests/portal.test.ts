@@ -1,6 +1,6 @@
 // Tests the portal in Chromium, in the steps of the specification, "Bookings API access". An owner invites a service
 // account. The service account creates a personal access token, books a bay, and finally loses its role. Each test
-// begins where the previous one ended. axe checks the accessibility of every page at two widths, in light and dark
+// begins where the previous one ended. axe checks the accessibility of the pages at two widths, in light and dark
 // mode.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-// Tests that each test database is a separate copy of one migrated template.
+// Tests the databases for tests. Databases with migrations are separate copies of one migrated template.
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';

@@ -63,8 +63,9 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       ),
 
     /**
-     * Deletes the consent, and every grant, code and token that the client has for this account. Also removes the
-     * client from the sessions of the account, and sends logout tokens to it.
+     * Deletes the consent, and every stored grant, code and token that the client has for this account. JWT access
+     * tokens are not stored, and stay valid until they expire. Also removes the client from the sessions of the
+     * account, and sends logout tokens to the client.
      *
      * In the payload of a session, the object `authorizations` has an entry for each client to which the user has
      * signed in. `queueLogoutTokens` sends a logout token to every client in the common table expression `ended`, so

@@ -49,7 +49,7 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
 /**
  * The setting `loadExistingGrant` of oidc-provider. Finds the grant that the user gave this client in this session. A
  * grant of another session is not found. In another browser, and after signing out, the consent page therefore appears
- * again, and a grant and its tokens belong to exactly one session.
+ * again, and such a grant and its tokens belong to exactly one session.
  */
 export async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { client, session, account, result, provider } = ctx.oidc;

@@ -2,8 +2,10 @@
 // authorization requests, device authorization, token, introspection and revocation (docs/behaviour.md, "Errors of the
 // token endpoint" and "Cross-origin requests"):
 // - Their errors are always JSON.
-// - A failed client authentication always gives a 401 with a `WWW-Authenticate` header.
-// - Web pages of the client may read the response. Introspection is the exception.
+// - A failed client authentication gives a 401 with a `WWW-Authenticate` header. A token request without `grant_type`
+//   gives `invalid_request` instead.
+// - Web pages of the client may read the response, except at the introspection endpoint. The reference of the Bookings
+//   API may read the response to a client_credentials request.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';

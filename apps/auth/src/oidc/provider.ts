@@ -1,5 +1,6 @@
-// Configures oidc-provider. Every feature of the library is configured here or in client-schema.ts, and nowhere else.
-// README.md in this folder lists all places where we change the library's behaviour, and the reasons.
+// Configures oidc-provider. All settings of the library are set here or in client-schema.ts. Other files of this folder
+// implement some of these settings. README.md in this folder lists all places where we change the library's behaviour,
+// and the reasons.
 //
 // The signing keys of a provider cannot change. When the keys rotate, provider-manager.ts creates a new provider.
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
@@ -155,7 +156,7 @@ function createConfiguration(
       required: (ctx, client) =>
         ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
     },
-    // Tokens stay valid when the session of the browser ends. A token ends early only if its grant is revoked.
+    // Tokens stay valid when the session of the browser ends.
     expiresWithSession: () => false,
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
