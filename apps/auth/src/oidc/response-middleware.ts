@@ -21,8 +21,8 @@ export interface ResponseMiddlewareOptions {
 }
 
 /**
- * How long HTTP caches may store the public keys, in seconds. By default, auth waits for 30 s (KEY_PUBLISH_DELAY) before
- * it signs with a new key. Until then, the caches have the new public key.
+ * How long HTTP caches may store the public keys, in seconds. By default, auth waits for 30 s (KEY_PUBLISH_DELAY)
+ * before it signs with a new key. Until then, the caches have the new public key.
  */
 const jwksMaxAge = 15;
 
