@@ -1,5 +1,5 @@
-// Checks the source files: their names and folders, the sentence about the purpose at the start of each file, and the
-// length of lines.
+// Checks the source files and documents: the names and folders of source files, the sentence about the purpose at the
+// start of each source file, the length of lines, and that no file cites the contract.
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 

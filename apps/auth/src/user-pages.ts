@@ -1,5 +1,5 @@
 // Creates the pages that are not part of the portal: sign-in, registration, consent, social sign-in, device sign-in,
-// password reset and "Your account".
+// password reset, confirmation of an e-mail address, and "Your account".
 import type { Database } from '@bay-booking/service/database/database';
 import { Router } from 'express';
 import { accountRoutes } from './account/routes.ts';

@@ -245,6 +245,7 @@ describe('the exchange', () => {
     'a code can be exchanged at an instance whose clock differs by %s s from the issuing instance',
     async (seconds) => {
       const code = await obtainCode();
+      // The issuing instance takes `exp` and `iat` from its own clock.
       const { rowCount } = await server.db.raw(
         `update oidc_artifact set payload = payload || jsonb_build_object(
               'exp', (payload ->> 'exp')::int + :seconds::int, 'iat', (payload ->> 'iat')::int + :seconds::int)

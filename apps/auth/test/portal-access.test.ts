@@ -1,5 +1,6 @@
 // Tests which requests the portal rejects. The response is the sign-in page, a 403 if the user may know the reason, or
-// a 404 if the user must not find out that a facility or account exists.
+// a 404 if the user must not find out that a facility or account exists. The last two tests concern a path that cannot
+// be decoded, and the security headers of the pages.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';

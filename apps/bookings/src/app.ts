@@ -58,6 +58,7 @@ export function createApp({
 }: AppOptions): Express {
   const { baseUrl, authIssuer, audience, scopeBase, rateLimitPerMinute, metricsPort, trustProxy } = config;
   const scope = `${scopeBase}/golf/bookings`;
+  // With METRICS_PORT, another listener serves `/metrics`.
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
   const endpoints = [

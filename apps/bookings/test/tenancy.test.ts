@@ -129,6 +129,7 @@ test('a booking cannot be moved to another facility, or read with the Idempotenc
 test('a client that has lost access to a facility does not get a stored response about this facility', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   const headers = { 'Idempotency-Key': 'key-2' };
+  // Both requests have tokens of the same client and user. The token of the second request names only fac-east.
   expect((await system.call('POST', '/api/bookings', { body, headers })).status).toBe(201);
   expect(errorCodes(await callFromOtherFacility('POST', '/api/bookings', body, headers))).toEqual(['ERR00012']);
 });

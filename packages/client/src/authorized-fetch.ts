@@ -25,7 +25,8 @@ export function createAuthorizedFetch(options: AuthorizedFetchOptions): Authoriz
   // `auth` has three forms: a function that returns tokens, an object with such a function and the key pair to which
   // its tokens are bound, or client credentials.
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
-  // The tokens of this function are bound to the DPoP key `auth.dpop`.
+  // The tokens of this function are bound to the DPoP key `auth.dpop`. The first argument of `oauth.DPoP` is empty,
+  // because the clock of the client needs no correction.
   if ('getAccessToken' in auth)
     return repeatAfter401(fromFunction(auth.getAccessToken), sendDpop(options, oauth.DPoP({}, auth.dpop)));
   return withClientCredentials(auth, options);

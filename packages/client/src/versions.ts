@@ -1,4 +1,5 @@
-// Adds the ETag of a response to its resource, so that a later change can name the version that it is based on.
+// Adds the ETag of a response to its resource, so that a later change can name the version that it is based on. Also
+// defines the options of calls that create or change a resource.
 import type { ApiResponse, RequestOptions } from './operations.ts';
 
 export type Versioned<Resource> = Resource & { readonly etag: string };

@@ -47,6 +47,7 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string | number>;
   /** The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks. */
   programs?: string;
+  /** Further environment variables of the server process. Default: none. */
   environment?: Record<string, string>;
   /** Called with a message for the user when a step that takes long begins. */
   onProgress?: (line: string) => void;

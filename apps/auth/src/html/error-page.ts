@@ -5,11 +5,14 @@ import { errorMessages } from './error-messages.ts';
 import { type FindLayoutUser, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
-/** The value of Retry-After while the database is unavailable. */
+/** The value of Retry-After in responses with the status 503, for example while the database is unavailable. */
 const retryAfterSeconds = 5;
 
 interface PageError extends Error {
-  /** Set by the parser of bodies, for example 413 if the body is too large. Also set if the sign-in has expired. */
+  /**
+   * Set by the parser of bodies, for example 413 if the body is too large. Also set if the sign-in has expired, and if
+   * too many passwords wait to be hashed (503).
+   */
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;

@@ -47,7 +47,7 @@ export interface Layout {
   readonly script?: boolean | undefined;
 }
 
-/** Functions that every template can call, for example as `it.formatTime(date)`. */
+/** Functions that every template of a page can call, for example as `it.formatTime(date)`. */
 const functions = { formatTime, formatDuration, displayAddress };
 
 /**

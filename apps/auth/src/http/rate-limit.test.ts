@@ -3,7 +3,8 @@ import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
 // The function `limit` counts a request of a client. It returns 0 if the request is allowed, or else the seconds to
-// wait. It stores the counts of at most 10 000 clients.
+// wait. The second argument of `createRateLimit` is a clock, which starts here at the beginning of a minute. `limit`
+// stores the counts of at most 10 000 clients.
 
 test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);

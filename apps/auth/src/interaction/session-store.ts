@@ -48,9 +48,9 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
 
     /**
      * Records the use of a session, unless the last recorded use is less than a minute ago. Returns the time of the
-     * last recorded use before this call, in seconds since 1970. If that use was more than `idleLimit` seconds ago, the
-     * session is idle. The use of an idle session is not recorded, so that the session stays idle until the user signs
-     * in again.
+     * last recorded use before this call, in seconds since 1970, or undefined if the session is not stored. If that use
+     * was more than `idleLimit` seconds ago, the session is idle. The use of an idle session is not recorded, so that
+     * the session stays idle until the user signs in again.
      */
     async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(
@@ -113,8 +113,9 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
      * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the grants, codes and
      * tokens that clients got in this session stay too. Otherwise, they end, and the clients get logout tokens.
      *
-     * In the statement, `kept_grant` contains the grants that stay. If none stays, `kept_session` contains the session
-     * `uid`, and `emptied` removes the list of clients (`authorizations`) from this session.
+     * In the statement, `kept_grant` contains the grants that stay. If `keepClientAccess` is false, no grant stays.
+     * `kept_session` then contains the session `uid`, and `emptied` removes the list of clients (`authorizations`) from
+     * this session.
      */
     async endEverythingElse(
       accountId: string,

@@ -25,8 +25,9 @@ export const maxAgeWithNonce = 24 * 3600;
  */
 export const nonceSecretsOf = (keys: readonly JWK[]): readonly Buffer[] =>
   keys
-    // Each key has the private member `d`, from which a secret of 32 bytes is derived.
+    // The RS256 keys are not needed, because each rotation also creates an ES256 key.
     .filter(({ alg }) => alg === 'ES256')
+    // Each key has the private member `d`, from which a secret of 32 bytes is derived.
     .map(({ d = '' }) => Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32)));
 
 /**

@@ -1,6 +1,6 @@
 // Decides when an authorization request must show the sign-in page or the consent page. This file adds four checks to
 // the checks of oidc-provider. A check returns true if the page must be shown. It can also throw an error, which
-// rejects the request.
+// rejects the request. `oidc.result` contains the results of the pages that the user has completed for this request.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';

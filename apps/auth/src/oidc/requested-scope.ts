@@ -30,6 +30,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
     if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
     // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. oidc-provider would return invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
+    // Only the code flow can give a refresh token.
     const isCodeFlow = type === 'code';
     checkRequestedScopes(scopes, this, {
       requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, isCodeFlow),

@@ -32,7 +32,7 @@ describe('scopes of the openid family (rule 2 of the specification)', () => {
 });
 
 describe('scopes of a client', () => {
-  test('a request is valid if and only if the client may request its scopes, and the error names the others', () => {
+  test('a request is valid if and only if the client may request its scopes, and the error names only others', () => {
     fc.assert(
       fc.property(someScopes, fc.subarray([...table.all]), (requested, allowed) => {
         const withOpenid = ['openid', ...requested];

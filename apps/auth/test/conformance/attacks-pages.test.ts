@@ -335,6 +335,7 @@ test('a HEAD request, as mail scanners send it, does not use up a mailed link', 
   const browser = openBrowser(server);
   const form = { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' };
   await browser.send(await browser.open(`${server.origin}/register`), form);
+  // The test server sends no e-mails. It logs their links instead.
   const link = new RegExp(`${server.origin}/verify-email\\?token=[\\w-]+`).exec(server.log.join('\n'))?.[0] ?? '';
   expect((await fetch(link, { method: 'HEAD' })).status).toBe(200);
   const page = await browser.open(link);

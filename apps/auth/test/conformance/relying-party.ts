@@ -84,7 +84,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   /** Returns the default parameters of a request, overridden by `params`. Undefined parameters are left out. */
   const requestOf = (params: Record<string, string | undefined> = {}): Record<string, string> => {
     const all: Record<string, string | undefined> = {
-      // The first `...params` fixes the order of the parameters, because one module sends all of them in reverse order.
+      // The first `...params` fixes the order of the parameters, because one test sends all of them in reverse order.
       // The second `...params` overrides the default values.
       ...params,
       client_id: client.id,

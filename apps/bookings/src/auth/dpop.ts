@@ -1,6 +1,11 @@
 // Checks the DPoP proof of a request whose access token is bound to a key (RFC 9449 section 7).
 import type { ApiError } from '@bay-booking/common/errors';
-import { dpopAlgorithms, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
+import {
+  dpopAlgorithms,
+  InvalidDpopProof,
+  type ProvenRequest,
+  verifyDpopProof,
+} from '@bay-booking/service/http/dpop-proof';
 import { apiError, unavailable } from '../errors.ts';
 import type { UseProof } from './proof-store.ts';
 
@@ -53,7 +58,7 @@ export async function checkProof(
 }
 
 /** Verifies the proof, and converts an error of the verification to a 401 response. */
-function verify(...[proof, request]: Parameters<typeof verifyDpopProof>) {
+function verify(proof: string, request: ProvenRequest) {
   try {
     return verifyDpopProof(proof, request);
   } catch (error) {

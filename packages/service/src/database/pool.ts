@@ -47,7 +47,7 @@ interface PoolEvents {
 
 /** The time between two checks of the timeouts. */
 const checkIntervalMs = 250;
-/** How long `destroy` waits until the connections are closed. */
+/** How long `destroy` waits, after the release of the last connection, until all connections are closed. */
 const closeTimeoutMs = 5_000;
 
 export class Pool<Connection extends PooledConnection> extends EventEmitter<PoolEvents> {
@@ -118,7 +118,10 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     return true;
   }
 
-  /** Rejects all callers that wait for a connection. Resolves when all connections have been released and closed. */
+  /**
+   * Rejects all callers that wait for a connection. Resolves when all connections have been released and closed. If
+   * closing takes longer than `closeTimeoutMs`, resolves then.
+   */
   destroy(): Promise<void> {
     this.#destroyed ??= this.#destroy();
     return this.#destroyed;

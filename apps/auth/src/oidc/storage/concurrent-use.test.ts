@@ -37,6 +37,7 @@ test('a use whose response is not written counts as in progress for 5 s, and not
   // responses are errors, which does not matter for this test.
   const find = async (clientId: string): Promise<undefined> => {
     if (clientId === 'first') {
+      // The returned row means that the token was not consumed before.
       await concurrentUse.consume('token', async () => [{}]);
       consumed.resolve();
       await response.promise;

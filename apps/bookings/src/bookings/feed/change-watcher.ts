@@ -28,6 +28,7 @@ const pollMilliseconds = 500;
  * keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them.
  */
 const maxWaiters = 2_500;
+/** Is less than half of `maxWaiters`, so that one client cannot take the places of all others. */
 const maxWaitersPerClient = 1_200;
 
 export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {

@@ -51,7 +51,7 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
     const preferredSeconds = waitSecondsOf(prefer);
     const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
     let page = await readPage(request);
-    // False if too many requests already wait, or if the service stops. The response then says `wait=0`.
+    // False if too many requests already wait, or if the service is already stopping. The response then says `wait=0`.
     let mayWait = true;
     if (page.changes.length === 0 && waitSeconds > 0) {
       const { facilityId } = request;

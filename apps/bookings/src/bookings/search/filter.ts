@@ -62,7 +62,8 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
 
   return {
     filter: {
-      // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query.
+      // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query. If no id
+      // is left, the array is empty, and the search finds no booking.
       ids: ids?.filter(isUuid),
       externalBookingIds,
       correlationIds,
