@@ -204,13 +204,13 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const { urlsOf, join } = database.cluster;
     for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
     await join('later');
-    const [url] = urlsOf('later');
-    await applyFirstMigrations(url);
-    await queryOnce(url, "select create_distributed_table('facility', 'id')");
+    const [coordinator] = urlsOf('later');
+    await applyFirstMigrations(coordinator);
+    await queryOnce(coordinator, "select create_distributed_table('facility', 'id')");
     for (const table of ['location', 'bay', 'booking'])
-      await queryOnce(url, "select create_distributed_table($1::regclass, 'facility_id')", [table]);
-    await queryOnce(url, "insert into facility values ('old', 'Old', 'UTC')");
-    const environment = { DATABASE_URL: url };
+      await queryOnce(coordinator, "select create_distributed_table($1::regclass, 'facility_id')", [table]);
+    await queryOnce(coordinator, "insert into facility values ('old', 'Old', 'UTC')");
+    const environment = { DATABASE_URL: coordinator };
     expect(await runCommand('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
     const output = await runCommand('bookings', environment, 'distribute.ts');
     expect(output).toMatch(/^booking_change is distributed by facility_id\n/);

@@ -44,6 +44,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     context: SignInContext,
     { username, ...state }: FormState & { username?: string } = {},
   ): Promise<void> => {
+    // `reauthenticate` is the account of a signed-in user who must prove their identity again.
     const { reauthenticate, loginHint, csrfContext, allowExternalFormTargets } = context;
     return site.show(
       request,
