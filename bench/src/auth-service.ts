@@ -54,6 +54,7 @@ const importDocument = {
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },
+    // The benchmark measures the password grant with this client.
     {
       client_id: native.id,
       token_endpoint_auth_method: 'none',

@@ -27,6 +27,7 @@ const log = (line: string) => process.stderr.write(`${line}\n`);
 const server = await startServer({
   databaseUrl: process.env.DATABASE_URL,
   dataDir: process.env.DATA_DIR,
+  // `measureShapes` reads the time that PostgreSQL needs for each shape from this extension.
   settings: { shared_preload_libraries: 'pg_stat_statements' },
   log,
 });

@@ -32,7 +32,10 @@ export interface ClientCredentials {
    * ES256 key pair for this client object.
    */
   readonly dpop?: CryptoKeyPair | boolean;
-  /** The ids of the facilities that the token gives access to. Default: all facilities of the account (at most 200). */
+  /**
+   * The ids of the facilities that the token gives access to. Default: all facilities of the account. A token can list
+   * at most 200 facilities. If an account has more, `facilities` must select some of them.
+   */
   readonly facilities?: readonly string[];
   /** The issuer of the tokens. Default: the authorization server that the API names in its metadata (RFC 9728). */
   readonly issuer?: string;

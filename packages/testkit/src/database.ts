@@ -34,6 +34,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const nodes = options.distribution ? await findNodes() : [serverUrl()];
   const template = await ensureTemplate(nodes, options);
   await onEach(nodes, async (node) => {
+    // `file_copy` copies the files of the template. The default strategy would also write each page to the WAL.
     await retryWhileInUse(() => node.query(`create database ${name} template ${template} strategy file_copy`));
     await copySettings(node, template, name);
   });

@@ -15,9 +15,12 @@ describe('addressKey', () => {
     ['[2001:db8::1]', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('addressKey removes ports and zones, and maps an IPv6 address to its /64 network: %s to %s', (address, key) => {
-    expect(addressKey(address)).toBe(key);
-  });
+  ])(
+    'addressKey returns an IPv4 address without its port, or the /64 network of an IPv6 address: %s to %s',
+    (address, key) => {
+      expect(addressKey(address)).toBe(key);
+    },
+  );
 
   test('addressKey accepts text that is not an address, and limits its length', () => {
     expect(addressKey('unknown')).toBe('unknown');

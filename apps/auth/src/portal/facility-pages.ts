@@ -143,7 +143,6 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     if (!mayInvite(facility.role, role)) return notPermitted();
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
-      // Sets the header of the response, and returns the text for the page.
       const text = setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.');
       return showError(429, { field: 'email', text });
     }

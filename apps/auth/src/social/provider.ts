@@ -22,8 +22,9 @@ export interface CommonSettings {
 
 export interface ProviderType<Settings extends CommonSettings> {
   /**
-   * The JSON Schema of the settings that only this type has. If SOCIAL_PROVIDERS_FILE leaves a setting out, the setting
-   * gets the default in the schema.
+   * The JSON Schema of the settings. `properties` contains the settings that only this type has, and common settings
+   * with another default. `required` also names common settings. If SOCIAL_PROVIDERS_FILE leaves a setting out, the
+   * setting gets the default in the schema.
    */
   readonly schema: { readonly required: readonly string[]; readonly properties: Readonly<Record<string, object>> };
   /** Creates a provider without sending a request. */
@@ -45,7 +46,7 @@ export interface SocialProvider {
   readonly title: string;
   /**
    * Whether native tokens are accepted: access tokens that a native app got from the provider. False if the settings
-   * name no app, or no endpoint that checks the tokens.
+   * name no app. Also false for the type `oauth2` if the settings name no endpoint that checks the tokens.
    */
   readonly acceptsNativeTokens: boolean;
   /**

@@ -28,7 +28,7 @@ interface KnexStatement {
 type KnexCallback = (error: Error | null, result: pg.QueryResult) => void;
 
 export class Connection implements PooledConnection {
-  // The pool sets these two fields.
+  // The pool sets these two fields. `idleSince` is in ms of the monotonic clock.
   inUse = false;
   idleSince = 0;
   readonly #client: pg.Client;
