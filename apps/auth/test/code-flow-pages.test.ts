@@ -32,6 +32,7 @@ const exchange = async (page: Page): Promise<Record<string, unknown>> =>
       basic('demo-web', 'demo-web-secret'),
     ),
   );
+// The buttons of the consent page. Unless a test names the scopes to allow, the checkboxes of all scopes stay checked.
 const allow = { name: 'decision', value: 'allow' };
 const deny = { name: 'decision', value: 'deny' };
 /** Returns the scopes that the user may decline on a consent page. */
@@ -39,9 +40,9 @@ const optionalScopes = (page: Page): string[] =>
   page.forms.flatMap(({ fields }) => fields.filter(({ name }) => name === 'scope').map(({ value }) => value));
 const grantedScope = (page: Page) => page.url.searchParams.get('scope');
 const errorOf = (page: Page) => page.url.searchParams.get('error');
-/** Requests the scopes with `prompt=consent`, signs in, and returns the consent page. */
+/** Requests the scopes, signs in, and returns the consent page. */
 const openConsent = async (browser: FormBrowser, scope: string): Promise<Page> =>
-  browser.send(await browser.open(requestUrl({ scope, prompt: 'consent' })), player);
+  browser.send(await browser.open(requestUrl({ scope })), player);
 
 describe('the user logs in, then consents', () => {
   test('after sign-in and consent, the redirect has code and scope', async () => {
@@ -62,7 +63,7 @@ describe('the user logs in, then consents', () => {
 
   test('a second request in the same session needs neither sign-in nor consent', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(requestUrl({ prompt: 'consent' })), player);
+    const consent = await browser.send(await browser.open(requestUrl()), player);
     await browser.send(consent, {}, allow);
     const again = await browser.open(requestUrl());
     expect(again.url.origin).toBe('http://localhost:4010');
@@ -70,11 +71,7 @@ describe('the user logs in, then consents', () => {
 
   test('another browser of the same user asks for consent again', async () => {
     const firstBrowser = openBrowser(server);
-    await firstBrowser.send(
-      await firstBrowser.send(await firstBrowser.open(requestUrl({ prompt: 'consent' })), player),
-      {},
-      allow,
-    );
+    await firstBrowser.send(await firstBrowser.send(await firstBrowser.open(requestUrl()), player), {}, allow);
     const otherBrowser = openBrowser(server);
     const consent = await otherBrowser.send(await otherBrowser.open(requestUrl()), player);
     const back = await otherBrowser.send(consent, {}, deny);
@@ -102,7 +99,7 @@ describe('the user logs in, then consents', () => {
 
   test('if the user denies, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(requestUrl({ prompt: 'consent' })), player);
+    const consent = await browser.send(await browser.open(requestUrl()), player);
     const back = await browser.send(consent, {}, deny);
     expect(errorOf(back)).toBe('access_denied');
     expect(back.url.searchParams.get('state')).toBe('st');
