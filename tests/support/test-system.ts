@@ -1,5 +1,5 @@
-// Starts the system for the failure tests: a database server, and any number of instances of auth and bookings. The
-// instances of bookings connect to the database through a proxy, with which a test can delay and stop the traffic.
+// Starts the system for tests: a database server, and any number of instances of auth and bookings. The instances of
+// bookings connect to the database through a proxy, with which a test can delay and stop the traffic.
 import { join } from 'node:path';
 import { freePort } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';

@@ -20,7 +20,10 @@ beforeEach(async () => {
   await browser.send(await browser.open(`${server.origin}/account`), player);
 });
 
-/** Returns the header Cookie that the browser sends with a request to this path. */
+/**
+ * Returns the header Cookie that the browser sends with a request to this path. `browser.cookies` returns texts such as
+ * `_session=VALUE; Path=/`.
+ */
 const cookiesAt = (path: string): string =>
   browser
     .cookies()

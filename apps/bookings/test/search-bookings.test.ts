@@ -221,6 +221,7 @@ describe('searches', () => {
 
   test('a search finds no bookings if the claim `facilities` of the token is empty, missing or malformed', async () => {
     for (const facilities of [[], undefined, 'fac-north', [1]]) {
+      // This claim replaces the list in the first argument. With undefined, the token lacks the claim.
       const token = await system.token([], { facilities });
       const { body } = await system.call('GET', '/api/bookings', { token });
       expect(body).toMatchObject({ items: [], total: 0, pageCount: 0 });

@@ -47,6 +47,7 @@ export async function validateClosure(
   if (bays.length < new Set(bayIds).size) problems.push(problemOf('ERR00012'));
 
   const facilityId = bays[0]?.facilityId ?? facilityOfLocation;
+  // Without a problem, the other three values are always defined. Only TypeScript needs their checks.
   if (problems.length > 0 || facilityId === undefined || !start || !end) throw badRequest(problems);
   return {
     facilityId,

@@ -86,6 +86,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
         const hold = await find(id, caller);
+        // The field is mandatory, so there is a validation error if it is undefined.
         if (body.holdSeconds === undefined || validationErrors.length > 0)
           throw badRequest(problemsOf(validationErrors));
         const outcome = await store.extend(hold, body.holdSeconds, holdSeconds.maxInTotal);

@@ -14,6 +14,8 @@ export interface PublicDocument {
 }
 
 const compress = promisify(gzip);
+/** In base64url, 22 characters contain 132 bits. */
+const hashLength = 22;
 
 export function createPublicDocument(
   source: string | Buffer,
@@ -23,7 +25,7 @@ export function createPublicDocument(
   let compressedContent: Promise<Buffer> | undefined;
   return {
     content,
-    hash: createHash('sha256').update(content).digest('base64url').slice(0, 22),
+    hash: createHash('sha256').update(content).digest('base64url').slice(0, hashLength),
     headers,
     compressed: () => {
       compressedContent ??= compress(content);
