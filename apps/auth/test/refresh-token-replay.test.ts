@@ -25,9 +25,10 @@ const refreshAt = async (origin: string, token: string) =>
   );
 const refresh = (token: string) => refreshAt(server.origin, token);
 
-/** Makes the server record when connections are opened, which it does only after it has handled its first request. */
-const sendFirstRequest = () => refresh('made-up');
-
+/**
+ * Opens a connection and sends nothing yet. The server records when connections are opened, but only after its first
+ * request. Each test sends this request before it opens a connection (`newRefreshToken`).
+ */
 const openConnection = async (): Promise<Socket> => {
   const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
   await once(socket, 'connect');
@@ -60,7 +61,6 @@ test('a use after the response to the first use is a replay, even at another ins
 
 test('a use whose connection was opened before the response to the first use revokes nothing', async () => {
   const token = await newRefreshToken();
-  await sendFirstRequest();
   const earlyConnection = await openConnection();
   const { refresh_token: successor } = await refresh(token);
   earlyConnection.write(httpRequest(token));
@@ -71,7 +71,6 @@ test('a use whose connection was opened before the response to the first use rev
 
 test('a later request on a connection that was opened before the response to the first use is a replay', async () => {
   const token = await newRefreshToken();
-  await sendFirstRequest();
   const earlyConnection = await openConnection();
   earlyConnection.write(httpRequest('made-up'));
   expect(await statusOf(earlyConnection)).toBe('400');

@@ -1,8 +1,8 @@
 // Sends a JSON error, in the form of an OAuth error, if the handler of a request threw an error.
 //
-// The status is 503 while the database or another required service is unavailable, the status of the error if the
-// client caused it, and otherwise 500. The reason is never sent to the client, and it is logged only for a 500. Express
-// itself would send the stack of the error.
+// The status is 503 if the same request may succeed a moment later, for example because the database is unavailable. It
+// is the status of the error if the client caused the error, and otherwise 500. The reason is never sent to the client,
+// and it is logged only for a 500. Express itself would send the stack of the error.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';

@@ -26,7 +26,10 @@ export function createTokenLifetimes({
     refreshToken: refreshTokenTtl,
     /** The time in which a user must finish sign-in and consent. */
     interaction: 3600,
-    /** The lifetime of a grant: at least that of a refresh token. Refreshing a token does not extend the grant. */
+    /**
+     * The lifetime of a grant: at least that of a refresh token. Refreshing a token does not extend the grant. When the
+     * grant ends, its refresh tokens end too, and the user must sign in again.
+     */
     grant: Math.max(year, refreshTokenTtl),
     /**
      * The longest lifetime of the tokens that the server signs for clients without `access_token_ttl`. A public key
