@@ -3,7 +3,8 @@
 /**
  * Calls `check` every 25 ms until it returns a truthy value, and returns this value. An error of `check` has the same
  * effect as a falsy value.
- * @throws {Error} when `check` has returned no truthy value after `limitMs` milliseconds
+ * @throws {Error} when `check` has returned no truthy value after `limitMs` milliseconds. The message contains the
+ * source text of `check`.
  */
 export async function eventually<T>(check: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
   const end = performance.now() + limitMs;

@@ -30,7 +30,7 @@ test('the id of the session changes at every sign-in, which prevents session fix
 
 test('a user whose session was idle for three hours must enter the password again', async () => {
   const { browser } = await registerUser(server);
-  // Both the last request and the last sign-in were three hours ago.
+  // A session is idle two hours after the last request or sign-in. Both were three hours ago.
   await server.db.raw("update browser_session set seen_at = now() - interval '3 hours'");
   await server.db.raw(
     `update oidc_artifact

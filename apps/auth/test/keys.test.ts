@@ -99,6 +99,7 @@ describe('the encryption of signing keys', () => {
       return Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()]).toString();
     };
     const { d } = JSON.parse(open(row.kid));
+    // The private part of a P-256 key has 32 bytes, which are 43 characters in base64url.
     expect(d).toMatch(/^[\w-]{43}$/);
     expect(JSON.stringify(row)).not.toContain(d);
     expect(() => open('another-kid')).toThrow();

@@ -192,6 +192,7 @@ describe('GET /docs', () => {
   });
 
   test('the page works if BASE_URL has a path, whether or not a proxy removes this path from requests', async () => {
+    // A second instance on the same database, with another BASE_URL.
     const prefixed = await createTestSystem({ sharing: system, config: { baseUrl: 'https://example.com/golf' } });
     try {
       const { text } = await prefixed.call('GET', '/golf/docs', { token: null });

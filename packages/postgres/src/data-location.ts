@@ -108,7 +108,9 @@ function systemFolder(): string {
       mkdirSync(folder, { recursive: true, mode: 0o755 });
       const { uid, mode } = statSync(folder);
       if (uid === 0 && (mode & 0o022) === 0) return folder;
-    } catch {}
+    } catch {
+      // The folder cannot be used. The next one is tried.
+    }
   }
   throw new Error('neither /var/lib/bay-booking nor /var/tmp/bay-booking can be used for the data of PostgreSQL');
 }

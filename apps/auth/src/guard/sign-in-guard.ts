@@ -101,6 +101,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
    * counter of this browser instead. Undefined for a social sign-in.
    */
   const counterOfUser = ({ name, device }: AttemptKeys) => {
+    // `nameKey` returns the hash under which failures are counted.
     if (device !== undefined) return { counter: deviceFailures, key: nameKey(device) };
     return name === undefined ? undefined : { counter: accountFailures, key: nameKey(name) };
   };
