@@ -1,6 +1,7 @@
-// Chooses the operating system account that runs the PostgreSQL server: the account of the current user. PostgreSQL
-// refuses to run as root. If the current user is root, the owner of the existing data runs the server. If there are no
-// data, the server runs as `postgres`, or as `nobody` if `postgres` does not exist. No account is created.
+// Chooses the operating system account that runs the PostgreSQL server, and checks to which folders this account can
+// write. Normally, this is the account of the current user. PostgreSQL refuses to run as root. If the current user is
+// root, the owner of the existing data runs the server. If there are no data or root owns them, it runs as `postgres`,
+// or as `nobody` if `postgres` does not exist. No account is created.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';

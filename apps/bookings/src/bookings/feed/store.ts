@@ -1,4 +1,5 @@
-// Reads the change feed, and removes deleted bookings from it after the retention period.
+// Reads the change feed and numbers its changes. Adds bookings that are older than the feed, and removes deleted
+// bookings after the retention period.
 //
 // A sequence of PostgreSQL cannot number the changes, because transactions do not commit in the order in which they
 // take numbers from the sequence. A client that continues after the highest number it has seen would miss a lower
