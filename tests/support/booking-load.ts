@@ -48,7 +48,7 @@ interface Booking {
   readonly endDate: string;
 }
 
-/** Returns a new booking, at a time that no other booking of this test run has. */
+/** Returns a new booking. No other booking of this test run has the same bay at the same time. */
 export const nextBooking = (): Booking => bookingOf(bookingCount++);
 
 /** Returns the booking that `nextBooking` returned with this external id, so that it can be sent again. */

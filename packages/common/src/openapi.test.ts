@@ -104,6 +104,7 @@ test('the errors of one status are described by one component, with an example o
 test('an operation refers to the components of its errors, and lists its own codes', () => {
   expect(Object.keys(operation.responses)).toEqual(['201', '400', '415', '503']);
   expect(operation.responses[400]).toEqual({ $ref: '#/components/responses/Error400' });
+  // The errors C and D apply to many endpoints, so `x-errorCodes` does not contain them.
   expect(operation).toHaveProperty(['x-errorCodes'], ['A', 'B']);
 });
 

@@ -1,4 +1,4 @@
-// Tests how the process of a service starts, and how it stops after a signal.
+// Tests how the process of a service starts, and how it stops after a signal or when its parent process disconnects.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,4 +1,5 @@
-// Defines the routes of a stand-in for a social provider with OpenID Connect.
+// Defines the routes of a stand-in for a social provider with OpenID Connect. The route /authorize is in
+// social-providers.ts.
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './social-grants.ts';
 import type { SocialRequest, SocialRoutes } from './social-providers.ts';

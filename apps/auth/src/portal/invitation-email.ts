@@ -27,6 +27,7 @@ export function invitationEmail(invitation: SentInvitation, issuer: string): Ema
   // The inviter can choose any name, also one that an e-mail program would turn into a link.
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
+    // Without a name, the e-mail begins with "Hello,". The invited person may have no account yet.
     { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },
     {
       subject,

@@ -6,7 +6,8 @@ const insertFeed = `insert into booking_feed
 
 /**
  * CTEs that assign change numbers to bookings of facility $1. A statement that contains them must first define the CTE
- * `removed` with rows of booking_change. For each booking in these rows, the latest version gets the next number.
+ * `removed`, whose rows have the form of rows of booking_change. For each booking in these rows, the latest version
+ * gets the next number.
  *
  * A row with n = 1 adds the booking to the counts of bookings (table booking_count). A row with n = -1 subtracts the
  * booking, and a row with n = 0 changes no count. If the values of n of the latest version add up to less than 0, the
