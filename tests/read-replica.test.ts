@@ -1,6 +1,6 @@
 // Tests lists from a streaming replica (docs/decisions/0007-lists-from-a-replica.md). Two instances of bookings use one
 // replica. The tests pause, kill, freeze and promote the replica. A list must always contain every booking that was
-// acknowledged before the request.
+// acknowledged before the request. Availability, holds and the change feed must show the newest changes, too.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
@@ -86,10 +86,12 @@ async function bookAndFind(writer: Instance, reader: Instance) {
 
 const readsFromReplica = (instance: Instance) => instance.metric(/^database_reads_total.*source="replica"/);
 /**
- * Returns the number of lists that came from the primary, for all reasons or for one reason:
+ * Returns the number of lists that came from the primary, for all reasons or for one reason. The tests use these
+ * reasons:
  * - `behind`: the replica has not replayed the latest changes
  * - `away`: the replica is unavailable
- * - `resting`: the replica failed a short time ago, so it is not tried
+ * - `resting`: an attempt to use the replica ended as `behind`, `away` or `foreign` a short time ago, so the circuit
+ *   breaker does not allow another attempt yet
  * - `conflict`: the replica cancelled the query
  * - `foreign`: the replica does not follow the primary
  */

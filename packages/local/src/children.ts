@@ -102,7 +102,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
 }
 
 function printLines({ app, env, print }: ChildOptions, streams: readonly Readable[]): void {
-  // The log lines of requests are printed only if the developer has set LOG_LEVEL.
+  // The log lines of requests and audit events are printed only if the developer has set LOG_LEVEL.
   const showRequests = Boolean(env.LOG_LEVEL);
   for (const input of streams)
     createInterface({ input }).on('line', (line) => {

@@ -9,7 +9,7 @@ export interface SignedIn {
   readonly signedInAt: number;
   /** Whether the sign-in is recent enough to show or change a secret. */
   readonly isFresh: boolean;
-  /** Whether the session was unused for so long that every page asks for the password again. */
+  /** Whether the session was unused for so long that every page for signed-in users asks for a new sign-in. */
   readonly isIdle: boolean;
 }
 
