@@ -1,5 +1,6 @@
 // Builds the response bodies of the peers, the servers with which the service is compared. The bodies are plain objects
-// with the same fields as those of the service. A peer encodes them with JSON.stringify or a JSON Schema.
+// with the same fields as those of the service, except the link `prev`, which the first page of a list does not have. A
+// peer encodes them with JSON.stringify or a JSON Schema.
 
 export interface BookingRow {
   id: string;

@@ -92,7 +92,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
 
     /**
      * Ends every session, grant, code and stored token of the account. Access tokens that are JWTs are not stored, so
-     * they stay valid until they expire.
+     * the Bookings API accepts them until they expire.
      */
     async endEverything(accountId: string): Promise<void> {
       await query(

@@ -1,4 +1,5 @@
-// Builds the statements that every change of opening hours or closures runs first in its transaction.
+// Builds the statements that a request runs first in its transaction if it changes opening hours or closures. An import
+// has statements of its own (places/import-store.ts).
 //
 // The statements lock the location and then the bays in the order of their ids. Imports and bookings lock rows in the
 // same order, so no deadlock is possible. The statements also increase the version of the bays' rules. A concurrent

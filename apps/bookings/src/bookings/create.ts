@@ -70,8 +70,9 @@ export function createBookingCreator({
       const responseToStore = keyed && newResponse(keyed, response);
       return repeatUntilSettled(async (isFirstAttempt) => {
         const rulesVersion = await findRulesVersion(requested, rules);
-        // The first attempt does not look up holds, because few bays have one. If the bay has any hold except `hold`,
-        // this attempt returns a conflict, even if that hold is for another time.
+        // The first attempt does not look up holds, because few bays have one. Every hold of the bay is then a
+        // conflict, even if it is for another time. If the request uses `hold`, only holds that were added after `hold`
+        // was read are conflicts.
         const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: responseToStore };
         // Cached rules that do not permit the interval may be out of date. `findAllConflicts` reads the rules again.
         const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(booking, creation);

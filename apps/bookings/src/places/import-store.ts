@@ -31,7 +31,8 @@ on conflict (facility_id, id) do update set name = excluded.name`,
 order by id for no key update`,
 
   /**
-   * Invalidates the cached availability rules of the bays, because an import can change their time zone or location.
+   * Invalidates the cached availability rules of the bays, because an import can change their time zone, opening hours
+   * or location.
    */
   increaseRulesVersions: 'update bay set rules_version = rules_version + 1 where facility_id = $1',
 

@@ -21,7 +21,8 @@ export interface BookingWriter {
 
   /**
    * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, if the bay
-   * is not bookable, if something has changed since the checks, or if the booking has another ETag.
+   * is not bookable, if something has changed since the checks, or if the booking has another ETag. It fails with the
+   * SQLSTATE 23P01 if another booking overlaps.
    */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
