@@ -1,4 +1,5 @@
-// Tests the methods of packages/client: requests, lists, versions and errors.
+// Tests the methods of packages/client: errors, lists, versions, repeated requests, availability, holds, opening hours
+// and closures.
 import { BookingsApiError, type BookingsClient } from '@bay-booking/client';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newBooking, useClientSystem } from '../support/client-system.ts';

@@ -29,7 +29,8 @@ export interface AppOptions {
   readonly db: Database;
   /**
    * The replica that lists are read from. A list waits up to `waitMs` milliseconds for the replica to replay the latest
-   * changes. If the replica does not replay them in this time, the list is read from the primary.
+   * changes. If the replica does not replay them in this time, the list is read from the primary. Undefined if all
+   * lists are read from the primary.
    */
   readonly replica?: { readonly db: Database; readonly waitMs: number } | undefined;
   readonly jwksCache: JwksCache;

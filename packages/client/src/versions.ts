@@ -14,7 +14,10 @@ export interface CreateOptions extends RequestOptions {
 }
 
 export interface ChangeOptions extends RequestOptions {
-  /** The `etag` of the version that you have seen. If the resource has changed since, the call fails with ERR00412. */
+  /**
+   * The `etag` of the version that you have seen. If the resource has changed since, the call fails with ERR00412.
+   * Without `ifMatch`, the call changes the current version.
+   */
   readonly ifMatch?: string | undefined;
 }
 

@@ -45,7 +45,10 @@ export interface EmbeddedPostgresOptions {
   fsync?: boolean;
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
-  /** The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks. */
+  /**
+   * The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks.
+   * Default: the programs of the npm package, or else those on the PATH.
+   */
   programs?: string;
   /** Further environment variables of the server process. Default: none. */
   environment?: Record<string, string>;

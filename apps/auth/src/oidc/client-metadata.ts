@@ -23,8 +23,12 @@ export interface OwnMetadata extends ClientSettings {
   readonly pkce: PkcePolicy;
   /** Every scope that the client may request, space-separated. */
   readonly allowed_scope: string;
+  /** The service account to which a personal access token belongs. Undefined for other clients. */
   readonly account_id: string | undefined;
-  /** The facilities of the account. Each request reads the client from the database, so this list is up to date. */
+  /**
+   * The facilities of the account. Undefined if the client has no account. Each request reads the client from the
+   * database, so this list is up to date.
+   */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
 }

@@ -31,7 +31,10 @@ export async function fetchTokenInfo(
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
-/** @throws {NativeTokenError} unless the token was issued to one of our native apps */
+/**
+ * @throws {NativeTokenError} unless the token was issued to one of our native apps. If `nativeAudiences` is empty, every
+ * token is rejected.
+ */
 export function checkIssuedTo(issuedTo: readonly string[], nativeAudiences: readonly string[]): void {
   if (!issuedTo.some((clientId) => nativeAudiences.includes(clientId))) {
     throw new NativeTokenError('the token was issued to another application');

@@ -38,6 +38,7 @@ interface FeedRequest {
 }
 
 const path = '/api/booking-changes';
+/** Must be shorter than the time after which the server closes an inactive connection (40 s). */
 const maxWaitSeconds = 25;
 
 export function createChangeLister({ feed, changeWatcher, link }: FeedServices) {
