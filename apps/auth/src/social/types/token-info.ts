@@ -32,8 +32,8 @@ export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
 /**
- * @throws {NativeTokenError} unless the token was issued to one of our native apps. If `nativeAudiences` is empty, every
- * token is rejected.
+ * Checks that a token was issued to one of our native apps. If `nativeAudiences` is empty, every token is rejected.
+ * @throws {NativeTokenError} if the token was issued to another application
  */
 export function checkIssuedTo(issuedTo: readonly string[], nativeAudiences: readonly string[]): void {
   if (!issuedTo.some((clientId) => nativeAudiences.includes(clientId))) {
