@@ -98,12 +98,11 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.goto(`${server.origin}/register`);
     await fillIn(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
   },
-  consent: (page) => signIn(page, requestUrl({ prompt: 'consent' })),
+  consent: (page) => signIn(page, requestUrl()),
   'consent of a driving range': (page) =>
     signIn(
       page,
       requestUrl({
-        prompt: 'consent',
         client_id: 'demo-range',
         redirect_uri: 'http://localhost:4010/range',
         scope: `openid profile roles email offline_access ${scopes.play}`,
@@ -183,7 +182,7 @@ describe('pages without JavaScript', () => {
 describe('flows without JavaScript', () => {
   withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
     const page = await newPage();
-    await signIn(page, requestUrl({ prompt: 'consent' }));
+    await signIn(page, requestUrl());
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`${webCallback}**`);
@@ -203,7 +202,7 @@ describe('flows without JavaScript', () => {
     const { port } = application.address() as AddressInfo;
     const page = await newPage();
     const redirect_uri = `http://127.0.0.1:${port}/callback`;
-    await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
+    await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`http://localhost:${port}/app`);
     application.closeAllConnections();
@@ -212,7 +211,7 @@ describe('flows without JavaScript', () => {
 
   withBrowser('registration and denied consent lead to the redirect URI', async () => {
     const page = await newPage();
-    await page.goto(requestUrl({ prompt: 'consent' }));
+    await page.goto(requestUrl());
     await page.getByRole('link', { name: 'Create an account' }).click();
     await fillIn(
       page,
@@ -246,7 +245,7 @@ describe('flows without JavaScript', () => {
 
   withBrowser('the consent page offers sign-out, which ends the session', async () => {
     const page = await newPage();
-    await signIn(page, requestUrl({ prompt: 'consent' }));
+    await signIn(page, requestUrl());
     await page.getByRole('button', { name: 'Sign out' }).click();
     expect(page.url()).toBe(`${server.origin}/signed-out`);
     await page.goto(`${server.origin}/account`);
@@ -287,7 +286,7 @@ describe('pages with JavaScript', () => {
   withBrowser('response_mode=form_post reaches the application', async () => {
     const page = await newPage({ javaScriptEnabled: true });
     const posted = page.waitForRequest((request) => request.url() === webCallback);
-    await signIn(page, requestUrl({ response_mode: 'form_post', prompt: 'consent' }));
+    await signIn(page, requestUrl({ response_mode: 'form_post' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     const request = await posted;
     expect(request.method()).toBe('POST');

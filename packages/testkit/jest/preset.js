@@ -9,6 +9,7 @@ export const preset = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': here('./strip-types.js') },
   testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.test.ts'],
+  // Loads the module jose before each test file. setup.js states the reason.
   setupFiles: [here('./setup.js')],
   reporters: ['default', here('./reporter.js')],
   injectGlobals: false,

@@ -1,4 +1,5 @@
-// Defines the string formats that the schemas of requests use. The hint of a format says how to correct a value.
+// Defines the string formats that the schemas of requests and import files use. The hint of a format says how to
+// correct a value.
 import type { Formats } from '@bay-booking/common/validation';
 import { dateTimeHint, isDateTime } from '../bookings/date-times.ts';
 

@@ -24,8 +24,8 @@ type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
 
 const weeklySchema = {
   type: 'object',
-  // Elsewhere, unknown fields of a request are ignored. Here, they are errors: if a misspelled weekday was ignored, the
-  // location would be closed on that weekday.
+  // Other unknown fields of a request are ignored, unless the client sends `Prefer: handling=strict`. Here, they are
+  // always errors: if a misspelled weekday was ignored, the location would be closed on that weekday.
   additionalProperties: false,
   // The cast restores the names of the weekdays, which `Object.fromEntries` drops from the type.
   properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,

@@ -8,7 +8,7 @@ export type EventType = BookingEvent | 'webhook.ping';
 export const webhookStates = ['active', 'paused', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
 
-/** A delivery is `pending` while the service will attempt it again, and `failed` if it ended without success. */
+/** A delivery is `pending` until an attempt succeeds (`delivered`) or the service makes no more attempts (`failed`). */
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 

@@ -1,7 +1,7 @@
 // Reads, creates, updates, moves and deletes bookings.
 //
-// Every write is atomic. Concurrent writes cannot deadlock, because all of them lock rows in the same order: the
-// idempotency key, the external booking id, the bays by facility and id, and the booking.
+// Every write is atomic. Concurrent writes cannot deadlock with each other, because all of them lock rows in the same
+// order: the idempotency key, the external booking id, the bays by facility and id, and the booking.
 //
 // Errors of PostgreSQL are recognised by SQLSTATE and not by the name of a constraint, because Citus renames
 // constraints on the shards of a distributed table.
@@ -82,8 +82,9 @@ export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
   /**
-   * Runs `work` atomically. If `work` throws a `Rollback`, returns the outcome in this error. After a deadlock, runs
-   * `work` a second time. A single statement is atomic without a transaction.
+   * Runs `work` atomically. If `work` throws a `Rollback`, returns the outcome in this error. After a deadlock with a
+   * statement of another program, or after a similar conflict, runs `work` a second time. A single statement is atomic
+   * without a transaction.
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     // The cast is needed because a function of type `Run` accepts any number of statements. This one runs exactly one.
