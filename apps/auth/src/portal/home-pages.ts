@@ -39,6 +39,7 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
     const listed = facilities.map((facility) => ({
       ...facility,
       roleName: roleNames[facility.role],
+      // Only owners and staff may open the page of the facility. For other members, the list shows no link.
       path: isManaging(facility.role) ? facilityPath(facility.id) : undefined,
     }));
     return pages.show(

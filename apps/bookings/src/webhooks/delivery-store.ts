@@ -108,6 +108,9 @@ export function createDeliveryStore(db: Database) {
       });
     },
 
+    /**
+     * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
+     */
     list: async (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
       const values = [webhookId, state ?? null];
       const offset = offsetOf(page);

@@ -77,8 +77,8 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export function createWebhookStore(db: Database) {
   return {
     /**
-     * Registers a webhook. For each facility, it receives the changes whose numbers are higher than the number in
-     * `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
+     * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
+     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
      */
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;

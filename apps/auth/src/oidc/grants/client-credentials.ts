@@ -68,6 +68,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     }
     const requested = resolveTokenScopes(scopes, client, request.scope, { issuesRefreshTokens: false });
     const scope = requested.join(' ');
+    // oidc-provider adds the members of `extra` to the claims of the token.
     const extra = requested.includes(scopes.bookings)
       ? { facilities: facilitiesClaim(client, request.facilities) }
       : undefined;
