@@ -6,8 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
 
-// Sign-ins are not slowed down after failures.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
 
 /** Returns the address of an authorization request. */
 const authorizeAddress = (params: Record<string, string> = {}): string =>

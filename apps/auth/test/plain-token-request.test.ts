@@ -1,5 +1,5 @@
 // Tests that the fast path for plain token requests gives the same responses as oidc-provider, which serves all other
-// token requests (docs/decisions/0009).
+// token requests (docs/decisions/0009-fast-path-for-client-credentials.md).
 import { connect, type Socket } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';

@@ -14,7 +14,9 @@ export interface StoredClient {
   readonly pkce: PkcePolicy;
   /** OpenID Connect client metadata. Imported metadata contain default values (import/imported-client.ts). */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Every scope that the client may request, space-separated. */
+  /**
+   * Every scope that the client may request, space-separated. Empty for a personal access token: its scope is fixed.
+   */
   readonly scope: string;
   /** The service account of a personal access token. Null for other clients. */
   readonly accountId: string | null;

@@ -8,7 +8,10 @@ import { hash } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
 
-/** The seconds for which an identifier is stored after its expiry, because the clock of a client may be ahead. */
+/**
+ * The seconds for which an identifier is stored longer than a second use could be accepted, because the clocks of the
+ * instances and of the database may differ.
+ */
 const marginSeconds = 600;
 
 /**
@@ -24,7 +27,10 @@ export const createReplayDetection =
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 
-/** Replaces the replay check that oidc-provider makes for all assertions, and for the proofs at the token endpoint. */
+/**
+ * Replaces the replay check that oidc-provider makes for assertions and proofs. Only the proofs at userinfo are checked
+ * elsewhere (dpop.ts), because our own code serves userinfo.
+ */
 export function registerReplayDetection(provider: Provider, recordFirstUse: RecordFirstUse): void {
   (provider.ReplayDetection as { unique: RecordFirstUse }).unique = recordFirstUse;
 }
