@@ -7,7 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { encryptionKey, eventually, scopeBase, scopes } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 
@@ -115,10 +117,15 @@ describe('from an empty database', () => {
   }, 60_000);
 });
 
-// Some of these tests use the database that the test above has migrated.
 describe('errors of a command or of the start', () => {
+  const migrated = useFixture(async () => {
+    const { url, drop } = await createTestDatabase({ migrations: migrationsDirectory });
+    return { url, close: drop };
+  });
+  const withMigrated = (env: Record<string, string> = {}) => ({ ...environment, DATABASE_URL: migrated.url, ...env });
+
   test('the import names the path of each error and exits with code 1', async () => {
-    const { child, ended } = start('commands/import.ts', ['-']);
+    const { child, ended } = start('commands/import.ts', ['-'], withMigrated());
     child.stdin?.end('{"facilities":[{"id":7}]}');
     const { code, err } = await ended;
     expect(code).toBe(1);
@@ -130,10 +137,10 @@ describe('errors of a command or of the start', () => {
     const folder = mkdtempSync(join(tmpdir(), 'import-'));
     const file = join(folder, 'marked.json');
     writeFileSync(file, '\ufeff{"facilities":[]}');
-    expect(await run('commands/import.ts', [file])).toMatchObject({ code: 0, err: '' });
+    expect(await run('commands/import.ts', [file], withMigrated())).toMatchObject({ code: 0, err: '' });
     const latin1 = join(folder, 'latin1.json');
     writeFileSync(latin1, Buffer.from('{"facilities":[{"id":"fac-cafe","name":"Café"}]}', 'latin1'));
-    const { code, err } = await run('commands/import.ts', [latin1]);
+    const { code, err } = await run('commands/import.ts', [latin1], withMigrated());
     expect(code).toBe(1);
     expect(err).toContain(`${latin1} is not in UTF-8; nothing was imported`);
   });
@@ -157,10 +164,9 @@ describe('errors of a command or of the start', () => {
   });
 
   test('the service names KEY_ENCRYPTION_KEY if it cannot decrypt the stored keys, and exits with code 1', async () => {
-    const { code, err } = await run('main.ts', [], {
-      ...environment,
-      KEY_ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64'),
-    });
+    expect(await run('commands/keys.ts', ['rotate'], withMigrated())).toMatchObject({ code: 0 });
+    const anotherKey = Buffer.alloc(32, 9).toString('base64');
+    const { code, err } = await run('main.ts', [], withMigrated({ KEY_ENCRYPTION_KEY: anotherKey }));
     expect(code).toBe(1);
     expect(err).toMatch(/^KEY_ENCRYPTION_KEY does not open/);
   });

@@ -58,14 +58,15 @@ const findAccount = async (name: string) => {
 };
 
 describe.each(names)('%s', (name) => {
-  test(`the preset ${name} signs a user in twice, and stores the name and the e-mail address`, async () => {
+  test(`the preset ${name} signs a user in twice, and stores the name and the e-mail address that the provider sends`, async () => {
     for (let round = 1; round <= 2; round++) {
       const { visitor, authorizationUrl } = await beginSignIn(name);
       const page = await visitor.open(providers.signIn(authorizationUrl, adaId));
       expect(page.url.href).toBe(`${server.origin}/account`);
     }
-    // The simulated providers send the claims of the real ones: Microsoft sends no `email_verified`, Apple neither name
-    // nor address, and GitHub no address.
+    // The simulated providers send the claims that the real ones send to these presets. The preset for Apple requests
+    // only the scope `openid`, so Apple sends neither name nor address. Microsoft sends no `email_verified`, and GitHub
+    // sends no address if the user keeps it private.
     expect(await findAccount(name)).toEqual(
       {
         microsoft: { name: 'Ada Fairway', email: 'ada@social.example', email_verified: false },

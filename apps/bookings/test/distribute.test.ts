@@ -1,6 +1,6 @@
 // Tests which tables `npm run distribute -w apps/bookings` distributes, and that the command changes nothing on a plain
-// PostgreSQL. tests/citus.test.ts tests the command on a Citus cluster. All tests of this app can also run on a Citus
-// cluster (TEST_DATABASE_URL).
+// PostgreSQL. `tests/citus.test.ts` of the repository tests the command on a Citus cluster. All tests of this app can
+// also run on a Citus cluster (TEST_DATABASE_URL).
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
@@ -32,7 +32,7 @@ test('every table is distributed by a column that is never null, or stays on the
   }
 });
 
-test('a table is distributed after the tables that it references', async () => {
+test('a colocated table is distributed after the tables that it references', async () => {
   const order = distribution.colocated.map(({ table }) => table);
   const references = await query<{ from: string; to: string }>(
     system.db,

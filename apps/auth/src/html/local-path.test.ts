@@ -17,6 +17,7 @@ test.each([
   '//evil.example',
   '/\\evil.example',
   '/\t/evil.example',
+  // A browser resolves the next two paths to //evil.example.
   '/a/..//evil.example',
   '/x\\..\\..//evil.example',
   'javascript:alert(1)',

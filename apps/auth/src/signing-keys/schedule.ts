@@ -11,7 +11,7 @@
 //
 // 1. The first instance that starts creates a current key for each algorithm.
 // 2. `npm run keys -- rotate` creates a next key, which signs after KEY_PUBLISH_DELAY seconds. Caches may store the
-//    JWKS for 15 s. The default delay is 30 s, so every resource server can read the new public key before it gets a
+//    JWKS for 15 s. With the default delay of 30 s, every resource server can read the new public key before it gets a
 //    token that was signed with the key.
 // 3. Every instance checks the table every 2 s (oidc/provider-manager.ts). The first instance that finds a next key
 //    whose delay has passed makes it current and retires the current key, in one transaction.

@@ -135,7 +135,8 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     await rp.expectTokens(await rp.authorize({ prompt: 'none' }, { browser }));
   });
 
-  test('oidcc-rp-initiated-logout-no-id-token-hint: the user must confirm, and stays on this server', async () => {
+  test('oidcc-rp-initiated-logout-no-id-token-hint: the user does not return to the relying party', async () => {
+    // Without the hint, the server does not know the client, so it ignores the address to which the user would return.
     const visit = await signIn();
     const confirmation = await requestSignOut(visit.browser, {
       post_logout_redirect_uri: postLogoutRedirectUri,

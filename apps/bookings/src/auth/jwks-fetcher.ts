@@ -16,7 +16,7 @@ export interface JwksFetcherOptions {
   readonly issuer: string;
   /** If undefined, the address is found by discovery. */
   readonly jwksUri: string | undefined;
-  /** The timeout of each HTTP request. */
+  /** The timeout of each fetch, including its repetition. */
   readonly timeoutMs: number;
 }
 
@@ -30,7 +30,8 @@ export async function fetchVerificationKeys(options: JwksFetcherOptions): Promis
     cache: false, // The caller caches the keys.
     fetcher: (uri) => fetchJson(uri, timeoutMs) as Promise<{ keys: unknown }>,
   });
-  // The types of jwks-rsa say that `kid` and `alg` are always set, but a JWKS may leave both out.
+  // `getSigningKeys` throws if there is no signing key. The types of jwks-rsa say that `kid` and `alg` are always set,
+  // but a JWKS may leave both out.
   const signingKeys = await client.getSigningKeys();
   return new Map(
     signingKeys.map((signingKey) => {

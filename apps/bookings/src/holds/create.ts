@@ -50,7 +50,8 @@ export function createHoldCreator(services: CreateHoldServices) {
   return ({ body, validationErrors, idempotencyKey, caller }: CreateHoldRequest): Promise<EndpointResponse> => {
     const now = clock();
     const request = { idempotencyKey, caller, body, validationErrors, now };
-    // `keyed` is undefined for a request without an Idempotency-Key. The response is then not stored.
+    // `keyed` is undefined for a request without an Idempotency-Key. The response is then not stored. `errors` are
+    // `validationErrors` and any error of the key.
     return createOnce(request, idempotency, async (keyed, errors) => {
       const fields = ['bayId', 'startDate', 'endDate'] as const;
       const options = { catalogue, facilities: caller.facilities, config, now };
@@ -79,9 +80,11 @@ export function createHoldCreator(services: CreateHoldServices) {
         const headers = { Location: link('GET', holdPath(hold)).href };
         const response = { status: 201, body: holdResource(hold, link), headers };
         const creation = { caller, rulesVersion, maxHolds, response: keyed && newResponse(keyed, response) };
-        // Cached rules that do not permit the interval may be out of date. `findAllConflicts` reads the rules again.
+        // `noRulesVersion` means that the cached rules do not permit the interval. They may be out of date, so this is
+        // treated as a conflict, and `findAllConflicts` reads the rules again.
         const outcome = rulesVersion === noRulesVersion ? 'conflict' : await store.create(hold, creation);
         if (outcome === 'created') return response;
+        // `createOnce` responds to these two outcomes.
         if (outcome === 'key used' || outcome === 'key in progress') return outcome;
         const conflicts = await findAllConflicts();
         if (conflicts.length > 0) throw bookingError(requested, noContext, conflicts);

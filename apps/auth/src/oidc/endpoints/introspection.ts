@@ -73,15 +73,15 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
  * - A confidential client of the kind `standard` may also introspect the access tokens of other clients. For example,
  *   an app sends its access token to its back end, and the back end introspects the token (RFC 7662 section 4).
  * - Public clients and clients of other kinds may introspect only their own tokens. For example, a personal access
- *   token is a client that exists only to call bookings.
+ *   token is registered as a client of its own, which exists only to call bookings.
  * - No client may introspect the refresh tokens of other clients, because clients do not send these to each other.
  */
 export function mayInspect(
   client: RegisteredClient,
   ownerId: string | undefined,
-  kind: 'access token' | 'refresh token' = 'access token',
+  tokenType: 'access token' | 'refresh token' = 'access token',
 ): boolean {
   if (ownerId === client.clientId) return true;
-  if (kind === 'refresh token') return false;
+  if (tokenType === 'refresh token') return false;
   return client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard';
 }

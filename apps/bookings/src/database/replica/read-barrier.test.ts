@@ -1,5 +1,6 @@
 // Tests that each call of the barrier gets the result of a look-up that began after the call, and that calls share
-// look-ups.
+// look-ups. The service looks up the WAL position of the primary, so that a read on the replica includes every earlier
+// write.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createReadBarrier } from './read-barrier.ts';
