@@ -67,11 +67,14 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   test('lists, searches, the rate limit, the password grant and the refresh grant work', async () => {
     const token = await getToken(auth.base);
     const [{ base }] = instances as [Instance];
-    // The load of the test above has created bookings with the alias `load`, which begin on 1 January 2040.
+    // Every list below contains this booking. The load of the test above ends long before 2050.
+    const times = { startDate: '2050-01-01T10:00:00Z', endDate: '2050-01-01T11:00:00Z' };
+    const booking = { bayId: 'bay-n1-01', userAlias: 'listed', ...times };
+    expect(await book(base, token, booking)).toMatchObject({ status: 201 });
     for (const path of [
       '/api/bookings?pageSize=5',
-      '/api/bookings?userAlias=load',
-      '/api/bookings?locationIds=loc-north-1&startDate=2040-01-01T00:00:00Z&endDate=2040-01-02T00:00:00Z',
+      '/api/bookings?userAlias=listed',
+      '/api/bookings?locationIds=loc-north-1&startDate=2050-01-01T00:00:00Z&endDate=2050-01-02T00:00:00Z',
       '/api/booking-bays',
       '/api/bays/bay-n1-01/upcoming-bookings',
     ]) {
