@@ -166,7 +166,7 @@ describe('the password', () => {
     expect(again.account.title).toMatch(/^Your account/);
   });
 
-  test('changing the password ends the grants and refresh tokens of applications', async () => {
+  test('changing the password ends the refresh tokens of applications', async () => {
     const { browser, account, username } = await registerUser(server);
     const scope = `offline_access ${scopes.play}`;
     const tokens = await requestToken({ grant_type: 'password', scope, username, password });

@@ -87,7 +87,7 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(mail.text).toMatch(/The link works once and expires on \d+ \w+ \d{4}, \d\d:\d\d UTC\./);
   });
 
-  test('only the SHA-256 of the link is stored, and no log line contains the link', async () => {
+  test('only the SHA-256 of the token in the link is stored, and no log line contains the token', async () => {
     await openInvitation('hashed@range.example');
     const link = await portal.invitationLink('hashed@range.example');
     const token = new URL(link).searchParams.get('token') as string;

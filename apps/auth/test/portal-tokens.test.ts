@@ -76,7 +76,7 @@ describe('a service account creates a personal access token', () => {
     });
   });
 
-  test('the service account sees its secret exactly once, and only a SHA-256 of it is stored', async () => {
+  test('the service account sees its secret exactly once, and neither the database nor the log contains it', async () => {
     const { browser, shown, secret } = await createToken();
     expect(textOf(shown.html)).toContain("I've saved the secret");
     const { rows } = await portal.server.db.raw('select s::text as row from client_secret s');

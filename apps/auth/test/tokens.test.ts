@@ -227,6 +227,8 @@ describe('revocation', () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     expect((await revoke(tokens.refresh_token)).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    // Userinfo rejects a JWT whose grant was revoked.
+    expect((await userinfo(bearer(tokens.access_token))).status).toBe(401);
   });
 
   test('the revocation of a JWT access token revokes its grant', async () => {
