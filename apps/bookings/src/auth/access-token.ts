@@ -188,6 +188,7 @@ function withAndWithoutSlash(url: string): [string, string] {
   return [base, `${base}/`];
 }
 
+/** A token without the claim `facilities` gives access to no facility. */
 function facilitiesOf(claim: unknown): readonly string[] {
   return Array.isArray(claim) ? [...new Set(claim.filter((id) => typeof id === 'string'))] : [];
 }

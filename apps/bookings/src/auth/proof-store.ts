@@ -2,7 +2,7 @@
 //
 // While one statement runs, further proofs wait. The next statement stores all of them. The commit does not wait until
 // the proofs are on disk. Other instances see the proofs nevertheless. Proofs are lost only if the database crashes in
-// the next 0.6 s (three times wal_writer_delay).
+// the next 0.6 s (three times wal_writer_delay). A lost proof could be used a second time.
 import { hash } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 

@@ -51,6 +51,7 @@ export function isPublicAddress(address: string): boolean {
 
 /**
  * Returns a function that checks whether an address is in one of the networks. A network can also be a single address.
+ * If `networks` is empty, the function returns false for every address.
  * @throws {Error} if a network is neither an IP address nor in CIDR notation
  */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
