@@ -53,8 +53,8 @@ export interface TestIssuer {
   publish(): void;
   /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;
-  /** The numbers of requests so far. */
-  requests: { discovery: number; jwks: number };
+  /** The number of requests for the JWKS so far. */
+  requests: { jwks: number };
   close(): Promise<void>;
 }
 
@@ -67,17 +67,12 @@ interface SigningKey {
 export interface TestIssuerOptions {
   /** The default `aud` of the tokens. */
   audience?: string;
-  scopeBase?: string;
   /** The delay of a response, in milliseconds, during the failure 'slow'. */
   slowMilliseconds?: number;
 }
 
 export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
-  const {
-    audience = 'http://localhost:4001',
-    scopeBase = 'https://bay-booking.example',
-    slowMilliseconds = 20_000,
-  } = options;
+  const { audience = 'http://localhost:4001', slowMilliseconds = 20_000 } = options;
   let keyCount = 0;
   const createKey = async (): Promise<SigningKey> => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
@@ -88,7 +83,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   let published = [current];
   const unpublished: SigningKey[] = [];
   let failure: IssuerFailure | undefined;
-  const requests = { discovery: 0, jwks: 0 };
+  const requests = { jwks: 0 };
   const slowResponses = new Set<NodeJS.Timeout>();
 
   const server = createServer((request, response) => {
@@ -97,7 +92,6 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
       else if (request.url === '/connect/jwks') send(response, { keys: published.map(({ jwk }) => jwk) });
       else response.writeHead(404).end();
     };
-    if (request.url === '/.well-known/openid-configuration') requests.discovery++;
     if (request.url === '/connect/jwks') requests.jwks++;
     if (failure === 'down' || failure === 'down once') request.socket.destroy();
     else if (failure === '500') response.writeHead(500).end('{"error":"server_error"}');
@@ -139,7 +133,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
         aud: audience,
         sub: 'acc-test',
         client_id: 'client-test',
-        scope: `${scopeBase}/golf/bookings`,
+        scope: 'https://bay-booking.example/golf/bookings',
         facilities: [],
         iat: now,
         exp: now + 3600,
