@@ -11,6 +11,7 @@ import { type Claims, tokenVerifier } from './verify.ts';
 
 const options = peerOptions();
 const { baseUrl } = options;
+// By default, the service also has 10 connections (DB_POOL_MAX).
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
 // Without a listener, a lost connection would end the process.
 pool.on('error', () => {});

@@ -2,6 +2,9 @@
 // claims are cached until the token expires.
 import { type KeyObject, verify } from 'node:crypto';
 
+/** The maximum number of tokens whose claims are cached. */
+const maxCachedTokens = 10_000;
+
 export interface Claims {
   readonly iss: string;
   readonly aud: string;
@@ -28,7 +31,7 @@ export function tokenVerifier(key: KeyObject, expected: { issuer: string; audien
       claims.exp * 1000 > Date.now() &&
       claims.scope.split(' ').includes(expected.scope);
     if (!isAccepted) return undefined;
-    if (cache.size >= 10_000) cache.clear();
+    if (cache.size >= maxCachedTokens) cache.clear();
     cache.set(token, claims);
     return claims;
   };

@@ -1,17 +1,17 @@
 // Builds the SQL that sums up the counts of bookings (see reader.ts).
 import { type Bind, bindInstant, type Criteria, inProgressAt, isSelective, oneOf } from '../search/where.ts';
 
-const hour = 3_600_000;
+const hourMs = 3_600_000;
 
-// The lengths of bins in hours, from long to short. A bin contains the number of bookings that start in a period.
-// 768 hours are 32 days.
+// The lengths of bins (`span`) in hours, from long to short. A bin contains the number of bookings that start in a
+// period. 768 hours are 32 days.
 const longestSpan = 768;
 const facilitySpans = [longestSpan, 24, 1] as const;
 export const locationSpans = [longestSpan, 24] as const;
 
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
 /** The length in milliseconds. */
-export const spanLength = (span: number): number => span * hour;
+export const spanLength = (span: number): number => span * hourMs;
 
 /** The SQL expression for the beginning of the bin that is `span` hours long and contains the time in `column`. */
 export const binOf = (column: string, span: number | string): string =>
