@@ -38,8 +38,8 @@ const migrations = globSync(`${import.meta.dirname}/../migrations/*.sql`)
   .join('\n');
 const now = new Date();
 /**
- * The length of the bins, which are the periods for which bookings are counted. The length is only a number in the SQL,
- * so the tests need only one length.
+ * The length of the bins, which are the periods for which bookings are counted. Another length changes only a
+ * number in the SQL, so the tests need one length only.
  */
 const hoursPerBin = 24;
 const dates = { start: now, end: now };
@@ -153,7 +153,8 @@ test('no query uses both a table that has the column facility_id and a table tha
 test('queries of holds are for one facility, unless they count holds, read the clock or find expired holds', () => {
   const { findExpired: findExpiredHolds, clock, count, ...others } = holdReads;
   for (const sql of Object.values(others)) expect(sql).toMatch(/where (hold\.)?facility_id = \$1 /);
-  // The periodic job first finds the ids of expired holds in all facilities, and then deletes them by facility.
+  // These three queries are not limited to one facility. On a distributed database, such a query can neither join
+  // tables nor lock rows.
   expect([findExpiredHolds, count, clock].join('\n')).not.toMatch(/join|for (no key )?update/);
 });
 

@@ -35,7 +35,7 @@ export interface TokenOptions {
   jti?: unknown;
   typ?: string | undefined;
   kid?: string | undefined;
-  /** Default: ES256, with the current key. Any other algorithm uses another key. `none` does not sign. */
+  /** Default: ES256, with the current key. Any other algorithm uses another key, except `none`, which does not sign. */
   alg?: string;
   [claim: string]: unknown;
 }

@@ -22,7 +22,7 @@ export type RateLimit = (clientKey: string) => number;
  * clock.
  */
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
-  /** The number of the current minute since 1970, to which the counts belong. */
+  /** The minute to which the counts belong, as a number of minutes since 1970. */
   let minute = 0;
   let counts = new Map<string, number>();
   return (clientKey) => {

@@ -16,8 +16,8 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
     const page = { clientName: ctx.oidc.client?.clientName };
     showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
-  // oidc-provider calls this function to show its form for the code, or an error of the sign-in. Here, the function is
-  // called only for errors, because our own page asks for the code (interaction/device-pages.ts).
+  // oidc-provider calls this function to show its form for the code, or an error of the device flow. Here, the function
+  // is called only for errors, because our own page asks for the code (interaction/device-pages.ts).
   userCodeInputSource: async (ctx, _form, _out, error) => {
     avoidStoringNewSession(ctx);
     const reason = reasonOf(ctx, error);

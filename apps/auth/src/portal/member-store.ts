@@ -162,7 +162,7 @@ export function createMemberStore({ db }: { db: Database }) {
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },
-        // A form that was sent twice is not an error: the second request changes nothing.
+        // If two simultaneous requests assign the same role, the second one changes nothing and is not an error.
         (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
         async (tx, member) => {
           await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [

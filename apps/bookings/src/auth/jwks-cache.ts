@@ -38,11 +38,12 @@ export interface JwksCacheOptions {
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The minimum time between two fetches for unknown kids, after a burst of five fetches. Without this limit, anybody
-   * could flood the authorization server by sending tokens with made-up kids.
+   * The minimum time between two fetches for unknown kids in milliseconds, after a burst of five fetches. Without this
+   * limit, anybody could flood the authorization server by sending tokens with made-up kids.
    *
-   * While such tokens use up the limit, the fetch of a new key is delayed. The delay must be shorter than the time that
-   * auth waits between publishing a key and signing with it (KEY_PUBLISH_DELAY).
+   * During such a flood, the keys are fetched once in each interval. The interval must be shorter than the time that
+   * auth waits between publishing a key and signing with it (KEY_PUBLISH_DELAY). The new key is then known before it
+   * signs tokens. Otherwise, valid tokens could be rejected.
    */
   readonly unknownKidInterval?: number;
 }

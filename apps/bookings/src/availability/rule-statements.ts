@@ -1,9 +1,9 @@
 // Builds the statements that a request runs first in its transaction if it changes opening hours or closures. An import
 // has statements of its own (places/import-store.ts).
 //
-// The statements lock the location and then the bays in the order of their ids. Imports and bookings lock rows in the
-// same order, so no deadlock is possible. The statements also increase the version of the bays' rules. A concurrent
-// booking waits for the lock of its bay, and then finds that the version has changed.
+// The statements lock the locations and then the bays, each in the order of their ids. Imports and bookings lock rows
+// in the same order, so no deadlock is possible. The statements also increase the version of the bays' rules. A
+// concurrent booking waits for the lock of its bay, and then finds that the version has changed.
 import type { Statement } from '@bay-booking/service/database/transaction';
 
 /** The bays whose rules change: these bays, and all bays of these locations. */

@@ -52,7 +52,7 @@ export function createBookingCreator({
   return (request: CreateRequest): Promise<EndpointResponse> => {
     const { body, caller } = request;
     const now = clock();
-    // The `contextData` of errors. The id is empty if the request has none.
+    // The `contextData` of errors. `externalBookingId` is empty if the request has none.
     const context = { externalBookingId: body.externalBookingId ?? '' };
     // `keyed` is undefined if the request has no valid Idempotency-Key. `errors` also contains the errors of the key.
     return createOnce({ ...request, now, context }, idempotency, async (keyed, errors) => {

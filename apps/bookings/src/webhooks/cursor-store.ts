@@ -51,9 +51,11 @@ where webhook_id = $1 and facility_id = $2`,
 export interface Cursor {
   readonly webhookId: string;
   readonly facilityId: string;
-  /** Deliveries were added for all changes up to this number. */
+  /** Deliveries were added for all changes up to the change with this number. */
   readonly number: number;
-  /** Deliveries of the replay were added for all changes up to this number. Null if there is no replay. */
+  /**
+   * Deliveries of the replay were added for all changes up to the change with this number. Null if there is no replay.
+   */
   readonly replayNumber: number | null;
   /** The replay ends with the change of this number. Null if there is no replay. */
   readonly replayUntil: number | null;

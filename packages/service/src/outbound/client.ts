@@ -94,8 +94,8 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
     /**
      * Sends a request.
      * @throws {AddressNotAllowed} if the URL is not allowed, or if none of the IP addresses of its host is allowed
-     * @throws {Error} if the host cannot be resolved, the connection fails, the response takes longer than the timeout,
-     * or the body is too long
+     * @throws {Error} if the host cannot be resolved, the connection fails, the request takes longer than the timeout,
+     * or the body of the response is too long
      */
     request: async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
       const reason = urlError(address);

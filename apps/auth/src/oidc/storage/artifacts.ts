@@ -18,8 +18,8 @@ interface FoundRow {
 }
 
 /**
- * Returns a statement that inserts a row, or replaces the row with the same key. `key` is the conflict target: the
- * columns of a unique index.
+ * Returns a statement that inserts a row, or updates the row with the same key (except consumed_at). `key` is the
+ * conflict target: the columns of a unique index.
  */
 export const upsertStatement = (key: string): string =>
   `insert into oidc_artifact (${columns}) values (${placeholders})

@@ -128,7 +128,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     if (offset === 0) return undefined;
     const instant = criteria.time?.start ?? criteria.now;
     const inProgress = await countInProgress(criteria, instant);
-    // The page begins with bookings in progress. They are at the beginning of the list, which is read without bins.
+    // If the page begins with bookings in progress, it is near the beginning of the list, and is read without bins.
     if (offset < inProgress) return undefined;
     const started = await sum(startedStatement(criteria, instant));
     // The number of the first booking of the page, if all bookings are numbered by their start, from 0.
@@ -146,8 +146,9 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
    */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await countInProgress(criteria, criteria.now);
-    // `findBins` numbers all bookings by their start, including those in progress. From 0 to `inProgress` of these
-    // start before the first booking of the page, so its number is from `offset` to `offset + inProgress`.
+    // Among the ended bookings, the first booking of the page has the number `offset`. `findBins` also counts the
+    // bookings in progress. At most `inProgress` of them start before that booking, so its number for `findBins` is at
+    // least `offset` and at most `offset + inProgress`.
     const range = await findBins(criteria, offset, pageSize + inProgress);
     if (!range) return emptySegment;
     const inProgressBefore = await countInProgress(criteria, criteria.now, range.from);
