@@ -93,10 +93,12 @@ async function followChanges(): Promise<void> {
     onError: ({ message }) => console.error(`Not up to date: ${message}`),
   });
   for await (const { items, next, startsOver } of pages) {
-    // `startsOver`: the pages contain all bookings again, so the stored bookings are outdated.
+    // `startsOver` is true for a page that begins the change feed anew. This page and the following ones contain all
+    // bookings again, so the stored bookings are dropped.
     const byId = new Map((startsOver ? [] : state.bookings).map((booking) => [booking.id, booking]));
     for (const change of items) {
       byId.delete(change.id);
+      // A new booking is 'updated' too. The other state is 'deleted'.
       if (change.state === 'updated' && change.data.bayId === bayId) byId.set(change.id, change.data);
     }
     const now = new Date().toISOString();

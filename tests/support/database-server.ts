@@ -19,7 +19,7 @@ export interface TestDatabase {
    * port of a proxy. Default: the port of the server.
    */
   readonly urlOf: (app: AppName, port?: number) => string;
-  /** Returns the URL for migrations. The role in this URL owns the tables. */
+  /** Returns the URL for migrations. The role in this URL is the superuser, which owns the tables. */
   readonly ownerUrlOf: (app: AppName) => string;
   /** Runs a statement as the superuser. */
   readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
@@ -101,8 +101,8 @@ export const serviceUrls =
     `postgres://${app}_service:${rolePassword}@127.0.0.1:${port}/${app}`;
 
 /**
- * Ends a server without a clean shutdown. SIGKILL kills the main process. SIGQUIT makes the main process end all other
- * processes first.
+ * Ends a server without a clean shutdown. SIGKILL kills only the main process, and the other processes notice this
+ * later. SIGQUIT makes the main process end all other processes first.
  */
 export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
   process.kill(readPostmaster(server.dataPath)?.pid as number, signal);

@@ -52,7 +52,7 @@ describe('a bay of the token’s facilities', () => {
     expect(await upcoming('bay-n1-03')).toEqual([]);
   });
 
-  test('a page has 10 bookings, and links that contain todayOnly', async () => {
+  test('a page has 10 bookings by default, and its links contain todayOnly', async () => {
     for (let hour = 0; hour < 12; hour += 1) {
       const digits = String(hour).padStart(2, '0');
       await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
@@ -82,7 +82,7 @@ describe('the calendar day of a facility', () => {
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
-    // The early morning of the day that ends at `midnight`. The booking `running` began on the previous day.
+    // Between 03:00 and 05:00 on the day that ends at `midnight`. The booking `running` began on the previous day.
     const earlyToday = new Date(Date.parse(midnight) - 20 * hourMilliseconds);
     const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
     const running = await book(
@@ -149,7 +149,7 @@ describe('the time zone of a facility', () => {
       '2030-09-09T02:59:59Z',
     ],
   ])(
-    'todayOnly=true selects the whole day if the clocks change at midnight: %s',
+    'todayOnly=true selects the whole day if a change of the clocks repeats or skips midnight: %s',
     async (timeZone, lastSecond, ...nextDay) => {
       await importTimeZone(timeZone);
       const bookingOfFirstDay = await bookInstant(lastSecond);

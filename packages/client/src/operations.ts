@@ -12,12 +12,12 @@ export interface Operation {
   readonly acceptsIdempotencyKey?: true;
 }
 
-type Parameters<Id extends OperationId> = operations[Id]['parameters'];
+type ParametersOf<Id extends OperationId> = operations[Id]['parameters'];
 type JsonOf<Content> = Content extends { content: { 'application/json': infer Json } } ? Json : undefined;
 type SuccessStatus = 200 | 201 | 202 | 204 | 304;
 type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & SuccessStatus]>;
 
-export type QueryOf<Id extends OperationId> = NonNullable<Parameters<Id>['query']>;
+export type QueryOf<Id extends OperationId> = NonNullable<ParametersOf<Id>['query']>;
 
 /** The type of the JSON in a successful response. `undefined` stands for a response without a body (202, 204, 304). */
 export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['responses']>;
@@ -30,14 +30,15 @@ export interface RequestOptions {
 
 // Each of the next three types adds one part of a request. `unknown` adds nothing. The query may be left out, unless
 // the endpoint has a mandatory query parameter.
-type PathPart<Id extends OperationId> = Parameters<Id> extends { path: infer Path } ? { readonly path: Path } : unknown;
+type PathPart<Id extends OperationId> =
+  ParametersOf<Id> extends { path: infer Path } ? { readonly path: Path } : unknown;
 type QueryPart<Id extends OperationId> =
-  Parameters<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> };
+  ParametersOf<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> };
 type BodyPart<Id extends OperationId> = operations[Id] extends { requestBody: infer Body }
   ? { readonly body: JsonOf<Body> }
   : unknown;
 
-/** The path parameters, query and body of an endpoint, with the types of the OpenAPI document. */
+/** A request to an endpoint. Its path parameters, query and body have the types of the OpenAPI document. */
 export type RequestOf<Id extends OperationId> = RequestOptions & {
   readonly headers?: Readonly<Record<string, string>>;
   /** Used only for endpoints that accept an Idempotency-Key. Default: a new key for every call. */

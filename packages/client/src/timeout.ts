@@ -4,8 +4,8 @@
 /**
  * Runs `work` with a signal that is aborted when `signal` is aborted or `milliseconds` have passed. The listener on
  * `signal` is removed afterwards. AbortSignal.any is not used, because it would leave one entry for each request on
- * `signal`, which may exist for months.
- * @throws the error of `work`, or the reason of `signal` if `signal` is already aborted
+ * `signal`, which may exist for months. `work` must end with an error when its signal is aborted.
+ * @throws the error of `work`, such as a TimeoutError, or the reason of `signal` if `signal` is already aborted
  */
 export async function withTimeout<T>(
   milliseconds: number,

@@ -47,6 +47,7 @@ test('a run fails if the file of an applied migration was changed', async () => 
 test('an invalid index that a failed run has left behind is created again by the next run', async () => {
   // A file that begins with `-- no transaction` runs outside a transaction, as `concurrently` requires. `if not exists`
   // alone does not make the file repeatable: an invalid index exists too, so PostgreSQL would not create it again.
+  // `migrate` therefore drops an invalid index before it runs the file again.
   const createIndex = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
   await writeFile(join(directory, '0002_expand_once.sql'), createIndex);
   // The first migration has inserted the same value twice, so the unique index cannot be built and becomes invalid.

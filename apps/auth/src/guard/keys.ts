@@ -1,4 +1,4 @@
-// Builds the keys under which failures and uses are counted.
+// Builds the keys under which failed sign-ins and uses of limited functions are counted.
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 

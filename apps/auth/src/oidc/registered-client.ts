@@ -12,9 +12,9 @@ export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
 /**
- * Returns the requested scopes. `offline_access` is removed if the client may request it, but the client or the flow
- * has no refresh tokens. If the client may not request `offline_access`, the scope is not removed, so that the scope
- * rules reject the request.
+ * Returns the requested scopes. `offline_access` has no effect if the client or the flow has no refresh tokens. It is
+ * then removed, provided that the client may request it. If the client may not request `offline_access`, the scope is
+ * not removed, so that the scope rules reject the request.
  */
 export function effectiveScopes(
   client: RegisteredClient,

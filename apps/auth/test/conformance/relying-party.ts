@@ -246,7 +246,7 @@ async function finish(browser: FormBrowser, first: Page, sent: Record<string, st
   if (posted) {
     expect(posted.method.toLowerCase()).toBe('post');
     const params = new URLSearchParams(posted.fields.map(({ name, value }) => [name, value] as [string, string]));
-    // The submit button of the page has no name.
+    // The submit button is an `<input>` without a name, so it is among the fields.
     params.delete('');
     return { via: 'form_post', params, seen, page, sent };
   }

@@ -62,6 +62,7 @@ export function createHoldCreator(services: CreateHoldServices) {
         const hasTooMany = (await store.count(caller)) >= maxHolds;
         return hasTooMany ? [...conflicts, { code: 'BOOK00004', moreInfo: '' }] : conflicts;
       };
+      // A response lists all errors, so the conflicts are also sought for an invalid request.
       if (!bay || !valid) throw bookingError(requested, noContext, await findAllConflicts());
 
       return repeatUntilSettled(async () => {

@@ -29,7 +29,7 @@ export function createRateLimit(
   const limiterOf = (keyPrefix: string, points: number) =>
     new RateLimiterPostgres({
       storeClient: asPgClient(db),
-      // rate-limiter-flexible must treat `storeClient` as a client of the package pg.
+      // `storeClient` only imitates a client of the package pg, so rate-limiter-flexible cannot recognise it.
       storeType: 'client',
       tableName: 'rate_limit',
       // A migration creates the table, so rate-limiter-flexible must not create it.
@@ -61,7 +61,12 @@ export function createRateLimit(
   };
 }
 
-/** Returns the header fields of draft-ietf-httpapi-ratelimit-headers, and their older forms with one value each. */
+/**
+ * Returns the header fields of draft-ietf-httpapi-ratelimit-headers, and their older forms with one value each
+ * (`RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`). They always describe the limit of one subject, because
+ * a caller sees only its own requests. The name "client" of the policy means the caller. If the limit of all subjects
+ * of a client is exceeded, only the time until the reset comes from that limit.
+ */
 function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }: RateLimiterRes) {
   const remaining = String(Math.max(0, remainingPoints));
   const resetSeconds = String(Math.max(1, Math.ceil(msBeforeNext / 1000)));

@@ -19,10 +19,11 @@ export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respon
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
   const { name, app, respondToMalformed, metrics } = options;
   const { port, metricsPort, host, maxConnections } = options.config;
-  // Express changes the prototype of every request and response. With these classes, the server creates them with the
-  // right prototypes, so the change takes no time (app.ts).
+  // Express sets the prototype of every request and response, which takes time if the prototype changes. With these
+  // classes, the prototype is already the right one (app.ts).
   const messageClasses = messageClassesOf(app);
   const listener = { name, handler: app, port, host, maxConnections, respondToMalformed, messageClasses };
+  // Without a separate port, `app` itself serves the metrics.
   if (metricsPort === undefined) return [listener];
   return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
 }

@@ -11,7 +11,10 @@ import { orUnavailable } from '../unavailable.ts';
 
 export interface PushedRequestOptions {
   readonly db: Database;
-  /** The general adapter for stored artifacts. Its methods `upsert`, `find` and `consume` are replaced here. */
+  /**
+   * The general adapter for stored artifacts. Here, `find` and `consume` are replaced, and `upsert` stores for a longer
+   * time.
+   */
   readonly adapter: Adapter;
   /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
@@ -39,11 +42,15 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
         [hashSecret(id)],
       );
       if (!found) return undefined;
+      // oidc-provider finds the record twice. When the browser opens the request, oidc-provider checks `exp`. After the
+      // sign-in, it ignores `exp` and checks only `consumed`. A request that the browser can no longer open is
+      // therefore returned as expired, and not left out.
+      //
       // The record expires `interactionLifetime` after the request has become invalid (see `upsert`), and `remaining`
       // is the time until the record expires. The clock of the database decides whether the request is still valid
       // (artifact-row.ts explains why).
       const isValid = found.remaining > interactionLifetime;
-      // oidc-provider only compares `exp` with the clock of this host. A request with a future `exp` is valid.
+      // oidc-provider compares `exp` with the clock of this host. Any future time means that the request is valid.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
       // oidc-provider only reads whether `consumed` is set, so any time is right.
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };

@@ -53,18 +53,17 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(db: Database) {
   return {
     find: async (id: string, now: Date): Promise<StoredResponse | undefined> =>
-      (await query<StoredResponse>(db, idempotencyStatements.find, [id, expiredBefore(now)]))[0],
+      (await query<StoredResponse>(db, idempotencyStatements.find, [id, expiryLimit(now)]))[0],
 
     deleteExpired: async (now: Date): Promise<number> => {
-      const before = expiredBefore(now);
+      const before = expiryLimit(now);
       let deleted = 0;
       for (;;) {
         const expired = await query<{ id: string }>(db, idempotencyStatements.findExpired, [before, deleteBatch]);
         const ids = expired.map(({ id }) => id);
         // The second statement checks the time again, because a new response may have replaced an expired one
         // meanwhile.
-        if (ids.length > 0) await query(db, idempotencyStatements.delete, [ids, before]);
-        deleted += ids.length;
+        if (ids.length > 0) deleted += (await query(db, idempotencyStatements.delete, [ids, before])).length;
         if (ids.length < deleteBatch) return deleted;
       }
     },
@@ -88,12 +87,12 @@ export async function storeResponse(
 ): Promise<StoreResponseOutcome> {
   if (!newResponse) return 'stored';
   const { id, requestHash, response } = newResponse;
-  const values = [id, requestHash, facilityId, response, createdAt, expiredBefore(new Date(createdAt))];
+  const values = [id, requestHash, facilityId, response, createdAt, expiryLimit(new Date(createdAt))];
   try {
     const [, inserted] = await run(
       ["set local lock_timeout = '1s'"],
       [idempotencyStatements.insert, values],
-      // Only the insert has the short limit. Later statements of the transaction wait for other locks.
+      // Only the insert has the short limit. Later statements of the transaction may wait longer for other locks.
       ['set local lock_timeout to default'],
     );
     return inserted?.length === 0 ? 'key used' : 'stored';
@@ -103,6 +102,7 @@ export async function storeResponse(
   }
 }
 
-function expiredBefore(now: Date): string {
+/** Responses that were stored at this time or earlier have expired. */
+function expiryLimit(now: Date): string {
   return new Date(now.getTime() - lifetimeMilliseconds).toISOString();
 }
