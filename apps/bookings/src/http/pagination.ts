@@ -19,13 +19,19 @@ export const defaultPageSizes = {
   closures: 50,
   webhooks: 50,
   deliveries: 50,
+  /** A list without an entry in this table. */
+  others: 50,
 } as const;
 
 /**
  * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` explains a default
  * page size that depends on the filters.
  */
-export function listQuerySchema<const Filters extends object>(filters: Filters, defaultPageSize: number, note = '') {
+export function listQuerySchema<const Filters extends object>(
+  filters: Filters,
+  defaultPageSize: number = defaultPageSizes.others,
+  note = '',
+) {
   return {
     type: 'object',
     properties: {
@@ -45,7 +51,10 @@ export function listSchema<const Item>(item: Item) {
   return listEnvelopeSchema(item, maxPageSize);
 }
 
-export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number): PageRequest {
+export function pageRequest(
+  query: Partial<PageRequest>,
+  defaultPageSize: number = defaultPageSizes.others,
+): PageRequest {
   return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
 }
 
