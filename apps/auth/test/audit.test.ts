@@ -10,8 +10,8 @@ test('while the table is locked, at most 5000 events wait, and further events ar
   const audit = createAudit({ db: server.db, logger: quietLogger });
   const locked = await server.db.transaction();
   await locked.raw('lock table audit_event in exclusive mode');
-  // The first flush takes the events of burst 0 and waits for the lock. Burst 1 then fills the queue, so the events of
-  // the bursts 2 and 3 are discarded.
+  // The first flush takes the events of burst 0 out of the queue and waits for the lock. The later flushes wait for the
+  // first one. Burst 1 therefore fills the queue, and the events of the bursts 2 and 3 are discarded.
   const flushes: Promise<void>[] = [];
   for (let burst = 0; burst < 4; burst += 1) {
     for (let event = 0; event < 5_000; event += 1) audit.record({ kind: 'test.burst', detail: { burst } });

@@ -40,6 +40,7 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
       },
     ],
     clients: [
+      // A client with `accountId` is a personal access token of this service account.
       { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret', accountId: 'acc-bot-north', name: 'Demo' },
       {
         client_id: 'demo-web',

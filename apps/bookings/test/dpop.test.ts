@@ -129,7 +129,7 @@ test.each<[string, () => string | undefined]>([
   ['is older than 60 s', () => key.proof(boundToken, { iat: nowSeconds() - 65 })],
   ['is more than 60 s in the future', () => key.proof(boundToken, { iat: nowSeconds() + 65 })],
   ['has another type', () => key.proof(boundToken, {}, { typ: 'JWT' })],
-  ['is not signed', () => key.proof(boundToken, {}, { alg: 'none' })],
+  ['has the algorithm none', () => key.proof(boundToken, {}, { alg: 'none' })],
   ['contains another key than that of the signature', () => key.proof(boundToken, {}, { jwk: createKey().jwk })],
 ])('a proof that %s returns 401 invalid_dpop_proof', async (_title, proof) => {
   expect(await send(system, boundToken, proof())).toEqual([401, invalidProof]);
@@ -147,6 +147,7 @@ test('a proof is accepted only once, also by several instances and for concurren
 });
 
 test('each of many proofs is accepted once, when two instances get all of them in opposite orders', async () => {
+  // With opposite orders, each instance inserts the proofs that the other one is also inserting, and could deadlock.
   const other = await createTestSystem({ sharing: system });
   const proofs = Array.from({ length: 60 }, () => key.proof(boundToken));
   const sendAll = (instance: TestSystem, all: readonly string[]) =>

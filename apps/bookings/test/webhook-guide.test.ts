@@ -32,6 +32,8 @@ test('the example verifies events, and stores the latest state of a booking in a
   for (const { body, headers } of [...events, ...events.toReversed()]) {
     receiveEvent(body, headers, webhook.secret, store);
   }
+  // The example ignores the ping. It keeps an entry for a deleted booking, so that an older event cannot restore the
+  // booking.
   expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
     [`fac-north ${existing.id}`, existing.id],
     [`fac-north ${deleted.id}`, undefined],

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { endpointDefiner } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 
-const thing = { type: 'object', properties: { id: { type: 'string' } } } as const;
+const thing = { type: 'object', additionalProperties: false, properties: { id: { type: 'string' } } } as const;
 const query = {
   type: 'object',
   properties: { ids: { type: 'array', items: { type: 'string' }, description: 'The ids of parts.' } },
@@ -42,7 +42,7 @@ const document = openApiDocument({
       handle: async () => ({ status: 201 }),
     }),
   ],
-  schemas: { Thing: thing, Errors: { type: 'object' } },
+  schemas: { Thing: thing, Errors: { type: 'object', additionalProperties: false } },
   errorSchema: 'Errors',
   errors: {
     A: { status: 400, description: "'{fieldName}' is not valid.", appliesTo: [({ query }) => query !== undefined] },
@@ -111,4 +111,8 @@ test('an operation refers to the components of its errors, and lists its own cod
 test('an operation has the code samples of its endpoint', () => {
   const samples = [{ lang: 'Shell', label: 'curl', source: 'curl -X POST /things/{id}' }];
   expect(operation).toHaveProperty(['x-codeSamples'], samples);
+});
+
+test('clients must accept new fields of responses, and the body of a request allows only the fields of its schema', () => {
+  expect(document.components.schemas).toEqual({ Thing: thing, Errors: { type: 'object' } });
 });

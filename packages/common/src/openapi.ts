@@ -52,6 +52,7 @@ export function openApiDocument(options: DocumentOptions): Json {
   const componentNames = new Map<unknown, string>(
     Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
   );
+  const requestBodies = new Set<unknown>(options.endpoints.map(({ body }) => body));
   const withReferences: WithReferences = (value) => {
     if (typeof value !== 'object' || value === null) return value;
     const name = componentNames.get(value);
@@ -75,7 +76,10 @@ export function openApiDocument(options: DocumentOptions): Json {
     paths,
     components: {
       securitySchemes: options.securitySchemes,
-      schemas: mapValues(options.schemas, (schema) => allowNewFields(withReferencesBelow(schema))),
+      schemas: mapValues(options.schemas, (schema) => {
+        const component = withReferencesBelow(schema);
+        return requestBodies.has(schema) ? component : allowNewFields(component);
+      }),
       responses: errorComponents(options),
     },
   };
@@ -107,8 +111,8 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
 }
 
 /**
- * Removes `additionalProperties: false` from a component or from the schema of a response. Responses may get new
- * fields, so a client that is generated from the document must accept them.
+ * Removes `additionalProperties: false` from the schema of a response, and from every component that is not itself the
+ * body of a request. Responses may get new fields, so a client that is generated from the document must accept them.
  */
 function allowNewFields(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -1,5 +1,6 @@
-// Stops the PostgreSQL server when this process is killed with SIGKILL. The watchdog is a shell script that reads from
-// a pipe. The pipe closes when this process ends for any reason, and the script then stops the server.
+// Stops the PostgreSQL server even if this process is killed with SIGKILL, and cannot stop the server itself. The
+// watchdog is a shell script that reads from a pipe. The pipe closes when this process ends for any reason, and the
+// script then stops the server.
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
@@ -7,9 +8,9 @@ export interface Watchdog {
   dismiss(): Promise<void>;
 }
 
-// The script reads from the pipe until the pipe closes. It then sends SIGINT to the server and waits for up to 20 s.
-// `is_running` checks the state in /proc, because `kill -0` also succeeds for a zombie, for which the script must not
-// wait.
+// The script reads from the pipe until the pipe closes. It then sends SIGINT (fast shutdown) to the server and waits
+// for up to 20 s. `is_running` checks the state in /proc, because `kill -0` also succeeds for a zombie, for which the
+// script must not wait.
 const SCRIPT = `
   pid=$1; shift
   is_running() {
@@ -26,8 +27,8 @@ const SCRIPT = `
 `;
 
 /**
- * Starts the watchdog of the server with this process id. After the server has stopped, the watchdog removes the
- * folders.
+ * Starts the watchdog of the server with this process id. After the server has stopped, or after 20 s, the
+ * watchdog removes the folders.
  */
 export function watchOver(pid: number, foldersToRemove: readonly string[]): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {

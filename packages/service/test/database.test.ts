@@ -33,6 +33,7 @@ describe('a statement that runs for longer than the query timeout', () => {
   test('fails as unavailable inside a transaction, and ends the transaction', async () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await errorOf(work))).toBe(true);
+    // The pool has one connection. If it were still in the transaction, this statement would get no connection.
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 });

@@ -40,8 +40,8 @@ export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayloa
 }
 
 /**
- * Returns the payload of a row for oidc-provider. `id` is undefined if the caller does not know it. `consumedAt` is in
- * seconds since 1970. If `consumedAt` is undefined, the library treats the artifact as unused.
+ * Returns the payload of a row for oidc-provider. `id` is undefined if the row was found by another column.
+ * `consumedAt` is in seconds since 1970. If `consumedAt` is undefined, the library treats the artifact as unused.
  *
  * The caller has checked with the clock of the database that the artifact has not expired. The library, however,
  * compares `exp` with the clock of this host, which may be wrong. If the clock were a minute ahead, this instance would

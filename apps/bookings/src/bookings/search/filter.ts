@@ -1,8 +1,11 @@
-// Merges the two parameter sets of GET /api/bookings into one filter (docs/behaviour.md, "Searching bookings").
+// Makes one filter of the query and the body of GET /api/bookings (docs/behaviour.md, "Searching bookings").
 //
 // The specification describes two uses of this endpoint: a list by location, and a search. With `locationIds`, the
 // dates select bookings that start and end within the interval. Without `locationIds`, they select bookings that
 // overlap the interval.
+//
+// The specification allows `endDate` in the query or in a JSON body. The query takes precedence, and no other field of
+// the body is read.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -40,8 +43,8 @@ export interface Search {
 
 /** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
-  const { startDate, endDate: endDateOfQuery, ...filters } = query;
-  const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
+  const { startDate, endDate: endDateOfQuery, ...otherParameters } = query;
+  const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = otherParameters;
   const endDate = endDateOfQuery ?? body.endDate;
   const { start, end } = parseDates({ startDate, endDate });
   const hasLocations = locationIds !== undefined;
@@ -49,6 +52,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   const validationErrors = [...routerErrors];
   // With `locationIds`, a request must have both dates or none.
   const requireDate = (field: string, date: Date | undefined, otherDate: Date | undefined): void => {
+    // A date that is not valid is undefined here, and the router has already reported it.
     const isReported = routerErrors.some((error) => error.field === field);
     if (hasLocations && otherDate && !date && !isReported) validationErrors.push({ field, kind: 'missing', hint: '' });
   };
@@ -56,6 +60,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   requireDate('endDate', end, start);
   validationErrors.push(...findReversedIntervalErrors(start, end));
 
+  // With `locationIds` and only one date, the filter is not used, because the request has an error.
   let time: TimeFilter | undefined;
   if (hasLocations && start && end) time = { kind: 'within', start, end };
   else if (start || end) time = { kind: 'overlapping', start, end };
@@ -74,7 +79,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
       time,
     },
     page: pageRequest(query, defaultPageSizes[hasLocations ? 'bookingsOfLocations' : 'bookings']),
-    linkQuery: { ...filters, startDate, endDate },
+    linkQuery: { ...otherParameters, startDate, endDate },
     validationErrors,
   };
 }
