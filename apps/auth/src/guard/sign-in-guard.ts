@@ -2,9 +2,8 @@
 //
 // Failures are counted for each user name, even if no account has this name, and for each IP address. All instances
 // share the counts. After three failures of a user name, each further attempt with this name must wait before its
-// password is checked. After more failures, all
-// attempts are rejected until the lockout ends. Successful sign-ins are not counted, so many users can sign in from one
-// address.
+// password is checked. After more failures, all attempts are rejected until the lockout ends. Successful sign-ins
+// are not counted, so many users can sign in from one address.
 //
 // A browser in which the account has signed in before has a separate count. Sign-ins to this account from this browser
 // use neither the count of the user name nor the count of the address. Other people can therefore not lock the owner of
