@@ -50,6 +50,7 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
   const [firstSession, secondSession] = await Promise.all([beginTransaction(), beginTransaction()]);
   try {
     const [{ pid }] = (await secondSession.query('select pg_backend_pid() as pid')).rows as [{ pid: number }];
+    // The first session keeps bay-n2-02 until the service and then the second session wait for it.
     await lock(firstSession, 'bay-n2-02');
     await lock(secondSession, 'bay-n2-03');
     const path = `/api/bookings/${created.body.id}`;
@@ -62,8 +63,9 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
     // cancels the transaction of the service.
     await firstSession.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
-    // The service now repeats its transaction. If it locked bay-n2-02 while the second session waits for this bay, a
-    // second deadlock would follow. The second session therefore stops waiting.
+    // The service now repeats its transaction. Usually, the second session has locked both bays, and the rollback below
+    // releases them. But if the service locked bay-n2-02 first, the second session would still wait for this bay, and a
+    // second deadlock would follow. The statement of the second session is therefore cancelled.
     await system.database.query('bookings', 'select pg_cancel_backend($1)', [pid]);
     await locking;
     await secondSession.query('rollback');

@@ -5,8 +5,8 @@ import type pg from 'pg';
 import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 
 /**
- * The values that the addresses of the requests contain. `bays` and `locations` are numbers, from which ids are
- * computed.
+ * The values that the addresses of the requests contain. `bays` and `locations` are the highest numbers. The ids
+ * are computed from the numbers.
  */
 export interface Sources {
   /** The ids of bookings. */

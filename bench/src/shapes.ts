@@ -19,7 +19,7 @@ export interface ShapeResult {
   /** The time of the slowest statement, in ms. */
   readonly slowest: number;
   readonly statements: number;
-  /** The rows of the table `booking` that PostgreSQL read. */
+  /** The number of rows of the table `booking` that PostgreSQL read, per request. */
   readonly rowsRead: number;
   /** How often PostgreSQL scanned the whole table `booking`, in all requests. */
   readonly sequentialScans: number;

@@ -41,7 +41,7 @@ const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns
   from pg_constraint k where k.contype = 'f' and k.connamespace = 'public'::regnamespace order by 1, 2, 3`;
 
-/** Creates the database of `app` on the server, where it must not exist yet, and returns its diagram. */
+/** Creates the database of `app`, which must not exist yet on the server, and returns its diagram. */
 export async function drawSchemaOf(app: AppName, serverUrl: string): Promise<string> {
   await queryOnce(serverUrl, `create database ${app}`);
   const url = Object.assign(new URL(serverUrl), { pathname: app }).href;

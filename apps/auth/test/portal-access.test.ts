@@ -1,6 +1,6 @@
 // Tests which requests the portal rejects. The response is the sign-in page, a 403 if the user may know the reason, or
-// a 404 if the user must not find out that a facility or account exists. The last two tests concern a path that cannot
-// be decoded, and the security headers of the pages.
+// a 404 if the user must not find out that a facility or account exists. The last tests concern a path that cannot be
+// decoded, an unknown notice, and the security headers of the pages.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
@@ -242,6 +242,16 @@ test('a path that cannot be decoded gives a page with status 400', async () => {
   expect(response.status).toBe(400);
   expect(response.headers.get('content-type')).toMatch(/^text\/html/);
 });
+
+test.each(['/account?done=constructor', '/portal?notice=constructor', `${north}?notice=constructor`])(
+  'the page %s shows no notice, because the query names none',
+  async (path) => {
+    const { browser } = await portal.signIn(path.startsWith('/portal?') ? 'bot' : 'owner', north);
+    const page = await browser.open(portal.at(path));
+    expect(page.status).toBe(200);
+    expect(page.html).not.toContain('native code');
+  },
+);
 
 test('the headers of a page allow only our own script, and nothing from other origins', async () => {
   const { page } = await portal.signIn('owner', north);

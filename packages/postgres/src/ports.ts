@@ -35,6 +35,7 @@ export async function isPortFree(port: number, host?: string): Promise<boolean> 
   }
 }
 
+/** Returns a free port. It is random, so that processes that start at the same time rarely choose the same port. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt += 1) {
     const port = randomInt(rangeStart, rangeEnd);

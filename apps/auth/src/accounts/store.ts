@@ -110,9 +110,10 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Finds the account for a sign-in. `name` is the user name in lower case and without surrounding spaces. `name` is
-     * returned even if no account has this name. Failed sign-ins must be counted under `name`. If they were counted
-     * separately for each spelling of an unknown name, the lockout would reveal whether an account exists.
+     * Finds the account for a sign-in. The returned `name` is the user name in lower case and without surrounding
+     * spaces. `name` is returned even if no account has this name. Failed sign-ins must be counted under `name`. If
+     * they were counted separately for each spelling of an unknown name, the lockout would reveal whether an account
+     * exists.
      */
     async lookUpForSignIn(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
@@ -147,10 +148,10 @@ export function createAccountStore({ db }: { db: Database }) {
      *   not verified yet, all identities are removed.
      * - If an account has no e-mail address, its e-mails are sent to its user name, which may be an e-mail address. The
      *   user has then proved to own this address, so it becomes the e-mail address of the account.
-     * - If an import has changed the e-mail address after the link was mailed, the user has proved nothing about the
-     *   new address. The columns `email_verified` and `email_proven_at` then keep their values.
-     * - `email_proven_at` is the time at which the address was first verified. If the address was already verified,
-     *   `least` returns this earlier time. If not, `provenAt` is `infinity`, and `least` returns the current time.
+     * - If an import changes the e-mail address before this update, the user has proved nothing about the new address.
+     * The columns `email_verified` and `email_proven_at` then keep their values. - `email_proven_at` is the time at
+     * which the address was first verified. If that time is known, `least` returns
+     *   it. Otherwise `provenAt` is `infinity`, and `least` returns the current time.
      *
      * Unlike `setPassword`, this function does not delete links for a password reset. The caller has already consumed
      * the link, and an account has only one such link, because a new link replaces the previous link.

@@ -58,7 +58,7 @@ export async function importDocument(
       tx,
       clients.map(({ client_id }) => client_id),
     );
-    // A client that is stored with a secret stays confidential, even if the file does not repeat the secret.
+    // A client that is already stored with a secret stays confidential, even if the file does not repeat the secret.
     const storedClients = clients.map((client) => toStoredClient(client, idsWithSecret.has(client.client_id)));
     // The facilities are stored before the checks, because accounts of the same file may refer to them. The transaction
     // is rolled back if a check finds an error.

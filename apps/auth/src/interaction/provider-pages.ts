@@ -94,6 +94,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
 
   async deviceNotConnected({ reason }, request, response) {
     const { title, text } = deviceMessages[reason];
+    // The user has chosen to deny the access, so this is no error.
     const isDenied = reason === 'denied';
     const links = isDenied ? [] : [{ href: routes.code_verification, text: 'Enter a code' }];
     const message = { title, text, links, ...(!isDenied && { tone: 'bad' }) };

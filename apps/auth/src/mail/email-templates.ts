@@ -25,7 +25,7 @@ export function composeEmail({ to, name, link }: Recipient, content: EmailConten
 
 /**
  * Whether an e-mail may contain the name of an account. Anybody can register with the e-mail address of somebody else,
- * and choose any name. A name that an e-mail program could turn into a link is therefore left out: a name that contains
+ * and choose any name. A name that an e-mail program could turn into a link is therefore left out. Such a name contains
  * a character that occurs in URLs or e-mail addresses (one of / : < > @), the text `www.`, a dot between other
  * characters (also the dot `。` of Chinese and Japanese), or an invisible character.
  */

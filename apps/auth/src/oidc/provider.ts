@@ -229,7 +229,8 @@ function createFeatures(
 }
 
 /**
- * Returns the setting `findAccount`, which also checks that the scopes of a code or refresh token may still be used.
+ * Returns the setting `findAccount`. At the token endpoint, it also removes scopes from the code or refresh token that
+ * the client may no longer have, and selects the facilities of the access token.
  */
 function createFindAccount(
   { scopes, findAccount }: ProviderDependencies,

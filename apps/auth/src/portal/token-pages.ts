@@ -44,9 +44,11 @@ export const isActive = ({ disabledAt, expiresAt }: PersonalAccessToken): boolea
   !disabledAt && (!expiresAt || expiresAt > new Date());
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
-const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token is revoked. It can no longer get access tokens.',
-};
+const notices: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    revoked: 'The token is revoked. It can no longer get access tokens.',
+  }),
+);
 
 export function createTokenPages(options: TokenPagesOptions): { showTokens: ShowTokens; routes: Router } {
   const { pages, members, clients, submittedForms, tokens, secretPage } = options;
@@ -58,7 +60,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     {
       name = '',
       expiresInDays = defaultDays,
-      notice = notices[queryText(request, 'notice') ?? ''],
+      notice = notices.get(queryText(request, 'notice') ?? ''),
       validationErrors,
       status,
     } = {},
@@ -79,6 +81,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         ended: all.filter((token) => !isActive(token)),
         maxActiveTokens,
         maxTokenDays,
+        // The page says how long the access tokens of a revoked token still work.
         longestAccessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
         formId: submittedForms.newId(),
         values: { name, expiresInDays },
@@ -98,7 +101,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     if ((await members.findFacilities(account.id)).length === 0) {
       return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
     }
-    // The form contains its id. A request without the id counts as a new form.
+    // The id shows whether the same form was submitted before. A request without an id counts as a new form.
     const formId = field(request, 'form') || submittedForms.newId();
     const newToken = { name, days: Number(expiresInDays), formId };
     const result = await tokens.create(newToken, actorOf(request, signedIn));
@@ -115,11 +118,11 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
   routes.post(
     '/portal/tokens',
     ...pages.formForServiceAccount(createToken, {
-      // A user who must first sign in again then returns to this page, with the values of these fields.
-      returnTo: () => '/portal',
-      fields: ['name', 'expiresInDays'],
       // The response shows a secret, so the form requires a recent sign-in.
       requireFresh: true,
+      // After this sign-in, the user returns to this path, with the values of these fields.
+      returnTo: () => '/portal',
+      fields: ['name', 'expiresInDays'],
     }),
   );
   return { showTokens, routes };

@@ -1,4 +1,4 @@
-// Reads and validates SOCIAL_PROVIDERS_FILE, which contains the social providers and their settings.
+// Parses and validates the content of SOCIAL_PROVIDERS_FILE, which contains the social providers and their settings.
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -9,9 +9,9 @@ import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
 /**
- * The types of providers by their name in the file. With the type argument `never`, the record can contain types with
- * different settings. This is safe, because the schema of a type validates the settings before `createProvider` of the
- * type gets them.
+ * The types of providers. The key is the value of the setting `type`. With the type argument `never`, the record can
+ * contain types with different settings. This is safe, because the schema of a type validates the settings before
+ * `createProvider` of the type gets them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 

@@ -9,7 +9,7 @@ import { resourceModules, tokenModules } from './fapi2-token-modules.ts';
 
 const system = useFixture(startFapi2System);
 
-/** With OpenID Connect, the suite runs all these modules. With plain OAuth, it leaves out those in `openidOnly`. */
+/** The suite runs these modules with OpenID Connect. With plain OAuth, it leaves out those in `openidOnly`. */
 const modules = Object.entries({ ...authorizationModules, ...tokenModules });
 const openidOnly: ReadonlySet<string> = new Set([
   'ensure-authorization-request-without-nonce-success',
@@ -21,6 +21,8 @@ const openidOnly: ReadonlySet<string> = new Set([
 ]);
 
 describe('fapi2-security-profile-final-test-plan (private_key_jwt, dpop, openid_connect)', () => {
+  // `resourceModules` need a protected resource. With OpenID Connect, this is userinfo. With plain OAuth, auth has
+  // none. The tests of the Bookings API cover protected resources (docs/conformance.md).
   test.each([...modules, ...Object.entries(resourceModules)])('fapi2-security-profile-final-%s', (_name, module) =>
     module(createFapi2Client(system, 'openid_connect')),
   );

@@ -19,7 +19,10 @@ select id, $1, type, facility_id, modified, body, $7, $7
 from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
   as added (id, type, facility_id, modified, body)`,
 
-  /** Adds ping $2 with body $3 for webhook $1, unless `maxWaitingPings` pings already wait. $4 is the current time. */
+  /**
+   * Adds ping $2 with body $3 for webhook $1, unless `maxWaitingPings` pings of it already wait. $4 is the current
+   * time.
+   */
   addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
 select $2, $1, 'webhook.ping', $3, $4, $4
 where (select count(*) from (

@@ -109,8 +109,8 @@ export class Batch {
     const prepared = name === undefined ? undefined : this.#prepared.get(name);
     const isPrepared = prepared !== undefined && prepared.types === types;
     if (!isPrepared) {
-      // PostgreSQL may already have prepared a statement with this name, if its first use failed or had other types.
-      // The name can be used again only after a Close message.
+      // PostgreSQL may already have prepared a statement with this name, if an earlier use of the name failed or had
+      // other parsers (`types`). The name can be used again only after a Close message.
       if (name !== undefined) messages.push(serialize.close({ type: 'S', name }));
       messages.push(serialize.parse({ text: sql, ...(name !== undefined && { name }) }));
     }

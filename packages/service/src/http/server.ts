@@ -112,7 +112,11 @@ function handleClientError(
   [response, ...laterResponses]: readonly ServerResponse[],
   respondToMalformed: MalformedRequestResponder,
 ): void {
-  // The client has closed the connection, or would mistake an error response for a part of an earlier response.
+  // No error response is possible in these cases:
+  // - The first response has begun: an error response would become a part of it.
+  // - Several requests wait: the client would mistake an error response for the response to one of them. Few clients
+  //   send a request before they have the previous response, so the waiting requests are given up.
+  // - The client has closed the connection.
   if (response?.headersSent || laterResponses.length > 0 || code === 'ECONNRESET') {
     socket.destroy();
     return;

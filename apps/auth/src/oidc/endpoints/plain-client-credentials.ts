@@ -38,10 +38,11 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
     const waitSeconds = countTokenRequest(limit, client, address);
     if (waitSeconds > 0) return undefined;
-    // If `issue` throws an OAuth error, oidc-provider handles the request again, and the rate limit counts the request
-    // twice. This does no harm, because the request is rejected in any case. The empty list selects all facilities of
-    // the account.
-    return issue(provider, { client, scope: bookingsScope, facilities: [], address }).catch((error: unknown) => {
+    // An empty list selects all facilities of the account.
+    const issued = issue(provider, { client, scope: bookingsScope, facilities: [], address });
+    // If `issue` throws an OAuth error, oidc-provider handles the request again and responds with the error. The rate
+    // limit then counts the request twice, so a client that sends wrong requests reaches its limit sooner.
+    return issued.catch((error: unknown) => {
       if (error instanceof errors.OIDCProviderError) return undefined;
       throw error;
     });

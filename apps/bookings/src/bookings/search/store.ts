@@ -57,6 +57,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
     search: async (criteria: Criteria, request: PageRequest): Promise<SearchResult> => {
       const offset = offsetOf(request);
       const bookings = await findPage(criteria, request.pageSize, offset);
+      // An empty page after the first one may lie beyond the end of the list, so it does not show the total.
       const isLastPage = bookings.length < request.pageSize && (bookings.length > 0 || offset === 0);
       if (isLastPage) return { bookings, total: offset + bookings.length };
       // `counts.count` returns undefined if the table booking_count does not contain the counts that this search needs.
