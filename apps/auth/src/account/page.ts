@@ -4,7 +4,7 @@ import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-
 import type { ClientStore } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import type { FacilityStore, Membership } from '../facilities/store.ts';
-import { queryText } from '../html/form-body.ts';
+import { queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { Site } from '../html/site.ts';
 import { formatDuration } from '../html/time-format.ts';
@@ -36,24 +36,21 @@ export type ShowAccount = (
 ) => Promise<void>;
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
-const notices = (accessTokenTtl: number): ReadonlyMap<string, string> =>
-  new Map(
-    Object.entries({
-      name: 'Your name is changed.',
-      password:
-        'Your password is changed, and you are signed out everywhere else. ' +
-        `An access token that an application already has works for up to ${formatDuration(accessTokenTtl)}.`,
-      session: 'That browser is signed out.',
-      sessions: 'You are signed out everywhere else.',
-      application:
-        'The application no longer has access. ' +
-        `An access token that it already has works for up to ${formatDuration(accessTokenTtl)}.`,
-      linked: 'You can now sign in with this provider.',
-      'link-cancelled': 'You cancelled. The provider was not added.',
-      unlinked: 'You can no longer sign in with this provider.',
-      verification: 'We have sent you a link to confirm your address.',
-    }),
-  );
+const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
+  name: 'Your name is changed.',
+  password:
+    'Your password is changed, and you are signed out everywhere else. ' +
+    `An access token that an application already has works for up to ${formatDuration(accessTokenTtl)}.`,
+  session: 'That browser is signed out.',
+  sessions: 'You are signed out everywhere else.',
+  application:
+    'The application no longer has access. ' +
+    `An access token that it already has works for up to ${formatDuration(accessTokenTtl)}.`,
+  linked: 'You can now sign in with this provider.',
+  'link-cancelled': 'You cancelled. The provider was not added.',
+  unlinked: 'You can no longer sign in with this provider.',
+  verification: 'We have sent you a link to confirm your address.',
+});
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
   const { site, socialIdentities, sessionStore, consents, facilities, providers, scopes, clients } = options;
@@ -68,7 +65,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
     const done = queryText(request, 'done');
     const data = {
       account,
-      notice: done === undefined ? undefined : notices(await clients.findLongestAccessTokenTtl()).get(done),
+      notice: done === undefined ? undefined : textOfKey(notices(await clients.findLongestAccessTokenTtl()), done),
       roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({

@@ -26,6 +26,13 @@ export function fields(request: Request, name: string): readonly string[] {
   return [bodyOf(request)[name]].flat().filter((value) => typeof value === 'string');
 }
 
+/**
+ * Returns the text whose key a query contains. Returns undefined for every other key, also for a name that all objects
+ * have, such as `constructor`.
+ */
+export const textOfKey = (texts: Readonly<Record<string, string>>, key: string | undefined): string | undefined =>
+  key !== undefined && Object.hasOwn(texts, key) ? texts[key] : undefined;
+
 /** Returns a query parameter, or undefined if the request does not contain the parameter exactly once. */
 export const queryText = (request: Request, name: string): string | undefined => {
   const value = request.query[name];

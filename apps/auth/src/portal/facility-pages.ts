@@ -3,7 +3,7 @@
 import { type Request, type Response, Router } from 'express';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
-import { field, queryText } from '../html/form-body.ts';
+import { field, queryText, textOfKey } from '../html/form-body.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import { type InvitationError, type InvitationStore, maxMembers } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
@@ -42,16 +42,14 @@ const defaultRole: InvitableRole = 'bookings-manager';
  * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
  * The pages that change members and invitations also redirect to the page of the facility.
  */
-const notices: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
-    'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
-    resent: 'A new link is on its way. The previous link no longer works.',
-    withdrawn: 'The invitation is withdrawn. Its link no longer works.',
-    'role-changed': 'The role is changed.',
-    revoked: 'The role is revoked.',
-  }),
-);
+const notices: Readonly<Record<string, string>> = {
+  invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
+  'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
+  resent: 'A new link is on its way. The previous link no longer works.',
+  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
+  'role-changed': 'The role is changed.',
+  revoked: 'The role is revoked.',
+};
 
 const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (role: InvitableRole) => string>> = {
   'already-member': () => 'This address already has a role here.',
@@ -120,7 +118,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
         title: facility.name,
         width: 'wide',
         breadcrumbs: breadcrumbsOfFacilityPage(facility),
-        notice: notice === 'welcome' ? welcomeNotice(facility) : notices.get(notice),
+        notice: notice === 'welcome' ? welcomeNotice(facility) : textOfKey(notices, notice),
         validationErrors,
         status,
       },

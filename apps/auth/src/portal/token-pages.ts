@@ -5,7 +5,7 @@ import { type Request, type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
-import { field, queryText } from '../html/form-body.ts';
+import { field, queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
@@ -44,11 +44,9 @@ export const isActive = ({ disabledAt, expiresAt }: PersonalAccessToken): boolea
   !disabledAt && (!expiresAt || expiresAt > new Date());
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
-const notices: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    revoked: 'The token is revoked. It can no longer get access tokens.',
-  }),
-);
+const notices: Readonly<Record<string, string>> = {
+  revoked: 'The token is revoked. It can no longer get access tokens.',
+};
 
 export function createTokenPages(options: TokenPagesOptions): { showTokens: ShowTokens; routes: Router } {
   const { pages, members, clients, submittedForms, tokens, secretPage } = options;
@@ -60,7 +58,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     {
       name = '',
       expiresInDays = defaultDays,
-      notice = notices.get(queryText(request, 'notice') ?? ''),
+      notice = textOfKey(notices, queryText(request, 'notice')),
       validationErrors,
       status,
     } = {},
