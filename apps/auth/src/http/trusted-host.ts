@@ -4,14 +4,14 @@
 // Strict-Transport-Security if ISSUER is an https URL.
 import type { RequestHandler } from 'express';
 
-const oneYearInSeconds = 365 * 24 * 3600;
+const yearSeconds = 365 * 24 * 3600;
 
 export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
     // The address must be read before the headers change, because Express derives it from X-Forwarded-For.
     const address = request.ip;
-    if (protocol === 'https:') response.setHeader('Strict-Transport-Security', `max-age=${oneYearInSeconds}`);
+    if (protocol === 'https:') response.setHeader('Strict-Transport-Security', `max-age=${yearSeconds}`);
     request.headers.host = host;
     request.headers['x-forwarded-host'] = host;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
