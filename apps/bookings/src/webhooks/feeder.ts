@@ -12,13 +12,13 @@ import type { SharedServices } from '../http/shared-services.ts';
 import { withJitter } from '../jitter.ts';
 import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
+import { leaseStart } from './lease.ts';
 import type { BookingEvent } from './webhook.ts';
 
 /** The time between two polls of the change feed. */
 const pollMilliseconds = 500;
 /** The maximum number of changes that the feeder reads for a cursor in one query. */
 const pageSize = 500;
-const dayMilliseconds = 86_400_000;
 
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
@@ -61,9 +61,9 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
 
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
-  const { cursors, feed, config, now } = options;
-  // Leaves out the cursors of a facility for which the client has used no token for this number of days (lease.ts).
-  const active = await cursors.findActive(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
+  const { cursors, feed } = options;
+  // Leaves out the cursors of a facility for which the client has sent no request since `leaseStart`.
+  const active = await cursors.findActive(leaseStart(options));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   // A head is the latest change number of a facility.
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);

@@ -1,9 +1,18 @@
-// Renews the leases of webhooks: records, for each client and facility, when the client last sent a request with a
-// token that names the facility. A client can lose its access to a facility, and then gets no more such tokens. Its
-// webhooks stop receiving the events of this facility WEBHOOK_LEASE_DAYS days after the last such request.
+// Renews the leases of webhooks, and computes when the current lease period began. To renew a lease, the last request
+// of a client with a token that names a facility is recorded. A client can lose its access to a facility, and then gets
+// no more such tokens. Its webhooks stop receiving the events of this facility WEBHOOK_LEASE_DAYS days after the last
+// such request.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
+import type { SharedServices } from '../http/shared-services.ts';
 import type { WebhookStore } from './store.ts';
+
+/**
+ * Returns the time at which the current lease period began, WEBHOOK_LEASE_DAYS days ago. A webhook gets the events of a
+ * facility only if its client has sent a request with a token for this facility since then.
+ */
+export const leaseStart = ({ config, now }: Pick<SharedServices, 'config' | 'now'>): Date =>
+  new Date(now().getTime() - config.webhookLeaseDays * 86_400_000);
 
 /** The minimum time between two renewals for the same token. */
 const minRenewalIntervalMs = 60_000;

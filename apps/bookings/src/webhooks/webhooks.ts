@@ -16,7 +16,7 @@ import { createCursorStore } from './cursor-store.ts';
 import { createDeliveryStore } from './delivery-store.ts';
 import { createWebhookEndpoints } from './endpoints.ts';
 import { startFeeder } from './feeder.ts';
-import { createLeaseRenewal } from './lease.ts';
+import { createLeaseRenewal, leaseStart } from './lease.ts';
 import { observeDeliveries } from './metrics.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 import { createSecretBox } from './secrets.ts';
@@ -61,7 +61,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
   // The metric ignores deliveries that are not sent because the lease of their webhook has ended (lease.ts).
-  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - config.webhookLeaseDays * dayMilliseconds));
+  const oldestDue = () => deliveries.oldestDue(leaseStart(shared));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   /** Undefined until `start` is called. */
   let worker: Worker | undefined;

@@ -8,6 +8,7 @@ import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SharedServices } from '../http/shared-services.ts';
 import { withJitter } from '../jitter.ts';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
+import { leaseStart } from './lease.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
 import type { SecretBox } from './secrets.ts';
 import { signedHeaders } from './signature.ts';
@@ -25,7 +26,6 @@ const recordDelayMilliseconds = 10;
  * instance may attempt the delivery.
  */
 const attemptTimeoutMilliseconds = 15_000;
-const dayMilliseconds = 86_400_000;
 
 export type Outcome = 'delivered' | 'retried' | 'failed';
 
@@ -55,16 +55,14 @@ export function startWorker(options: WorkerOptions) {
       const results = finished.splice(0);
       // If recording the results fails, the attempts are repeated when the claims on the deliveries end
       // (delivery-store.ts).
-      await store.record(results, before(now(), maxFailingTime));
+      await store.record(results, new Date(now().getTime() - maxFailingTime));
       for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
     }
     if (isStopped) return;
     const total = limits.total - runningTotal;
     if (total <= 0) return;
-    // A webhook gets events of a facility only if its client has sent a request with a token for this facility since
-    // `leaseStart`.
-    const leaseStart = before(now(), options.config.webhookLeaseDays * dayMilliseconds);
-    for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
+    for (const delivery of await store.claim(running, { ...limits, total }, leaseStart(options), now()))
+      start(delivery);
   }
 
   function start(delivery: ClaimedDelivery): void {
@@ -150,8 +148,4 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
     return { ...result, state: 'delivered', nextAttemptAt: undefined };
   const next = nextAttemptAt(attempts, now(), retryAfter);
   return { ...result, state: next ? 'pending' : 'failed', nextAttemptAt: next };
-}
-
-function before(time: Date, milliseconds: number): Date {
-  return new Date(time.getTime() - milliseconds);
 }
