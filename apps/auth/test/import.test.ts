@@ -7,7 +7,7 @@ import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type ImportDocument, importSchema, readImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
-import { createClientValidator } from '../src/oidc/client-validation.ts';
+import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 

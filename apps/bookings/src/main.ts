@@ -8,13 +8,13 @@ import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metri
 import { createApp } from './app.ts';
 import { createJwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
-import { createCountCompaction } from './bookings/counts/compaction.ts';
-import { createFeedStore } from './bookings/feed/store.ts';
-import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
+import { createFeedStore } from './changes/feed/store.ts';
+import { createCountCompaction } from './changes/totals/compaction.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldStore } from './holds/store.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
+import { createIdempotencyStore } from './idempotency/store.ts';
 import { countFailedFetches } from './metrics.ts';
 import { startPeriodicJobs } from './periodic-jobs.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';

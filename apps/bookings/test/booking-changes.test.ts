@@ -3,8 +3,8 @@ import { query } from '@bay-booking/service/database/database';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
-import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
-import { createFeedStore } from '../src/bookings/feed/store.ts';
+import { createFeedStore } from '../src/changes/feed/store.ts';
+import { createCountCompaction } from '../src/changes/totals/compaction.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import {
   baseUrl,

@@ -1,9 +1,9 @@
 // Tests that the counts of bookings stay correct during concurrent writes, compactions, recounts and imports.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
-import { createCountReader } from '../src/bookings/counts/reader.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
+import { createCountCompaction } from '../src/changes/totals/compaction.ts';
+import { createCountReader } from '../src/changes/totals/reader.ts';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { bookingBody } from './support/booking-requests.ts';

@@ -4,9 +4,9 @@
 // PostgreSQL without Citus (docs/operations/scale.md).
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createCountReader } from '../src/bookings/counts/reader.ts';
 import type { Criteria } from '../src/bookings/search/where.ts';
 import { separateWrites, singleStatementWrites } from '../src/bookings/storage/statements.ts';
+import { createCountReader } from '../src/changes/totals/reader.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 

@@ -4,9 +4,9 @@
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import type { Criteria } from '../src/bookings/search/where.ts';
+import { createCountCompaction } from '../src/changes/totals/compaction.ts';
 import { distribution } from '../src/database/distribution.ts';
 import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 

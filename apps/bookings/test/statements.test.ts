@@ -6,19 +6,8 @@ import { expect, test } from '@jest/globals';
 import { ruleWrites } from '../src/availability/rule-statements.ts';
 import { ruleReads } from '../src/availability/rules-store.ts';
 import { availabilityReads, baysStatement } from '../src/availability/store.ts';
-import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
-import {
-  binsStatement,
-  completeFlagQuery,
-  countStatement,
-  inProgressStatement,
-  kindOf,
-  startedStatement,
-} from '../src/bookings/counts/statements.ts';
-import { feedReads, feedWrites } from '../src/bookings/feed/statements.ts';
 import { searchStatements } from '../src/bookings/search/statements.ts';
 import type { Criteria } from '../src/bookings/search/where.ts';
-import { idempotencyStatements } from '../src/bookings/storage/idempotency-store.ts';
 import {
   bayStatements,
   bookedRange,
@@ -27,8 +16,19 @@ import {
   separateWrites,
   singleStatementWrites,
 } from '../src/bookings/storage/statements.ts';
+import { feedReads, feedWrites } from '../src/changes/feed/statements.ts';
+import { compactionReads, compactionWrites } from '../src/changes/totals/compaction.ts';
+import {
+  binsStatement,
+  completeFlagQuery,
+  countStatement,
+  inProgressStatement,
+  kindOf,
+  startedStatement,
+} from '../src/changes/totals/statements.ts';
 import { closureReads, closureWrites } from '../src/closures/store.ts';
 import { holdReads, holdWrites, lockClient } from '../src/holds/store.ts';
+import { idempotencyStatements } from '../src/idempotency/store.ts';
 import { hoursStatements } from '../src/opening-hours/store.ts';
 import { importReads, importWrites } from '../src/places/import-store.ts';
 import { placeReads } from '../src/places/store.ts';

@@ -13,8 +13,8 @@ import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
-import type { BrowserSessions } from '../interaction/browser-session.ts';
-import type { SessionStore } from '../interaction/session-store.ts';
+import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
+import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { ShowAccount } from './page.ts';
 
 export interface PasswordChangeOptions {

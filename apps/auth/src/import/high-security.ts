@@ -2,7 +2,7 @@
 // back-channel logout, and the profile `fapi2` (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import { otherClientSettings } from '../clients/settings.ts';
-import type { ClientValidator } from '../oidc/client-validation.ts';
+import type { ClientValidator } from '../oidc/clients/validation.ts';
 import type { ImportedClient } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 

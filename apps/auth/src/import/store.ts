@@ -4,7 +4,7 @@ import { type Database, jsonText, query } from '@bay-booking/service/database/da
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
 import { usesSecret } from '../clients/metadata.ts';
-import { createSessionStore } from '../interaction/session-store.ts';
+import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';

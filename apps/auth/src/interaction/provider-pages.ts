@@ -3,9 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
-import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';
-import { deviceMessages } from './device-messages.ts';
+import type { ErrorPage, ProviderPages } from '../oidc/responses/pages.ts';
+import { deviceMessages } from './device/device-messages.ts';
 
 const messagesByError: Readonly<Record<string, ErrorMessage>> = {
   not_found: {

@@ -4,10 +4,10 @@
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Site } from '../html/site.ts';
-import type { Interaction, Interactions } from '../oidc/interactions.ts';
-import { type ConsentPageOptions, createConsentPage } from './consent-page.ts';
-import type { ProviderLink, SignInContext } from './sign-in-context.ts';
-import type { SignInPages } from './sign-in-pages.ts';
+import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
+import { type ConsentPageOptions, createConsentPage } from './consent/consent-page.ts';
+import type { ProviderLink, SignInContext } from './sign-in/sign-in-context.ts';
+import type { SignInPages } from './sign-in/sign-in-pages.ts';
 
 export interface InteractionOptions extends ConsentPageOptions {
   readonly interactions: Interactions;

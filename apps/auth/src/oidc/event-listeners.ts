@@ -5,9 +5,9 @@ import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { errorLabel } from '../metrics.ts';
-import { grantSourceOf } from './grant-source.ts';
-import { grantedScope } from './granted-scope.ts';
-import { removeCode } from './implicit-flow.ts';
+import { grantedScope } from './authorization/granted-scope.ts';
+import { removeCode } from './authorization/implicit-flow.ts';
+import { grantSourceOf } from './grants/grant-source.ts';
 
 export function registerEventListeners(
   provider: Provider,

@@ -7,41 +7,45 @@ import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oi
 import type { FacilityStore } from '../facilities/store.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { createExtraTokenClaims, customizeJwt } from './access-token-claims.ts';
-import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization-request.ts';
-import { claimsOf, type ProviderAccount } from './claims.ts';
-import { checkClientAssertion } from './client-assertion.ts';
-import { applyClientPolicy } from './client-policy.ts';
-import { clientSettings, features } from './client-schema.ts';
-import { loadExistingGrant } from './consent-grants.ts';
+import { loadExistingGrant } from './authorization/consent-grants.ts';
+import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
+import { limitToAllowedScopes } from './authorization/granted-scope.ts';
+import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
+import { createInteractionPolicy } from './authorization/interaction-policy.ts';
+import { checkScopesOfAuthorizationRequests } from './authorization/requested-scope.ts';
+import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization/requests.ts';
+import { offlineAccess, type ScopeTable, splitScope } from './authorization/scopes.ts';
+import { checkClientAssertion } from './clients/assertions.ts';
+import { allowLoopbackRedirects } from './clients/loopback-redirects.ts';
+import { applyClientPolicy } from './clients/policy.ts';
+import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
+import { clientSettings, features } from './clients/schema.ts';
 import { hostCookieName } from './cookies.ts';
-import { addPollInterval, createDeviceFlow } from './device-flow.ts';
-import { adjustProofsWithNonce, nonceSecretsOf, rememberWhileAcceptable } from './dpop-nonces.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
-import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
-import { limitToAllowedScopes } from './granted-scope.ts';
 import type { ClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
-import { deleteImplicitCodes, isImplicitToken } from './implicit-flow.ts';
-import { createInteractionPolicy } from './interaction-policy.ts';
-import { disableAutomaticLogoutTokens } from './logout-tokens.ts';
-import { allowLoopbackRedirects } from './loopback-redirects.ts';
-import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
-import { allowedScopes, ownMetadataOf } from './registered-client.ts';
-import { type RecordFirstUse, registerReplayDetection } from './replay-detection.ts';
 import { requestState } from './request-state.ts';
-import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
-import type { ResourceServer } from './resource-server.ts';
-import { registerResponseMiddleware } from './response-middleware.ts';
-import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { registerResponseMiddleware } from './responses/middleware.ts';
+import { type ProviderPages, requesterOf, showPage } from './responses/pages.ts';
 import { sessionTtl } from './sessions.ts';
-import { signingKeyFor } from './signer.ts';
 import type { ArtifactStore } from './storage/artifacts.ts';
 import type { ConcurrentUse } from './storage/concurrent-use.ts';
-import type { TokenLifetimes } from './token-lifetimes.ts';
+import { createExtraTokenClaims, customizeJwt } from './tokens/access-token-claims.ts';
+import { claimsOf, type ProviderAccount } from './tokens/claims.ts';
+import { adjustProofsWithNonce, nonceSecretsOf, rememberWhileAcceptable } from './tokens/dpop-nonces.ts';
+import {
+  createFacilitiesClaim,
+  type FacilitiesClaim,
+  selectFacilitiesBeforeConsume,
+} from './tokens/facilities-claim.ts';
+import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
+import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
+import type { ResourceServer } from './tokens/resource-server.ts';
+import { signingKeyFor } from './tokens/signer.ts';
+import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 export interface ProviderDependencies extends SharedServices {

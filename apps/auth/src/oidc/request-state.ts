@@ -1,7 +1,7 @@
 // Defines the data that our code stores during a request to oidc-provider and uses in a later step of this request. The
 // data is stored in the library's request context, so it is discarded when the request ends.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { ProviderAccount } from './claims.ts';
+import type { ProviderAccount } from './tokens/claims.ts';
 
 /** A session as the database contained it at the beginning of the request. */
 export interface FoundSession {

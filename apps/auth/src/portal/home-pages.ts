@@ -4,10 +4,10 @@
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { queryText } from '../html/form-body.ts';
-import type { MemberStore } from './member-store.ts';
+import type { MemberStore } from './members/member-store.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
-import type { ShowTokens } from './token-pages.ts';
+import type { ShowTokens } from './tokens/token-pages.ts';
 
 export interface HomePagesOptions {
   readonly pages: PortalPages;

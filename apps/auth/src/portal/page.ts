@@ -10,7 +10,7 @@ import { signInPath } from '../html/local-path.ts';
 import type { FindSignedIn, SignedIn } from '../html/signed-in.ts';
 import type { Page, SignedInHandler, Site } from '../html/site.ts';
 import { portalAssets } from './assets.ts';
-import type { FacilityOfAccount, MemberStore } from './member-store.ts';
+import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 export interface Breadcrumb {

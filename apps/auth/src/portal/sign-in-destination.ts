@@ -1,8 +1,8 @@
 // Finds the name of the facility or page that a user opens by signing in. The sign-in page shows this name.
 import type { Database } from '@bay-booking/service/database/database';
-import type { NameDestination } from '../interaction/direct-sign-in-routes.ts';
-import { createInvitationStore } from './invitation-store.ts';
-import { createMemberStore } from './member-store.ts';
+import type { NameDestination } from '../interaction/sign-in/direct-sign-in-routes.ts';
+import { createInvitationStore } from './invitations/invitation-store.ts';
+import { createMemberStore } from './members/member-store.ts';
 import { facilityPath } from './page.ts';
 
 /**

@@ -2,8 +2,8 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type ListRequest, listResponse } from '../http/pagination.ts';
-import type { Interval } from './interval.ts';
-import { isoText } from './iso-text.ts';
+import type { Interval } from '../time/interval.ts';
+import { isoText } from '../time/iso-text.ts';
 import type { BayRow } from './store.ts';
 
 export const availabilityPath = '/api/booking-availability';

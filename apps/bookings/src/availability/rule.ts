@@ -8,7 +8,7 @@
 // `findGaps` applies both conditions. `findRuleViolation` checks only condition 1. The statements that add a booking or
 // a hold check condition 2 after they have locked the bay (bookings/storage/statements.ts, holds/store.ts).
 import type { Schedule } from '../opening-hours/schedule.ts';
-import { doOverlap, type Interval, subtract } from './interval.ts';
+import { doOverlap, type Interval, subtract } from '../time/interval.ts';
 
 export interface Closure extends Interval {
   readonly reason: string | null;

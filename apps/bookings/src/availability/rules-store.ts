@@ -7,7 +7,7 @@ import { type Queryable, query } from '@bay-booking/service/database/database';
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { alwaysOpen, createSchedule, type Schedule } from '../opening-hours/schedule.ts';
-import type { Interval } from './interval.ts';
+import type { Interval } from '../time/interval.ts';
 import type { BayRules, Closure } from './rule.ts';
 
 export interface Bay {

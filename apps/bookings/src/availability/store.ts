@@ -2,9 +2,9 @@
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type Bind, oneOf } from '../bookings/search/where.ts';
-import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
-import type { Interval } from './interval.ts';
+import type { Interval } from '../time/interval.ts';
+import { isoTimestamps } from '../time/timestamps.ts';
 import type { Closure } from './rule.ts';
 import { milliseconds } from './rules-store.ts';
 

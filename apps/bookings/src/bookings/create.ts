@@ -3,17 +3,17 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { contains } from '../availability/interval.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { FindHold } from '../holds/store.ts';
+import { createOnce, newResponse } from '../idempotency/idempotency.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import { newTaggedId } from '../places/tagged-id.ts';
+import { parseDates } from '../time/date-times.ts';
+import { contains } from '../time/interval.ts';
 import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
-import { newTaggedId } from './booking-id.ts';
-import { parseDates } from './date-times.ts';
-import { createOnce, newResponse } from './idempotency.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
-import type { IdempotencyStore } from './storage/idempotency-store.ts';
 import {
   bookingError,
   type Conflict,

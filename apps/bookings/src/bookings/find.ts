@@ -1,8 +1,8 @@
 // Finds a booking by its id, if the booking is at a facility of the caller.
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
+import { type FindLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import type { Booking } from './booking.ts';
-import { type FindLikelyFacilities, isUuid } from './booking-id.ts';
 import type { BookingStore } from './storage/store.ts';
 
 export interface FinderServices {

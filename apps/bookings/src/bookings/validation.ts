@@ -11,8 +11,8 @@ import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts'
 import type { SharedServices } from '../http/shared-services.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
+import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Booking } from './booking.ts';
-import { findDateErrors, parseDates } from './date-times.ts';
 import { type BookingLimits, findLimitErrors } from './limits.ts';
 import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore, ExceptedIds } from './storage/store.ts';

@@ -2,10 +2,6 @@
 import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
-import { isUuid, newTaggedId } from '../bookings/booking-id.ts';
-import { findReversedIntervalErrors, parseDates } from '../bookings/date-times.ts';
-import { createOnce, newResponse } from '../bookings/idempotency.ts';
-import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
@@ -19,6 +15,10 @@ import {
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
+import { createOnce, newResponse } from '../idempotency/idempotency.ts';
+import type { IdempotencyStore, KeyedRequest } from '../idempotency/store.ts';
+import { isUuid, newTaggedId } from '../places/tagged-id.ts';
+import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
 import { closureResource } from './resource.ts';

@@ -3,9 +3,9 @@ import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
 import { lockRules } from '../availability/rule-statements.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
-import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import { outcomeOf, Rollback } from '../database/rollback.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../idempotency/store.ts';
+import { isoTimestamps } from '../time/timestamps.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 
 const byName = 'order by bay.name collate "C", bay.id collate "C"';

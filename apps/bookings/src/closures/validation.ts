@@ -1,8 +1,8 @@
 // Validates a request to create or update a closure.
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
-import { parseDates } from '../bookings/date-times.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
+import { parseDates } from '../time/date-times.ts';
 import type { Closure } from './closure.ts';
 import type { closureBodySchema } from './schema.ts';
 import type { ClosureStore } from './store.ts';

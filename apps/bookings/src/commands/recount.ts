@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { createCountCompaction } from '../bookings/counts/compaction.ts';
+import { createCountCompaction } from '../changes/totals/compaction.ts';
 
 /** In milliseconds. Recounting reads every booking, so its statements may take long. */
 const queryTimeout = 3_600_000;

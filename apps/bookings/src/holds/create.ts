@@ -6,9 +6,6 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import type { RulesStore } from '../availability/rules-store.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
-import { newTaggedId } from '../bookings/booking-id.ts';
-import { createOnce, newResponse } from '../bookings/idempotency.ts';
-import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import type { BookingStore } from '../bookings/storage/store.ts';
 import {
   bookingError,
@@ -19,7 +16,10 @@ import {
   validateBooking,
 } from '../bookings/validation.ts';
 import type { SharedServices } from '../http/shared-services.ts';
+import { createOnce, newResponse } from '../idempotency/idempotency.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { Catalogue } from '../places/catalogue.ts';
+import { newTaggedId } from '../places/tagged-id.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 import { holdPath, holdResource } from './resource.ts';
 import type { createHoldSchema } from './schema.ts';

@@ -8,12 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { Caller } from '../auth/caller.ts';
-import { createFacilityLookup, isUuid } from '../bookings/booking-id.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { bayStatements, bookingReads } from '../bookings/storage/statements.ts';
 import type { BayConflicts } from '../bookings/storage/store.ts';
-import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import { outcomeOf, Rollback } from '../database/rollback.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../idempotency/store.ts';
+import { createFacilityLookup, isUuid } from '../places/tagged-id.ts';
+import { isoTimestamps } from '../time/timestamps.ts';
 import type { FoundHold, Hold } from './hold.ts';
 
 export const holdReads = {

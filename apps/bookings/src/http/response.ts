@@ -3,8 +3,8 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { type ApiError, errorEnvelope } from '@bay-booking/common/errors';
 import { commonHeaders } from '@bay-booking/service/http/app';
 import type { Request, Response } from 'express';
+import type { PublicDocument } from '../openapi/public-document.ts';
 import { isNotModified } from './etag.ts';
-import type { PublicDocument } from './public-document.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

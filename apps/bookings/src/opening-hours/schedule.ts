@@ -1,6 +1,6 @@
 // Converts opening hours to intervals of time, across changes to and from daylight saving time.
 import { Temporal } from 'temporal-polyfill';
-import { contains, doOverlap, type Interval, join } from '../availability/interval.ts';
+import { contains, doOverlap, type Interval, join } from '../time/interval.ts';
 import { type Hours, type OpeningHours, type Weekday, weekdays } from './hours.ts';
 
 export interface Schedule {

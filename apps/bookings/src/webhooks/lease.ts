@@ -5,7 +5,7 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { WebhookStore } from './store.ts';
+import type { WebhookStore } from './api/store.ts';
 
 /**
  * Returns the time at which the current lease period began, WEBHOOK_LEASE_DAYS days ago. A webhook gets the events of a

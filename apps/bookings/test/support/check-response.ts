@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { isDateTime } from '../../src/bookings/date-times.ts';
+import { isDateTime } from '../../src/time/date-times.ts';
 
 interface DocumentedResponse {
   readonly headers?: object;

@@ -2,12 +2,12 @@
 // endpoints for opaque tokens only. The library authenticates the client and then rejects a JWT with
 // `unsupported_token_type`. The middleware in this file replaces the library's response.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
-import type { ProviderAccount } from '../claims.ts';
+import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
-import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
+import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
+import type { ProviderAccount } from '../tokens/claims.ts';
 import { orUnavailable } from '../unavailable.ts';
 
 export interface JwtIntrospectionOptions {

@@ -11,9 +11,9 @@ import { parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import type { RateLimit } from '../../http/rate-limit.ts';
-import { countTokenRequest } from '../client-policy.ts';
+import { countTokenRequest } from '../clients/policy.ts';
+import { ownMetadataOf } from '../clients/registered-client.ts';
 import type { ClientCredentials } from '../grants/client-credentials.ts';
-import { ownMetadataOf } from '../registered-client.ts';
 // Silences the warning of oidc-provider that the body of a request has already been read.
 import '../library-warnings.ts';
 

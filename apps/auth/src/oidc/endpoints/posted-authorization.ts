@@ -9,7 +9,7 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
-import type { ProviderPages } from '../pages.ts';
+import type { ProviderPages } from '../responses/pages.ts';
 
 /** The maximum length of a URL in characters. Longer URLs do not work with all servers and browsers. */
 const maxUrlLength = 8_000;

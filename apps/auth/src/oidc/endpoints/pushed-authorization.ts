@@ -6,7 +6,7 @@
 // anybody could otherwise fill the database.
 import express, { Router } from 'express';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
-import { rewriteAuthorizationQuery } from '../authorization-request.ts';
+import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
 // Silences the warning of oidc-provider that the body of the request was already parsed.
 import '../library-warnings.ts';
 

@@ -5,10 +5,10 @@ import express, { type Request, type RequestHandler, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
-import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
-import { createProofVerifier } from '../dpop.ts';
-import type { RecordFirstUse } from '../replay-detection.ts';
-import { isOpenidFamily, splitScope } from '../scopes.ts';
+import { isOpenidFamily, splitScope } from '../authorization/scopes.ts';
+import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
+import { createProofVerifier } from '../tokens/dpop.ts';
+import type { RecordFirstUse } from '../tokens/replay-detection.ts';
 import {
   type BearerError,
   moveBodyTokenToHeader,

@@ -4,11 +4,11 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
-import { verifyProofOfRequest } from '../dpop.ts';
-import { requestedFacilities, selectFacilities } from '../facilities-claim.ts';
-import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
-import type { ResourceServer } from '../resource-server.ts';
-import type { ScopeTable } from '../scopes.ts';
+import type { ScopeTable } from '../authorization/scopes.ts';
+import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
+import { verifyProofOfRequest } from '../tokens/dpop.ts';
+import { requestedFacilities, selectFacilities } from '../tokens/facilities-claim.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
 import { resolveTokenScopes } from './scopes.ts';
 
 export interface ClientCredentialsOptions {

@@ -2,10 +2,10 @@
 // scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues both, so this
 // file repeats the steps of the library's handler for authorization codes.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
-import { verifyProofOfRequest } from '../dpop.ts';
-import type { ResourceServer } from '../resource-server.ts';
-import { offlineAccess } from '../scopes.ts';
-import type { TokenLifetimes } from '../token-lifetimes.ts';
+import { offlineAccess } from '../authorization/scopes.ts';
+import { verifyProofOfRequest } from '../tokens/dpop.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
+import type { TokenLifetimes } from '../tokens/token-lifetimes.ts';
 
 export interface IssueOptions {
   readonly resource: ResourceServer;

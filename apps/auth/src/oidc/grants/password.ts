@@ -2,7 +2,7 @@
 // type and the sign-in page check passwords with the same function, so both have the same protection against guessing.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
-import type { ScopeTable } from '../scopes.ts';
+import type { ScopeTable } from '../authorization/scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';

@@ -1,7 +1,8 @@
 // Determines the scopes of the token for our own grant types, which issue no id_token.
-import { effectiveScopes, type RegisteredClient } from '../registered-client.ts';
-import { checkRequestedScopes } from '../requested-scope.ts';
-import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+
+import { checkRequestedScopes } from '../authorization/requested-scope.ts';
+import { offlineAccess, type ScopeTable, splitScope } from '../authorization/scopes.ts';
+import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 
 /**
  * Returns the scopes that the token gets. If the grant type issues no refresh tokens, `offline_access` is removed

@@ -5,7 +5,7 @@ import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
-import type { ScopeTable } from '../scopes.ts';
+import type { ScopeTable } from '../authorization/scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';

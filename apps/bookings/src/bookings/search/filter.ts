@@ -10,8 +10,8 @@ import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
-import { isUuid } from '../booking-id.ts';
-import { findReversedIntervalErrors, parseDates } from '../date-times.ts';
+import { isUuid } from '../../places/tagged-id.ts';
+import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;

@@ -2,9 +2,9 @@
 // count, because the total is the number of bookings up to the end of this page.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type CountReader, createCountReader } from '../../changes/totals/reader.ts';
+import { isoTimestamps } from '../../time/timestamps.ts';
 import type { PublicBooking } from '../booking.ts';
-import { type CountReader, createCountReader } from '../counts/reader.ts';
-import { isoTimestamps } from '../storage/timestamps.ts';
 import { type Segment, searchStatements } from './statements.ts';
 import type { Criteria } from './where.ts';
 

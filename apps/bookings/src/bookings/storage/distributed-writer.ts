@@ -4,9 +4,9 @@
 // One statement for both tables would be slower. Citus would split it, and send the rows between its two parts through
 // the coordinator (docs/operations/scale.md).
 import type { Statement } from '@bay-booking/service/database/transaction';
+import { isoTimestamps } from '../../time/timestamps.ts';
 import type { Booking } from '../booking.ts';
 import { deleteValues, insertValues, separateWrites, updateValues } from './statements.ts';
-import { isoTimestamps } from './timestamps.ts';
 import type { BookingWriter } from './writer.ts';
 
 /** A booking is counted at its location, in the hour in which it starts. */

@@ -1,7 +1,8 @@
 // Writes bookings on a single PostgreSQL. One statement writes a booking and its counts, so the functions that write
 // only counts return no statements. With `isoTimestamps`, the driver returns the timestamps of a booking as text.
+
+import { isoTimestamps } from '../../time/timestamps.ts';
 import { deleteValues, insertValues, singleStatementWrites, updateValues } from './statements.ts';
-import { isoTimestamps } from './timestamps.ts';
 import type { BookingWriter } from './writer.ts';
 
 export const postgresWriter: BookingWriter = {

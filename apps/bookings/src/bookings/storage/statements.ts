@@ -3,8 +3,15 @@
 // Every statement contains the id of a facility, or uses only the table booking_reference and finds the rows by their
 // key. The same statements therefore run on a single PostgreSQL and on a distributed database
 // (docs/decisions/0003-facility-id-in-every-key.md). A test checks this rule.
+
+import {
+  appendChange,
+  countDeleted,
+  countInserted,
+  countUpdated,
+  hourOf,
+} from '../../changes/totals/log-statements.ts';
 import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
-import { appendChange, countDeleted, countInserted, countUpdated, hourOf } from '../counts/log-statements.ts';
 import {
   assignments,
   columnList,

@@ -9,11 +9,11 @@ import { type Database, errorCode, query, retryOnce } from '@bay-booking/service
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
 import { outcomeOf, Rollback } from '../../database/rollback.ts';
 import type { FoundHold } from '../../holds/hold.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
+import { isoTimestamps } from '../../time/timestamps.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
 import { allHoldsChecked, type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
-import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
 /**

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createPublicDocument, type PublicDocument } from '../../http/public-document.ts';
+import { createPublicDocument, type PublicDocument } from '../public-document.ts';
 
 export interface Asset extends PublicDocument {
   /** Contains a hash of the content, so browsers can cache the file without asking for a new version. */

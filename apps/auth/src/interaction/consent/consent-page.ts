@@ -1,0 +1,76 @@
+// Shows the consent page of an authorization request, and stores the decision of the user.
+import type { Request, Response } from 'express';
+import type { Audit } from '../../audit/audit.ts';
+import { field, fields } from '../../html/form-body.ts';
+import type { Site } from '../../html/site.ts';
+import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
+import { offlineAccess, type ScopeTable } from '../../oidc/authorization/scopes.ts';
+import type { DecideConsent } from './consent.ts';
+import { describeScopes } from './scope-descriptions.ts';
+
+export interface ConsentPageOptions {
+  readonly site: Site;
+  readonly decide: DecideConsent;
+  readonly scopes: ScopeTable;
+  readonly audit: Audit;
+}
+
+export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOptions) {
+  const findClient = async (interaction: Interaction) => {
+    const client = await interaction.findClient();
+    if (!client) throw new InteractionExpired('the client no longer exists');
+    return client;
+  };
+
+  return {
+    async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
+      const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
+      const { name, kind, policyUri, tosUri } = await findClient(interaction);
+      const policies = [
+        ...(policyUri ? [{ href: policyUri, text: 'its privacy policy' }] : []),
+        ...(tosUri ? [{ href: tosUri, text: 'its terms of service' }] : []),
+      ];
+      await site.show(
+        request,
+        response,
+        'consent',
+        {
+          clientName: name,
+          scopes: describeScopes(requestedScopes, scopes, kind),
+          action: `/interaction/${uid}/consent`,
+          destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
+          policies,
+        },
+        // After the form, the browser is redirected to the client.
+        { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true },
+      );
+    },
+
+    /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
+    async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
+      const { prompt, accountId, requestedScopes: requested, grantId } = interaction;
+      const { clientId, kind } = await findClient(interaction);
+      if (prompt !== 'consent' || !accountId) throw new InteractionExpired('the request is not waiting for consent');
+      const tickedScopes = fields(request, 'scope');
+      const granted = describeScopes(requested, scopes, kind)
+        .filter((scope) => scope.required || tickedScopes.includes(scope.name))
+        .map((scope) => scope.name);
+      const event = { accountId, clientId, address: request.ip };
+      // A user who grants only `offline_access` grants nothing: a refresh token without any other scope has no use.
+      const grantsNothing = granted.every((scope) => scope === offlineAccess);
+      if (field(request, 'decision') !== 'allow' || grantsNothing) {
+        audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
+        return interaction.deny(response, 'the resource owner denied the request');
+      }
+      const newGrantId = await decide({ accountId, clientId, requested, granted, grantId });
+      audit.record({ kind: 'consent.given', ...event, detail: { requested, granted } });
+      await interaction.consent(response, newGrantId);
+    },
+  };
+}
+
+/** Returns the host of a redirect URI, or undefined if the URI has the custom scheme of a native app. */
+function webHost(redirectUri: string | undefined): string | undefined {
+  const url = URL.parse(redirectUri ?? '');
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.host : undefined;
+}

@@ -1,0 +1,102 @@
+// Stores the scopes that a user granted to each client (table `consent`). On the page "Your account", the user sees
+// these clients and scopes, and can revoke the access of a client.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
+
+export interface ConnectedClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** The time of the first consent, or of the oldest grant if that is earlier. */
+  readonly since: Date;
+}
+
+export interface ConsentStoreOptions {
+  readonly db: Database;
+  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
+  readonly sendLogoutTokens: () => void;
+}
+
+export type ConsentStore = ReturnType<typeof createConsentStore>;
+
+export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
+  return {
+    /** Returns the scopes that the user has granted to the client, in all sessions together. */
+    async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
+      const [row] = await query<{ scopes: readonly string[] }>(
+        db,
+        'select scopes from consent where account_id = $1 and client_id = $2',
+        [accountId, clientId],
+      );
+      return row?.scopes ?? [];
+    },
+
+    async save(accountId: string, clientId: string, scopes: readonly string[]): Promise<void> {
+      await query(
+        db,
+        `insert into consent (account_id, client_id, scopes) values ($1, $2, $3)
+         on conflict (account_id, client_id) do update set scopes = excluded.scopes, updated_at = now()`,
+        [accountId, clientId, scopes],
+      );
+    },
+
+    /**
+     * Finds all clients that have access to the account, also those that have a grant without a consent. Native apps
+     * get such a grant with a grant type that shows no consent page, such as `password`. Returns at most 200 clients.
+     */
+    findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
+      query<ConnectedClient>(
+        db,
+        `with granted as (
+           select client_id, min(created_at) as since from oidc_artifact
+            where model = 'Grant' and account_id = $1 and client_id is not null
+              and (expires_at is null or expires_at > now())
+            group by client_id)
+         select c.id as "clientId", coalesce(c.metadata ->> 'client_name', c.name, c.id) as name,
+                coalesce(k.scopes, '{}') as scopes, least(k.created_at, g.since) as since
+           from client c
+           left join consent k on k.client_id = c.id and k.account_id = $1
+           left join granted g on g.client_id = c.id
+          where k.client_id is not null or g.client_id is not null
+          order by name, c.id limit 200`,
+        [accountId],
+      ),
+
+    /**
+     * Deletes the consent, and every stored grant, code and token that the client has for this account. JWT access
+     * tokens are not stored, and stay valid until they expire. Also removes the client from the sessions of the
+     * account, and sends logout tokens to the client.
+     *
+     * In the payload of a session, the object `authorizations` has an entry for each client to which the user has
+     * signed in. `queueLogoutTokens` sends a logout token to every client in the common table expression `ended`, so
+     * `ended` contains only the entry of this client.
+     */
+    async revoke(accountId: string, clientId: string): Promise<void> {
+      await db.transaction(async (tx) => {
+        await query(tx, 'delete from consent where account_id = $1 and client_id = $2', [accountId, clientId]);
+        await query(
+          tx,
+          `delete from oidc_artifact where account_id = $1 and client_id = $2
+              and model in ('Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')`,
+          [accountId, clientId],
+        );
+        await query(
+          tx,
+          `with left_sessions as (
+             select id, account_id, payload #> array['authorizations', $2] as client from oidc_artifact
+              where model = 'Session' and account_id = $1 and payload #> array['authorizations', $2] is not null
+                for update),
+           changed as (
+             update oidc_artifact s set payload = s.payload #- array['authorizations', $2]
+               from left_sessions l where s.model = 'Session' and s.id = l.id),
+           ended as (
+             select account_id, jsonb_build_object('authorizations', jsonb_build_object($2::text, client)) as payload
+               from left_sessions)
+           ${queueLogoutTokens}`,
+          [accountId, clientId],
+        );
+      });
+      sendLogoutTokens();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// Describes scopes in words, for the consent page and for the page "Your account".
+import type { ScopeTable } from '../../oidc/authorization/scopes.ts';
+
+export interface ScopeDescription {
+  readonly name: string;
+  readonly title: string;
+  readonly detail: string;
+  /** Whether the user cannot decline the scope. The consent page then shows no checkbox for it. */
+  readonly required: boolean;
+}
+
+type ScopeText = readonly [title: string, detail: string];
+
+/** The texts of the scopes that have the same name in every installation. */
+const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
+  openid: ['Know who you are', 'Your unique user ID.'],
+  profile: ['See your profile', 'Your name and your user name.'],
+  email: ['See your e-mail address', 'Your address, and whether it is confirmed.'],
+  roles: ['See your roles', 'Your roles at driving ranges, such as player or range owner.'],
+  offline_access: [
+    'Stay connected',
+    'Keep access while you are not using the application, until you remove it in your account.',
+  ],
+};
+
+/** Describes the scopes for a client of this kind. An unknown scope gets its name as title. */
+export function describeScopes(
+  requested: readonly string[],
+  scopes: ScopeTable,
+  clientKind: string,
+): readonly ScopeDescription[] {
+  // The names of these scopes begin with SCOPE_BASE.
+  const customScopeTexts: Readonly<Record<string, ScopeText>> = {
+    [scopes.play]: [
+      'Play at driving ranges',
+      'See bays and targets, start and end play sessions, and see the measurements of your shots.',
+    ],
+    [scopes.bookings]: [
+      'Manage bookings',
+      'View, create, change and cancel bookings at the facilities that you manage.',
+    ],
+  };
+  // Driving-range clients cannot work without these scopes (specification, "Scopes", rule 4).
+  const requiredScopes = clientKind === 'driving-range' ? ['openid', 'profile', 'roles', scopes.play] : ['openid'];
+  return requested.map((name) => {
+    const [title, detail] = customScopeTexts[name] ?? fixedScopeTexts[name] ?? [name, ''];
+    return { name, title, detail, required: requiredScopes.includes(name) };
+  });
+}

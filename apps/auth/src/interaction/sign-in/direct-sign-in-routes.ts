@@ -1,0 +1,81 @@
+// Serves the pages on which users sign in or register without a client, and sign out. Users sign in here to open the
+// page "Your account" or the portal. After signing in, a user returns to the page in the query parameter `return`.
+import type { Request, Response } from 'express';
+import { Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
+import { queryText } from '../../html/form-body.ts';
+import { localPath } from '../../html/local-path.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
+import type { Site } from '../../html/site.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import type { ProviderLink, SignInContext } from './sign-in-context.ts';
+import type { SignInPages } from './sign-in-pages.ts';
+
+/** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
+export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
+
+export interface DirectSignInOptions {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly pages: SignInPages;
+  /** Returns a link for each social provider, with the path `{base}/social/{name}{query}`. */
+  readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
+  readonly nameDestination: NameDestination;
+  readonly audit: Audit;
+}
+
+const csrfContext = 'sign-in';
+
+export function directSignInRoutes(options: DirectSignInOptions): Router {
+  const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
+
+  /**
+   * Returns undefined after a redirect. A GET request of a signed-in user is redirected, unless the session is idle or
+   * the query contains `again`: the user must then sign in again.
+   */
+  const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
+    const returnTo = localPath(queryText(request, 'return'), '/account');
+    const signedIn = await sessions.current(request, response);
+    const again = queryText(request, 'again') !== undefined;
+    if (signedIn && !signedIn.isIdle && !again && request.method === 'GET') {
+      response.redirect(303, returnTo);
+      return undefined;
+    }
+    const query = `?return=${encodeURIComponent(returnTo)}${signedIn && again ? '&again=1' : ''}`;
+    return {
+      signIn: `/sign-in${query}`,
+      register: `/register${query}`,
+      destination: await nameDestination(returnTo, signedIn),
+      providers: providerLinks('', query),
+      csrfContext,
+      // After the sign-in, the form redirects only to `returnTo`, which is a path of this site.
+      allowExternalFormTargets: false,
+      reauthenticate: again ? signedIn?.account : undefined,
+      complete: async (signInResponse) => signInResponse.redirect(303, returnTo),
+    };
+  };
+
+  const router = Router();
+  router.use(pages.routes(findSignInContext, () => csrfContext));
+  router.post(
+    '/sign-out',
+    ...site.signOutForm(async (request, response, signedIn) => {
+      await sessions.end(request, response);
+      if (signedIn) audit.record({ kind: 'session.ended', accountId: signedIn.account.id, address: request.ip });
+      response.redirect(303, '/signed-out');
+    }),
+  );
+  router.get('/', (_request, response) => response.redirect(303, '/account'));
+  // Password managers open this path to change a password (W3C, "A Well-Known URL for Changing Passwords").
+  router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
+  router.get('/signed-out', (request, response) =>
+    site.showMessage(request, response, {
+      title: 'You are signed out',
+      text: 'You are signed out in this browser. You may still be signed in to applications that you used.',
+      tone: 'good',
+      links: [{ href: '/sign-in', text: 'Sign in again' }],
+    }),
+  );
+  router.use(['/sign-in', '/register', '/sign-out', '/signed-out'], site.errorHandler);
+  return router;
+}

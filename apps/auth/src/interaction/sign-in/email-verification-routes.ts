@@ -1,0 +1,99 @@
+// Serves the page to which the link in a confirmation e-mail leads. There, the user confirms the e-mail address.
+//
+// Opening the link changes nothing, because mail scanners also open links. The user must press a button on the page.
+// Somebody else may have registered an account with the address. The page therefore has a second button, with which the
+// owner of the address removes every way to sign in to this account.
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { AccountEmails } from '../../accounts/account-emails.ts';
+import type { LinkOwner, OneTimeLinks } from '../../accounts/one-time-link-store.ts';
+import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { AccountStore } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import { queryText } from '../../html/form-body.ts';
+import type { MessagePage, Site } from '../../html/site.ts';
+import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+
+export interface EmailVerificationOptions {
+  readonly site: Site;
+  readonly accounts: Pick<AccountStore, 'disown'>;
+  readonly emails: Pick<AccountEmails, 'verifyEmail'>;
+  readonly links: OneTimeLinks;
+  readonly socialIdentities: Pick<SocialIdentityStore, 'list'>;
+  readonly providers: SocialProviders;
+  readonly signOutEverywhere: (accountId: string) => Promise<void>;
+  readonly audit: Audit;
+}
+
+const csrfContext = 'verify-email';
+/** The purpose of the one-time links that lead to the page. */
+const purpose = 'verify-email';
+
+const accountLinks = [{ href: '/account', text: 'Your account' }];
+const confirmed: MessagePage = {
+  title: 'Your address is confirmed',
+  text: 'Thank you. You do not need to do anything else.',
+  tone: 'good',
+  links: accountLinks,
+};
+const disowned: MessagePage = {
+  title: 'Nobody can sign in to the account any more',
+  text: 'We have ended its sessions and removed its password. To use the account yourself, choose a password.',
+  tone: 'good',
+  links: [{ href: '/reset-password', text: 'Choose a password' }],
+};
+const linkExpired: MessagePage = {
+  status: 410,
+  title: 'This link no longer works',
+  text: 'If you have already used the link, your address is confirmed. If not, request a new link in your account.',
+  tone: 'bad',
+  links: accountLinks,
+};
+
+export function emailVerificationRoutes(options: EmailVerificationOptions): Router {
+  const { site, accounts, emails, links, socialIdentities, providers, signOutEverywhere, audit } = options;
+
+  const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
+
+  const showConfirmation = async (request: Request, response: Response, owner: LinkOwner): Promise<void> => {
+    const query = `?token=${encodeURIComponent(tokenOf(request))}`;
+    const linked = await socialIdentities.list(owner.accountId);
+    return site.show(
+      request,
+      response,
+      'verify-email',
+      {
+        email: owner.email,
+        linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
+        confirmPath: `/verify-email${query}`,
+        disownPath: `/verify-email/not-me${query}`,
+      },
+      { title: 'Confirm your address', csrfContext },
+    );
+  };
+
+  /** Removes every way to sign in to the account. Returns false if the link no longer works. */
+  const disown = async (request: Request): Promise<boolean> => {
+    const owner = await links.consume(purpose, tokenOf(request));
+    if (!owner || !(await accounts.disown(owner.accountId, owner.email))) return false;
+    await signOutEverywhere(owner.accountId);
+    audit.record({ kind: 'account.disowned', accountId: owner.accountId, address: request.ip });
+    return true;
+  };
+
+  const router = Router();
+  const post = (path: string, handler: RequestHandler) => router.post(path, ...site.form(() => csrfContext, handler));
+
+  router.get('/verify-email', async (request, response) => {
+    const owner = await links.find(purpose, tokenOf(request));
+    return owner ? showConfirmation(request, response, owner) : site.showMessage(request, response, linkExpired);
+  });
+  post('/verify-email', async (request, response) => {
+    const verified = await emails.verifyEmail(tokenOf(request), request.ip);
+    return site.showMessage(request, response, verified ? confirmed : linkExpired);
+  });
+  post('/verify-email/not-me', async (request, response) =>
+    site.showMessage(request, response, (await disown(request)) ? disowned : linkExpired),
+  );
+  router.use('/verify-email', site.errorHandler);
+  return router;
+}

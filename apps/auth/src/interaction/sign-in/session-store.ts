@@ -1,0 +1,159 @@
+// Stores the browsers in which accounts are signed in (table `browser_session`), and ends the sessions that
+// oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens:
+// the SQL `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
+
+export interface SessionRow {
+  /** The identifier of the session in oidc-provider. It is not the secret id in the cookie. */
+  readonly uid: string;
+  readonly userAgent: string | null;
+  readonly address: string | null;
+  readonly signedInAt: Date;
+  readonly seenAt: Date;
+}
+
+export interface NewSessionRow {
+  readonly uid: string;
+  readonly accountId: string;
+  readonly userAgent: string | undefined;
+  readonly address: string | undefined;
+}
+
+export interface SessionStoreOptions {
+  readonly db: Database;
+  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
+  readonly sendLogoutTokens: () => void;
+}
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+/** The time of the last use of a session is written at most once in this interval, and not at each request. */
+const recordInterval = '1 minute';
+const maxUserAgentLength = 400;
+/** The models of codes and stored tokens, as a list in SQL. */
+const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
+
+export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
+  return {
+    async add({ uid, accountId, userAgent, address }: NewSessionRow): Promise<void> {
+      await query(
+        db,
+        `insert into browser_session (uid, account_id, user_agent, address) values ($1, $2, $3, $4)
+         on conflict (uid) do update set account_id = excluded.account_id, user_agent = excluded.user_agent,
+           address = excluded.address, signed_in_at = now(), seen_at = now()`,
+        [uid, accountId, userAgent?.slice(0, maxUserAgentLength) ?? null, address ?? null],
+      );
+    },
+
+    /**
+     * Records the use of a session, unless the last recorded use is less than a minute ago. Returns the time of the
+     * last recorded use before this call, in seconds since 1970, or undefined if the session is not stored. If that use
+     * was more than `idleLimit` seconds ago, the session is idle. The use of an idle session is not recorded, so that
+     * the session stays idle until the user signs in again.
+     */
+    async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
+      const [row] = await query<{ seenAt: number }>(
+        db,
+        `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
+              used as (update browser_session set seen_at = now()
+                        where uid = $1 and account_id = $2 and seen_at < now() - interval '${recordInterval}'
+                          and seen_at >= now() - make_interval(secs => $3))
+         select extract(epoch from seen_at)::float8 as "seenAt" from before`,
+        [uid, accountId, idleLimit],
+      );
+      return row?.seenAt;
+    },
+
+    findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>
+      query<SessionRow>(
+        db,
+        `select b.uid, b.user_agent as "userAgent", b.address, b.signed_in_at as "signedInAt", b.seen_at as "seenAt"
+           from browser_session b join oidc_artifact s on s.model = 'Session' and s.uid = b.uid
+          where b.account_id = $1 and s.account_id = $1 and s.expires_at > now() order by b.seen_at desc limit 100`,
+        [accountId],
+      ),
+
+    /** Ends one session of the account, or all sessions except one. Returns the number of ended sessions. */
+    async end(accountId: string, sessions: { uid: string } | { allExcept: string }): Promise<number> {
+      const endsOneSession = 'uid' in sessions;
+      const rows = await query(
+        db,
+        `with ended as (
+           delete from oidc_artifact where model = 'Session' and account_id = $1
+              and ${endsOneSession ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
+         queued as (${queueLogoutTokens})
+         delete from browser_session b using ended where b.uid = ended.uid returning b.uid`,
+        [accountId, endsOneSession ? sessions.uid : sessions.allExcept],
+      );
+      sendLogoutTokens();
+      return rows.length;
+    },
+
+    /**
+     * Ends every session, grant, code and stored token of the account. Access tokens that are JWTs are not stored, so
+     * the Bookings API accepts them until they expire.
+     */
+    async endEverything(accountId: string): Promise<void> {
+      await query(
+        db,
+        `with sessions as (delete from browser_session where account_id = $1),
+         deleted as (
+           delete from oidc_artifact where account_id = $1
+              and model in ('Session', 'Grant', ${codesAndTokens})
+           returning model, account_id, payload),
+         ended as (select account_id, payload from deleted where model = 'Session')
+         ${queueLogoutTokens}`,
+        [accountId],
+      );
+      sendLogoutTokens();
+    },
+
+    /**
+     * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the grants, codes and
+     * tokens that clients got in this session stay too. Otherwise, they end, and the clients get logout tokens.
+     *
+     * In the statement, `kept_grant` contains the grants that stay. If `keepClientAccess` is false, no grant stays.
+     * `kept_session` then contains the session `uid`, and `emptied` removes the list of clients (`authorizations`) from
+     * this session.
+     */
+    async endEverythingElse(
+      accountId: string,
+      uid: string,
+      { keepClientAccess }: { keepClientAccess: boolean },
+    ): Promise<void> {
+      await query(
+        db,
+        `with kept_grant as (
+           select a.value ->> 'grantId' as grant_id
+             from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
+            where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
+         sessions as (delete from browser_session where account_id = $1 and uid <> $2),
+         deleted as (
+           delete from oidc_artifact t where t.account_id = $1
+              and (t.model = 'Session' and t.uid is distinct from $2
+                or t.model = 'Grant' and not exists (select from kept_grant k where k.grant_id = t.payload ->> 'jti')
+                or t.model in (${codesAndTokens})
+                   and not exists (select from kept_grant k where k.grant_id = t.grant_id))
+           returning model, account_id, payload),
+         kept_session as (
+           select id, account_id, payload from oidc_artifact
+            where model = 'Session' and account_id = $1 and uid = $2 and not $3 for update),
+         emptied as (
+           update oidc_artifact s set payload = s.payload - 'authorizations'
+             from kept_session k where s.model = 'Session' and s.id = k.id),
+         ended as (
+           select account_id, payload from deleted where model = 'Session'
+           union all select account_id, payload from kept_session)
+         ${queueLogoutTokens}`,
+        [accountId, uid, keepClientAccess],
+      );
+      sendLogoutTokens();
+    },
+
+    /** Deletes only the row in `browser_session`. The session of oidc-provider must have ended already. */
+    async delete(uid: string): Promise<void> {
+      await query(db, 'delete from browser_session where uid = $1', [uid]);
+    },
+  };
+}

@@ -1,0 +1,115 @@
+// Validates the metadata of imported clients with the client schema of oidc-provider and the settings of the server.
+// A running server with the same settings therefore never rejects a client that was imported.
+import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type ClientMetadata, Provider } from 'oidc-provider';
+import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
+import { customGrantTypes } from '../grants/grant-types.ts';
+import { allowLoopbackRedirects } from './loopback-redirects.ts';
+import { ownMetadata } from './metadata.ts';
+import { clientSettings } from './schema.ts';
+
+export interface ClientMetadataError {
+  /**
+   * The member that caused the error. Undefined if oidc-provider's message does not begin with the name of a member.
+   */
+  readonly member?: string | undefined;
+  readonly reason: string;
+}
+
+export interface ClientValidator {
+  /**
+   * Returns those of the member names that are no client metadata, that belong to a disabled feature of oidc-provider,
+   * or that only our own code may set.
+   */
+  readonly findUnknown: (members: readonly string[]) => readonly string[];
+  /** Returns the first error, or undefined if the metadata is valid. */
+  readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
+  /** Returns why the server may not send requests to an address such as a `jwks_uri`, or undefined if it may. */
+  readonly addressError: (address: string) => string | undefined;
+}
+
+export interface ClientValidatorOptions {
+  readonly issuer: string;
+  readonly isDevelopment: boolean;
+  /** The networks of OUTBOUND_ALLOW_NETWORKS. The server may send requests to them as well as to public addresses. */
+  readonly allowNetworks: readonly string[];
+}
+
+export async function createClientValidator(options: ClientValidatorOptions): Promise<ClientValidator> {
+  const { issuer, isDevelopment, allowNetworks } = options;
+  const provider = new Provider(issuer, {
+    ...clientSettings,
+    adapter: () => emptyAdapter,
+    jwks: { keys: await Promise.all(signingAlgorithms.map(temporaryKey)) },
+  });
+  // The validation needs only the names of the grant types. No token is issued, so their handlers do nothing.
+  for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
+  if (isDevelopment) allowLoopbackRedirects(provider);
+  // The provider also accepts these members, but only our own code may set them. In the metadata of a client, they
+  // count as unknown.
+  const internalMembers: readonly string[] = ownMetadata;
+
+  return {
+    findUnknown: (members) =>
+      members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
+
+    addressError: createOutboundClient({ allowNetworks }).urlError,
+
+    async validate(metadata) {
+      try {
+        await provider.Client.validate(metadata);
+        return undefined;
+      } catch (error) {
+        return parseMessage((error as { error_description?: string }).error_description ?? (error as Error).message);
+      }
+    },
+  };
+}
+
+type SchemaConstructor = new (metadata: Record<string, unknown>) => object;
+
+const minimalClient = {
+  client_id: 'minimal',
+  token_endpoint_auth_method: 'none',
+  grant_types: [],
+  response_types: [],
+  redirect_uris: [],
+};
+
+/**
+ * Whether oidc-provider knows a member of the client metadata. The library has no public list of these members, but its
+ * schema drops each member that it does not know.
+ */
+function isKnown(provider: Provider, member: string): boolean {
+  const { Schema } = provider.Client as unknown as { Schema: SchemaConstructor };
+  try {
+    return Object.hasOwn(new Schema({ ...minimalClient, [member]: null }), member);
+  } catch {
+    // The schema has rejected the value null, so it knows the member.
+    return true;
+  }
+}
+
+/** Splits a message such as `redirect_uris must not contain fragments` into the member and the reason. */
+function parseMessage(message: string): ClientMetadataError {
+  const [, member, reason] = /^([a-z_]+) ((?:must|can|is|includes|for) .*)$/s.exec(message) ?? [];
+  return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
+}
+
+/** Creates a key for a signing algorithm. oidc-provider accepts only algorithms for which it has a key. */
+async function temporaryKey(alg: string) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
+}
+
+/** The storage of the oidc-provider instance that validates metadata. The validation stores nothing. */
+const emptyAdapter = {
+  upsert: async () => {},
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => {},
+  destroy: async () => {},
+  revokeByGrantId: async () => {},
+};

@@ -1,0 +1,35 @@
+// Describes the events in the history of a facility, such as "invited ann@example.com as Staff". On the page, the name
+// of the user who made the change stands before the description.
+import { roleNames } from '../../facilities/role-names.ts';
+import { formatDuration } from '../../html/time-format.ts';
+import type { HistoryRow } from './history-store.ts';
+
+type Detail = HistoryRow['detail'];
+
+const text = (value: unknown): string => String(value ?? '');
+const days = (value: unknown): string => formatDuration(Number(value) * 86_400);
+const role = (value: unknown): string => (roleNames as Record<string, string>)[text(value)] ?? text(value);
+
+const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
+  'invitation.sent': (detail) => `invited ${text(detail.email)} as ${role(detail.role)}`,
+  'invitation.resent': (detail) => `resent the invitation of ${text(detail.email)} as ${role(detail.role)}`,
+  'invitation.withdrawn': (detail) => `withdrew the invitation of ${text(detail.email)} as ${role(detail.role)}`,
+  'invitation.accepted': (detail) => `accepted the invitation of ${text(detail.email)} and became ${role(detail.role)}`,
+  'membership.role-changed': (detail) =>
+    `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
+  'membership.revoked': (detail) =>
+    detail.self
+      ? `gave up the role ${role(detail.role)}`
+      : `revoked the role ${role(detail.role)} of ${text(detail.name)}`,
+  'service-account.token-created': (detail) =>
+    `created the personal access token “${text(detail.name)}”, valid for ${days(detail.days)}`,
+  'service-account.token-rotated': (detail) =>
+    `rotated the personal access token “${text(detail.name)}”; ${describeOverlap(Number(detail.overlap))}`,
+  'service-account.token-revoked': (detail) => `revoked the personal access token “${text(detail.name)}”`,
+};
+
+const describeOverlap = (seconds: number): string =>
+  seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
+
+export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
+  descriptions[kind]?.(detail) ?? kind;

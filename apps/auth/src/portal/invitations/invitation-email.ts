@@ -1,0 +1,41 @@
+// Writes the e-mail that invites somebody to a facility.
+import { formatTime } from '../../html/time-format.ts';
+import { composeEmail, isSafeInEmail } from '../../mail/email-templates.ts';
+import type { Email } from '../../mail/store.ts';
+import type { InvitableRole } from '../rules.ts';
+import type { SentInvitation } from './invitation-store.ts';
+
+const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subject: string; explanation: string }>> = {
+  'bookings-manager': (facility) => ({
+    subject: `Connect your software to ${facility}`,
+    explanation:
+      'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
+      'a booking site, that views, creates, changes and cancels the bookings of the facility. ' +
+      'First, choose a name and a password for the account. Then create a personal access token for the software.',
+  }),
+  staff: (facility) => ({
+    subject: `Join the staff of ${facility}`,
+    explanation:
+      'As staff you see the members of the facility, and you invite and revoke the service accounts that manage its ' +
+      'bookings.',
+  }),
+};
+
+export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
+  const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
+  const { subject, explanation } = contentByRole[role](facilityName);
+  // The inviter can choose any name, also one that an e-mail program would turn into a link.
+  const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
+  return composeEmail(
+    // Without a name, the e-mail begins with "Hello,". The invited person may have no account yet.
+    { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },
+    {
+      subject,
+      paragraphs: [`${inviter} invites ${email} to Bay Booking.`, explanation],
+      linkText: 'See the invitation',
+      ending:
+        `The link works once and expires on ${formatTime(expiresAt).text}. ` +
+        'If you did not expect the invitation, you can ignore this e-mail.',
+    },
+  );
+}

@@ -1,0 +1,98 @@
+// Handles the buttons that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page
+// asks the user to confirm.
+import { type Request, type Response, Router } from 'express';
+import { roleNames } from '../../facilities/role-names.ts';
+import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
+import {
+  actorOf,
+  breadcrumbsBelowFacility,
+  facilityPath,
+  idParameter,
+  type ManagedFacility,
+  type ManagerContext,
+  type ManagerHandler,
+  type PortalPages,
+} from '../page.ts';
+import { mayInvite } from '../rules.ts';
+import type { Invitation, InvitationStore } from './invitation-store.ts';
+import type { Invitations } from './invitations.ts';
+
+export interface InvitationPagesOptions {
+  readonly pages: PortalPages;
+  readonly store: InvitationStore;
+  readonly invitations: Invitations;
+}
+
+type InvitationHandler = (
+  request: Request,
+  response: Response,
+  context: ManagerContext & { invitation: Invitation },
+) => Promise<void>;
+
+export function invitationRoutes({ pages, store, invitations }: InvitationPagesOptions): Router {
+  const showNotOpen = (request: Request, response: Response, facility: ManagedFacility): Promise<void> =>
+    pages.showMessage(request, response, {
+      status: 409,
+      title: 'This invitation is no longer open',
+      text: 'The invitation was accepted or withdrawn.',
+      links: [{ href: facility.path, text: `Go to ${facility.name}` }],
+    });
+
+  /**
+   * Runs the handler if the invitation is neither accepted nor withdrawn. The user must also be allowed to invite
+   * members with the role of this invitation.
+   */
+  const withInvitation =
+    (handler: InvitationHandler): ManagerHandler =>
+    async (request, response, context) => {
+      const { facility } = context;
+      const invitation = await store.find(facility.id, idParameter(request, 'invitationId'));
+      if (!invitation) return pages.notFound(request, response);
+      if (!mayInvite(facility.role, invitation.role)) {
+        return pages.notPermitted(request, response, 'Only owners can change the invitation of a person.');
+      }
+      if (invitation.state === 'accepted' || invitation.state === 'withdrawn') {
+        return showNotOpen(request, response, facility);
+      }
+      return handler(request, response, { ...context, invitation });
+    };
+
+  const resend: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
+    const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
+    if ('waitSeconds' in outcome) {
+      return pages.showMessage(request, response, {
+        status: 429,
+        title: 'Too many e-mails',
+        text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),
+        tone: 'bad',
+        links: [{ href: facility.path, text: `Back to ${facility.name}` }],
+      });
+    }
+    if ('error' in outcome) return showNotOpen(request, response, facility);
+    response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
+  };
+
+  const showWithdrawForm: InvitationHandler = (request, response, { facility, invitation }) =>
+    pages.show(
+      request,
+      response,
+      'withdraw',
+      { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
+      { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
+    );
+
+  const withdraw: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
+    const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));
+    if ('error' in outcome) return showNotOpen(request, response, facility);
+    response.redirect(303, `${facility.path}?notice=withdrawn`);
+  };
+
+  const path = '/portal/facilities/:facilityId/invitations/:invitationId';
+  /** If a user must sign in again before a form is accepted, the sign-in leads to the page of the facility. */
+  const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
+  const router = Router();
+  router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend), afterSignIn));
+  router.get(`${path}/withdraw`, pages.forManager(withInvitation(showWithdrawForm)));
+  router.post(`${path}/withdraw`, ...pages.formForManager(withInvitation(withdraw), afterSignIn));
+  return router;
+}

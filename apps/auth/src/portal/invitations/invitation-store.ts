@@ -1,0 +1,199 @@
+// Stores invitations (table `invitation`).
+import { randomBytes } from 'node:crypto';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '../../secrets.ts';
+import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { accountKindFor, type InvitableRole, mayInvite } from '../rules.ts';
+import { replaceableCondition } from './acceptance-store.ts';
+
+export interface Invitation {
+  readonly id: string;
+  readonly facilityId: string;
+  readonly facilityName: string;
+  readonly email: string;
+  readonly role: InvitableRole;
+  readonly invitedBy: string | null;
+  readonly sentAt: Date;
+  readonly expiresAt: Date;
+  readonly state: 'open' | 'accepted' | 'withdrawn' | 'expired';
+}
+
+export interface SentInvitation extends Invitation {
+  /** The secret in the link. Only its hash is stored. */
+  readonly token: string;
+}
+
+export interface NewInvitation {
+  readonly facilityId: string;
+  readonly email: string;
+  readonly role: InvitableRole;
+  readonly actorId: string;
+}
+
+export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
+export type InvitationChangeError = 'not-permitted' | 'not-open';
+
+/** How long the link in an invitation works, in seconds. */
+const invitationLifetime = 7 * 24 * 3600;
+/**
+ * The maximum number of people of a facility: its members, plus its invitations that are neither accepted nor
+ * withdrawn. With this limit, a page can list all of them.
+ */
+export const maxMembers = 500;
+
+export type InvitationStore = ReturnType<typeof createInvitationStore>;
+
+const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", i.email, i.role,
+  coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
+  case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
+       when i.expires_at <= now() then 'expired' else 'open' end as state`;
+const source = `invitation i join facility f on f.id = i.facility_id
+  left join account inviter on inviter.id = i.invited_by`;
+/** The SQL condition that an invitation is neither accepted nor withdrawn. An expired invitation can be sent again. */
+const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
+
+export function createInvitationStore({ db }: { db: Database }) {
+  const find = async (facilityId: string, id: string, on: Database = db): Promise<Invitation | undefined> => {
+    const [row] = await query<Invitation>(
+      on,
+      `select ${columns} from ${source} where i.facility_id = $1 and i.id = $2`,
+      [facilityId, id],
+    );
+    return row;
+  };
+
+  /** Inserts the invitation, or gives an existing invitation a new link. */
+  const storeWithNewLink = async (
+    tx: Database,
+    { id, facilityId, email, role, actorId }: NewInvitation & { id: string },
+  ): Promise<{ sent: SentInvitation }> => {
+    const token = randomToken();
+    await query(
+      tx,
+      `insert into invitation (id, facility_id, email, role, token_sha256, invited_by, expires_at)
+       values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
+       on conflict (id) do update set role = excluded.role, token_sha256 = excluded.token_sha256, sent_at = now(),
+         invited_by = excluded.invited_by, expires_at = excluded.expires_at`,
+      [id, facilityId, email, role, hashSecret(token), actorId, invitationLifetime],
+    );
+    return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
+  };
+
+  /** Locks the invitation. Runs `change` if nobody has accepted or withdrawn it, and if the actor may change it. */
+  const changeInvitation = <T>(
+    { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
+    change: (tx: Database, invitation: Invitation) => Promise<T>,
+  ): Promise<T | { error: InvitationChangeError }> =>
+    db.transaction(async (tx) => {
+      const actorRole = await lockFacilityAs(actorId, facilityId, tx);
+      // A request that accepts an invitation does not lock the facility, so the invitation must be locked too.
+      await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
+        facilityId,
+        id,
+      ]);
+      const invitation = actorRole && (await find(facilityId, id, tx));
+      // A user who may not manage the facility gets the same error as for an unknown invitation.
+      if (!actorRole || !invitation) return { error: 'not-open' };
+      if (!mayInvite(actorRole, invitation.role)) return { error: 'not-permitted' };
+      if (invitation.state === 'accepted' || invitation.state === 'withdrawn') return { error: 'not-open' };
+      return change(tx, invitation);
+    });
+
+  return {
+    find,
+
+    /** Finds the invitations that were neither accepted nor withdrawn. Expired invitations are included. */
+    findUndecided: (facilityId: string): Promise<readonly Invitation[]> =>
+      query<Invitation>(
+        db,
+        `select ${columns} from ${source} where i.facility_id = $1 and ${undecidedCondition}
+          order by i.sent_at desc, i.id limit ${maxMembers}`,
+        [facilityId],
+      ),
+
+    async findByToken(token: string): Promise<Invitation | undefined> {
+      const [row] = await query<Invitation>(db, `select ${columns} from ${source} where i.token_sha256 = $1`, [
+        hashSecret(token),
+      ]);
+      return row;
+    },
+
+    create: (invitation: NewInvitation): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
+      db.transaction(async (tx) => {
+        const { facilityId, email, role, actorId } = invitation;
+        // Undefined if the user may not manage the facility
+        const actorRole = await lockFacilityAs(actorId, facilityId, tx);
+        if (!actorRole || !mayInvite(actorRole, role)) return { error: 'not-permitted' };
+        const invitee = await findInvitee(tx, invitation);
+        if (invitee.isMember) return { error: 'already-member' };
+        if (invitee.isOtherKind) return { error: 'other-kind' };
+        const [previous] = await query<{ id: string; expired: boolean }>(
+          tx,
+          `select i.id, i.expires_at <= now() as expired from invitation i
+            where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition}`,
+          [facilityId, email],
+        );
+        if (previous && !previous.expired) return { error: 'already-invited' };
+        // The expired invitation is already part of `peopleCount`, so sending it again cannot exceed the maximum.
+        if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
+        if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
+        await deleteOldInvitations(tx, facilityId);
+        return storeWithNewLink(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
+      }),
+
+    /** Gives the invitation a new link that works for seven days. The previous link stops working. */
+    resend: (facilityId: string, id: string, actorId: string) =>
+      changeInvitation({ facilityId, id, actorId }, (tx, { email, role }) =>
+        storeWithNewLink(tx, { id, facilityId, email, role, actorId }),
+      ),
+
+    withdraw: (facilityId: string, id: string, actorId: string) =>
+      changeInvitation({ facilityId, id, actorId }, async (tx, invitation) => {
+        await query(tx, 'update invitation set withdrawn_at = now() where facility_id = $1 and id = $2', [
+          facilityId,
+          id,
+        ]);
+        return { withdrawn: invitation };
+      }),
+  };
+}
+
+interface Invitee {
+  readonly isMember: boolean;
+  /**
+   * Whether an account has the address as its user name, but is of the wrong kind for the role. An account that the
+   * invitation may replace does not count.
+   */
+  readonly isOtherKind: boolean;
+  /** The number of members of the facility, plus its invitations that are neither accepted nor withdrawn. */
+  readonly peopleCount: number;
+}
+
+async function findInvitee(tx: Database, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
+  const [invitee] = await query<Invitee>(
+    tx,
+    `select exists (select from membership m join account a on a.id = m.account_id
+                     where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
+            exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
+                      and not (${replaceableCondition})) as "isOtherKind",
+            (select count(*)::int from membership m where m.facility_id = $1)
+              + (select count(*)::int from invitation i
+                  where i.facility_id = $1 and ${undecidedCondition}) as "peopleCount"`,
+    [facilityId, email, accountKindFor(role)],
+  );
+  // The statement always returns one row.
+  return invitee as Invitee;
+}
+
+/**
+ * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to
+ * explain why their links no longer work. The events in the history of the facility are not deleted.
+ */
+async function deleteOldInvitations(tx: Database, facilityId: string): Promise<void> {
+  await query(
+    tx,
+    `delete from invitation
+      where facility_id = $1 and coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'`,
+    [facilityId],
+  );
+}

@@ -1,0 +1,90 @@
+// Sends, resends and withdraws invitations. Each action stores the change, and records it in the history of the
+// facility. Sending and resending also queue an e-mail.
+import type { Logger } from '@bay-booking/service/logging';
+import type { Audit } from '../../audit/audit.ts';
+import type { Actor } from '../../clients/store.ts';
+import type { AuthConfig } from '../../config.ts';
+import type { UsageLimit } from '../../guard/usage-limit.ts';
+import type { OutboxMailer } from '../../mail/outbox-mailer.ts';
+import { invitationEmail } from './invitation-email.ts';
+import type {
+  Invitation,
+  InvitationChangeError,
+  InvitationError,
+  InvitationStore,
+  NewInvitation,
+  SentInvitation,
+} from './invitation-store.ts';
+
+export interface InvitationsOptions {
+  readonly store: InvitationStore;
+  readonly mailer: OutboxMailer;
+  readonly config: Pick<AuthConfig, 'issuer'>;
+  /** Limits the invitations that one facility sends. */
+  readonly perFacility: UsageLimit;
+  /** Limits the invitations that one e-mail address gets. */
+  readonly perRecipient: UsageLimit;
+  readonly audit: Audit;
+  readonly logger: Logger;
+}
+
+/**
+ * `isMailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
+ * again. After `waitSeconds`, the limits allow another e-mail.
+ */
+type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
+
+export type Invitations = ReturnType<typeof createInvitations>;
+
+export function createInvitations(options: InvitationsOptions) {
+  const { config, store, mailer, perFacility, perRecipient, audit, logger } = options;
+
+  const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
+    audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
+
+  const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
+    try {
+      await mailer.enqueue(invitationEmail(invitation, config.issuer));
+      return true;
+    } catch (err) {
+      logger.error({ err, invitationId: invitation.id }, 'invitation e-mail not queued');
+      return false;
+    }
+  };
+
+  /**
+   * Calls `change`, which stores the invitation, and then queues the e-mail. If a limit is exceeded, only returns the
+   * seconds to wait.
+   */
+  const sendWithinLimits = async <E>(
+    { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
+    actor: Actor,
+    kind: string,
+    change: () => Promise<{ sent: SentInvitation } | { error: E }>,
+  ): Promise<SendResult<E>> => {
+    const waitSeconds = Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+    if (waitSeconds > 0) return { waitSeconds };
+    const outcome = await change();
+    if ('error' in outcome) return outcome;
+    record(kind, outcome.sent, actor);
+    return { isMailed: await enqueueEmail(outcome.sent) };
+  };
+
+  return {
+    invite: (invitation: Omit<NewInvitation, 'actorId'>, actor: Actor): Promise<SendResult<InvitationError>> =>
+      sendWithinLimits(invitation, actor, 'invitation.sent', () =>
+        store.create({ ...invitation, actorId: actor.accountId }),
+      ),
+
+    resend: (invitation: Invitation, actor: Actor): Promise<SendResult<InvitationChangeError>> =>
+      sendWithinLimits(invitation, actor, 'invitation.resent', () =>
+        store.resend(invitation.facilityId, invitation.id, actor.accountId),
+      ),
+
+    async withdraw(invitation: Invitation, actor: Actor) {
+      const outcome = await store.withdraw(invitation.facilityId, invitation.id, actor.accountId);
+      if ('withdrawn' in outcome) record('invitation.withdrawn', outcome.withdrawn, actor);
+      return outcome;
+    },
+  };
+}

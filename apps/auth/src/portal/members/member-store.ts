@@ -1,0 +1,188 @@
+// Reads and changes the members of facilities for the portal (table `membership`).
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { AccountKind } from '../../accounts/store.ts';
+import type { FacilityRole } from '../../facilities/store.ts';
+import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { maxMembers } from '../invitations/invitation-store.ts';
+import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
+
+export interface Member {
+  readonly accountId: string;
+  readonly username: string;
+  readonly name: string | null;
+  readonly kind: AccountKind;
+  readonly isDisabled: boolean;
+  readonly role: FacilityRole;
+  readonly since: Date;
+  /** The number of personal access tokens of a service account that are neither revoked nor expired. */
+  readonly activeTokens: number;
+  /** Whether the service account has, or ever had, a personal access token. */
+  readonly hasHadTokens: boolean;
+  /** The time at which any of its personal access tokens was last used. Null if none was ever used. */
+  readonly lastUsedAt: Date | null;
+}
+
+export interface WithdrawnInvitation {
+  readonly id: string;
+  readonly email: string;
+  readonly role: string;
+}
+
+export interface RoleChange {
+  readonly previousRole: FacilityRole;
+  /** Undecided invitations by this member. They were withdrawn, because the member has lost the right to make them. */
+  readonly withdrawnInvitations: readonly WithdrawnInvitation[];
+}
+
+export type RoleChangeError = 'not-found' | 'not-permitted' | 'last-owner';
+
+export interface FacilityOfAccount {
+  readonly id: string;
+  readonly name: string;
+  readonly role: FacilityRole;
+  /** Whether the account also has a role at other facilities. */
+  readonly hasOtherFacilities: boolean;
+}
+
+export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities'> {
+  /** The number of members who are users, and not service accounts. */
+  readonly people: number;
+  readonly serviceAccounts: number;
+}
+
+/** The portal allows `maxMembers` members, but an import may add more members. */
+const maxListedMembers = 2 * maxMembers;
+
+export type MemberStore = ReturnType<typeof createMemberStore>;
+
+const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as "isDisabled", m.role,
+  m.created_at as since, token.*`;
+/** Each membership with its account, and with the facts about the personal access tokens of the account. */
+const source = `membership m join account a on a.id = m.account_id
+  cross join lateral (
+    select count(*) filter (where c.disabled_at is null and (c.expires_at is null or c.expires_at > now()))::int
+             as "activeTokens",
+           count(*) > 0 as "hasHadTokens", max(c.last_used_at) as "lastUsedAt"
+      from client c where c.account_id = a.id) token`;
+
+/** The SQL expression for the number of members of this kind at the facility `f`. */
+const countMembers = (kind: AccountKind): string =>
+  `(select count(*)::int from membership o join account a on a.id = o.account_id
+     where o.facility_id = f.id and a.kind = '${kind}')`;
+
+export function createMemberStore({ db }: { db: Database }) {
+  const find = async (facilityId: string, accountId: string, database: Database = db): Promise<Member | undefined> => {
+    const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
+    const [row] = await query<Member>(database, sql, [facilityId, accountId]);
+    return row;
+  };
+
+  /** Whether the facility has no other owner whose account is enabled. */
+  const isLastOwner = async (tx: Database, facilityId: string, accountId: string): Promise<boolean> => {
+    const others = await query(
+      tx,
+      `select 1 as other from membership m join account a on a.id = m.account_id
+        where m.facility_id = $1 and m.role = 'owner' and a.disabled_at is null and a.id <> $2 limit 1`,
+      [facilityId, accountId],
+    );
+    return others.length === 0;
+  };
+
+  /**
+   * Withdraws the invitations that this account made and that nobody has accepted: all of them, or only those for the
+   * role `staff`.
+   */
+  const withdrawInvitations = (
+    tx: Database,
+    facilityId: string,
+    accountId: string,
+    which: 'all' | 'staff',
+  ): Promise<readonly WithdrawnInvitation[]> =>
+    query<WithdrawnInvitation>(
+      tx,
+      `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
+          and accepted_at is null and withdrawn_at is null and ($3 = 'all' or role = $3) returning id, email, role`,
+      [facilityId, accountId, which],
+    );
+
+  /** Locks the facility. Runs `change` if the change is permitted and the member is not the last owner. */
+  const changeMember = (
+    { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
+    isPermitted: (actor: ManagingRole, member: Member) => boolean,
+    change: (tx: Database, member: Member) => Promise<readonly WithdrawnInvitation[]>,
+  ): Promise<RoleChange | { error: RoleChangeError }> =>
+    db.transaction(async (tx) => {
+      const actor = await lockFacilityAs(actorId, facilityId, tx);
+      const member = actor && (await find(facilityId, accountId, tx));
+      if (!actor || !member) return { error: 'not-found' };
+      if (!isPermitted(actor, member)) return { error: 'not-permitted' };
+      if (member.role === 'owner' && (await isLastOwner(tx, facilityId, accountId))) return { error: 'last-owner' };
+      return { previousRole: member.role, withdrawnInvitations: await change(tx, member) };
+    });
+
+  return {
+    find,
+
+    /** Returns undefined if the facility does not exist, or if the account has no role at the facility. */
+    async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
+      const [row] = await query<FacilityOfAccount>(
+        db,
+        `select f.id, f.name, m.role, exists (
+                  select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
+           from membership m join facility f on f.id = m.facility_id
+          where m.account_id = $1 and m.facility_id = $2`,
+        [accountId, facilityId],
+      );
+      return row;
+    },
+
+    findFacilities: (accountId: string): Promise<readonly FacilitySummary[]> =>
+      query<FacilitySummary>(
+        db,
+        `select f.id, f.name, m.role, ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
+           from membership m join facility f on f.id = m.facility_id
+          where m.account_id = $1 order by lower(f.name), f.id limit 1000`,
+        [accountId],
+      ),
+
+    findByFacility: (facilityId: string): Promise<readonly Member[]> =>
+      query<Member>(
+        db,
+        `select ${columns} from ${source} where m.facility_id = $1
+          order by array_position(array['owner', 'staff', 'bookings-manager'], m.role),
+                   lower(coalesce(a.name, a.username)), a.id
+          limit ${maxListedMembers}`,
+        [facilityId],
+      ),
+
+    /**
+     * Changes the role of a member. An owner who becomes staff can no longer invite staff. This function therefore
+     * withdraws the owner's invitations for the role `staff` that nobody has accepted.
+     */
+    changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
+      changeMember(
+        { facilityId, accountId, actorId },
+        // If two simultaneous requests assign the same role, the second one changes nothing and is not an error.
+        (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
+        async (tx, member) => {
+          await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [
+            facilityId,
+            accountId,
+            role,
+          ]);
+          return member.role === 'owner' ? withdrawInvitations(tx, facilityId, accountId, 'staff') : [];
+        },
+      ),
+
+    /** Revokes the role of a member. Withdraws all invitations that the member made and that nobody has accepted. */
+    revoke: (facilityId: string, accountId: string, actorId: string) =>
+      changeMember(
+        { facilityId, accountId, actorId },
+        (actor, member) => mayRevoke(actor, member.role, accountId === actorId),
+        async (tx) => {
+          await query(tx, 'delete from membership where facility_id = $1 and account_id = $2', [facilityId, accountId]);
+          return withdrawInvitations(tx, facilityId, accountId, 'all');
+        },
+      ),
+  };
+}

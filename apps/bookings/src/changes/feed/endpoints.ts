@@ -1,0 +1,66 @@
+// Describes the endpoint of the change feed. Its handler is in list-changes.ts.
+import { endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../../auth/caller.ts';
+import { bookingListExample } from '../../bookings/examples.ts';
+import { createChangeLister, type FeedServices } from './list-changes.ts';
+import { changeListSchema, feedQuerySchema } from './schema.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+const string = { type: 'string' } as const;
+
+export function createFeedEndpoints(services: FeedServices) {
+  const listChanges = createChangeLister(services);
+  return [
+    defineEndpoint({
+      operationId: 'listBookingChanges',
+      clientFunction: 'changes.read',
+      method: 'GET',
+      path: '/api/booking-changes',
+      tag: 'Bookings',
+      summary: 'Read the changes of bookings',
+      description:
+        'Every booking of a facility at its latest change, in the order of the changes. Follow next until a page has ' +
+        'no items, and repeat that request later. A deleted booking stays in the feed for the retention period. ' +
+        'After a 410 response, start from the beginning.',
+      query: feedQuerySchema,
+      queryExamples: { facilityId: 'fac-north' },
+      headers: {
+        Prefer: {
+          description:
+            'wait=N delays an empty page until the facility changes, for N seconds and 25 at most (RFC 7240).',
+          schema: string,
+        },
+      },
+      success: {
+        status: 200,
+        description: 'A page of changes.',
+        schema: changeListSchema,
+        example: changeListExample(services.config.baseUrl),
+        headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
+      },
+      // The handler reports the validation errors itself. The same response can then also report a facilityId that is
+      // missing or that the token does not name.
+      handlesValidationErrors: true,
+      handle: ({ query, validationErrors, caller, header }) =>
+        listChanges(query, validationErrors, caller, header('prefer')),
+    }),
+  ];
+}
+
+function changeListExample(baseUrl: string) {
+  const [booking] = bookingListExample(baseUrl).items;
+  const addressAfter = (number: number) =>
+    `${baseUrl}/api/booking-changes?facilityId=fac-north&afterChangeNumber=${number}&removed=0&limit=500`;
+  const deletedId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e';
+  return {
+    items: [
+      { state: 'updated', kind: 'Booking', id: booking?.id, modified: 4711, data: booking },
+      { state: 'deleted', kind: 'Booking', id: deletedId, modified: 4712 },
+    ],
+    next: addressAfter(4712),
+    _links: {
+      self: { method: 'GET', href: addressAfter(4710) },
+      next: { method: 'GET', href: addressAfter(4712) },
+    },
+  };
+}

@@ -1,0 +1,126 @@
+// Handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0). If
+// the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { writeQueryString } from '@bay-booking/common/query-string';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { Caller } from '../../auth/caller.ts';
+import { bookingItem } from '../../bookings/resource.ts';
+import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { waitSecondsOf } from '../../http/preferences.ts';
+import type { SharedServices } from '../../http/shared-services.ts';
+import type { ChangeWatcher } from './change-watcher.ts';
+import { defaultFeedLimit } from './schema.ts';
+import type { Change, FeedStore } from './store.ts';
+
+export interface FeedServices extends SharedServices {
+  readonly feed: FeedStore;
+  readonly changeWatcher: ChangeWatcher;
+}
+
+export interface FeedQuery {
+  readonly facilityId?: string;
+  readonly afterChangeNumber?: number;
+  /**
+   * A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from its
+   * beginning, the value is the highest change number that had been removed when the client read its first page. For
+   * other clients, the value is 0.
+   */
+  readonly removed?: number;
+  readonly limit?: number;
+}
+
+interface FeedRequest {
+  readonly facilityId: string;
+  readonly afterChangeNumber: number;
+  readonly removed: number | undefined;
+  readonly limit: number;
+}
+
+const path = '/api/booking-changes';
+/** Must be shorter than the time after which the server closes an inactive connection (40 s). */
+const maxWaitSeconds = 25;
+
+export function createChangeLister({ feed, changeWatcher, link }: FeedServices) {
+  return async (
+    query: FeedQuery,
+    validationErrors: readonly ValidationError[],
+    caller: Caller,
+    prefer: string | undefined,
+  ): Promise<EndpointResponse> => {
+    const request = feedRequest(query, validationErrors, caller);
+    const preferredSeconds = waitSecondsOf(prefer);
+    const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
+    let page = await readPage(request);
+    // False if too many requests already wait, or if the service is already stopping. The response then says `wait=0`.
+    let mayWait = true;
+    if (page.changes.length === 0 && waitSeconds > 0) {
+      const { facilityId } = request;
+      const waiting = { facilityId, changeNumber: page.changeNumber, clientId: caller.clientId };
+      mayWait = await changeWatcher.waitForChange(waiting, waitSeconds * 1000);
+      if (mayWait) page = await readPage(request);
+    }
+    const appliedSeconds = mayWait ? waitSeconds : 0;
+    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${appliedSeconds}` };
+    return { status: 200, body: envelopeOf(request, page), headers };
+  };
+
+  async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
+    // Numbers the changes that have no number yet, and returns the highest number.
+    const head = await feed.assignNumbers(facilityId);
+    const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
+    // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
+    // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number
+    // may miss deletions, and must start again (410).
+    const startsFromBeginning = afterChangeNumber === 0 && removed === undefined;
+    const knownRemoved = removed ?? (startsFromBeginning ? removedNumber : 0);
+    if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
+    return { changes, changeNumber: head.changeNumber, removed: knownRemoved };
+  }
+
+  function envelopeOf(
+    { facilityId, afterChangeNumber, limit }: FeedRequest,
+    { changes, removed }: { readonly changes: readonly Change[]; readonly removed: number },
+  ) {
+    const linkAfter = (number: number) =>
+      link('GET', `${path}${writeQueryString({ facilityId, afterChangeNumber: number, removed, limit })}`);
+    const next = linkAfter(changes.at(-1)?.number ?? afterChangeNumber);
+    const items = changes.map((change) => itemOf(change, link));
+    return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
+  }
+}
+
+function itemOf({ bookingId, number, booking }: Change, link: MakeLink) {
+  return {
+    state: booking ? 'updated' : 'deleted',
+    kind: 'Booking',
+    id: bookingId,
+    modified: number,
+    data: booking && bookingItem(booking, link),
+  };
+}
+
+/**
+ * @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility
+ */
+function feedRequest(
+  { facilityId, afterChangeNumber = 0, removed, limit = defaultFeedLimit }: FeedQuery,
+  validationErrors: readonly ValidationError[],
+  { facilities }: Caller,
+): FeedRequest {
+  if (facilities.length === 0) {
+    throw apiError('ERR00403', {
+      moreInfo: 'The token names no facility.',
+      headers: { 'WWW-Authenticate': 'Bearer realm="bay-booking", error="insufficient_scope"' },
+    });
+  }
+  const errors = [...validationErrors];
+  const isFacilityIdValid = !errors.some(({ field }) => field === 'facilityId');
+  const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);
+  if (isFacilityIdValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
+  if (selected !== undefined && !facilities.includes(selected)) {
+    errors.push({ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the token' });
+  }
+  if (errors.length > 0 || selected === undefined) throw badRequest(problemsOf(errors));
+  return { facilityId: selected, afterChangeNumber, removed, limit };
+}

@@ -1,0 +1,63 @@
+// Defines the JSON Schemas of the change feed.
+import { linksSchema } from '@bay-booking/common/links';
+import { bookingItemSchema } from '../../bookings/schema.ts';
+import { textSchema } from '../../http/text.ts';
+
+export const maxFeedLimit = 1000;
+export const defaultFeedLimit = 500;
+
+const nonNegativeInteger = { type: 'integer', minimum: 0 } as const;
+
+export const feedQuerySchema = {
+  type: 'object',
+  properties: {
+    facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
+    afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
+    // list-changes.ts explains this parameter.
+    removed: {
+      ...nonNegativeInteger,
+      description:
+        'Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxFeedLimit,
+      description: `Maximum number of items; ${defaultFeedLimit} if left out.`,
+    },
+  },
+} as const;
+
+const changeFields = {
+  kind: { const: 'Booking' },
+  id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
+  modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
+} as const;
+
+const updatedSchema = {
+  type: 'object',
+  required: ['state', 'kind', 'id', 'modified', 'data'],
+  additionalProperties: false,
+  properties: { state: { const: 'updated' }, ...changeFields, data: bookingItemSchema },
+} as const;
+
+const deletedSchema = {
+  type: 'object',
+  required: ['state', 'kind', 'id', 'modified'],
+  additionalProperties: false,
+  properties: { state: { const: 'deleted' }, ...changeFields },
+} as const;
+
+export const changeListSchema = {
+  type: 'object',
+  required: ['items', 'next', '_links'],
+  additionalProperties: false,
+  properties: {
+    items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
+    next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
+    _links: linksSchema('self', 'next'),
+  },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
+export const feedComponents = { BookingChangeList: changeListSchema } as const;

@@ -1,0 +1,199 @@
+// Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
+import { endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../../auth/caller.ts';
+import {
+  creationHeaders,
+  deletionParts,
+  etagHeader,
+  idempotencyKeyHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+  pageSuccess,
+} from '../../http/endpoint-parts.ts';
+import {
+  deliveryListExample,
+  exampleWebhookId,
+  webhookBodyExample,
+  webhookExample,
+  webhookListExample,
+  webhookWithSecretExample,
+} from './examples.ts';
+import { createWebhookManagement, type ManagementServices } from './manage.ts';
+import { createRegistration, type RegistrationServices } from './register.ts';
+import { createReplay, type ReplayServices } from './replay.ts';
+import {
+  createWebhookSchema,
+  deliveryListSchema,
+  deliveryQuerySchema,
+  replaySchema,
+  updateWebhookSchema,
+  webhookListSchema,
+  webhookQuerySchema,
+  webhookSchema,
+  webhookWithSecretSchema,
+} from './schema.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+const string = { type: 'string' } as const;
+const tag = 'Webhooks';
+const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
+
+export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
+
+export function createWebhookEndpoints(services: WebhookEndpointServices) {
+  const { link } = services;
+  const register = createRegistration(services);
+  const webhooks = createWebhookManagement(services);
+  const replay = createReplay({ ...services, findWebhook: webhooks.find });
+  const success = {
+    status: 200,
+    description: 'The webhook.',
+    schema: webhookSchema,
+    example: webhookExample(link),
+    headers: etagHeader,
+  } as const;
+
+  // If an endpoint below has `handlesValidationErrors`, its handler reports the validation errors of a request together
+  // with its own errors.
+  // The path parameter `id` is always present: its default is only for the type checker.
+  return [
+    defineEndpoint({
+      operationId: 'createWebhook',
+      clientFunction: 'webhooks.create',
+      method: 'POST',
+      path: '/api/webhooks',
+      tag,
+      summary: 'Register a webhook',
+      description:
+        'The service sends changes of bookings to the address. Deliveries follow Standard Webhooks. The response to a ' +
+        'repeated Idempotency-Key contains the secret too.',
+      headers: idempotencyKeyHeader,
+      body: createWebhookSchema,
+      bodyExample: webhookBodyExample,
+      success: {
+        status: 201,
+        description: 'The webhook with its secret.',
+        schema: webhookWithSecretSchema,
+        example: webhookWithSecretExample(link),
+        headers: creationHeaders,
+      },
+      handlesValidationErrors: true,
+      handle: ({ body, validationErrors, caller, header }) =>
+        register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+    }),
+    defineEndpoint({
+      operationId: 'listWebhooks',
+      clientFunction: 'webhooks.list',
+      method: 'GET',
+      path: '/api/webhooks',
+      tag,
+      summary: 'List webhooks',
+      description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
+      query: webhookQuerySchema,
+      success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
+      handle: ({ query, caller }) => webhooks.list(query, caller),
+    }),
+    defineEndpoint({
+      operationId: 'getWebhook',
+      clientFunction: 'webhooks.get',
+      method: 'GET',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Get one webhook',
+      description: 'A webhook of this client.',
+      params,
+      headers: ifNoneMatchHeader,
+      success,
+      notModified: true,
+      handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'updateWebhook',
+      clientFunction: 'webhooks.update',
+      method: 'PUT',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Update a webhook',
+      description: 'Fields that are left out do not change.',
+      params,
+      body: updateWebhookSchema,
+      bodyExample: { ...webhookBodyExample, state: 'paused' },
+      headers: ifMatchHeader,
+      success,
+      handlesValidationErrors: true,
+      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
+        webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
+    }),
+    defineEndpoint({
+      operationId: 'deleteWebhook',
+      clientFunction: 'webhooks.delete',
+      method: 'DELETE',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Delete a webhook',
+      description: 'Deletes the webhook and its deliveries.',
+      params,
+      ...deletionParts,
+      handle: ({ params: { id = '' }, caller, header }) => webhooks.delete(id, header('if-match'), caller),
+    }),
+    defineEndpoint({
+      operationId: 'rotateWebhookSecret',
+      clientFunction: 'webhooks.rotateSecret',
+      method: 'POST',
+      path: '/api/webhooks/{id}/rotate',
+      tag,
+      summary: 'Replace the secret',
+      description: 'The old secret also signs for 24 hours. A second rotation drops the oldest secret.',
+      params,
+      success: {
+        status: 200,
+        description: 'The webhook with its new secret.',
+        schema: webhookWithSecretSchema,
+        example: webhookWithSecretExample(link),
+        headers: etagHeader,
+      },
+      handle: ({ params: { id = '' }, caller }) => webhooks.rotate(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'pingWebhook',
+      clientFunction: 'webhooks.ping',
+      method: 'POST',
+      path: '/api/webhooks/{id}/ping',
+      tag,
+      summary: 'Send a test event',
+      description: 'Sends webhook.ping to the receiver.',
+      params,
+      success: { status: 202, description: 'The event will be sent.' },
+      handle: ({ params: { id = '' }, caller }) => webhooks.ping(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'replayWebhook',
+      clientFunction: 'webhooks.replay',
+      method: 'POST',
+      path: '/api/webhooks/{id}/replay',
+      tag,
+      summary: 'Send changes again',
+      description:
+        'Sends the bookings of a facility that have changed since a change number, ' +
+        'as new deliveries of the types booking.updated and booking.deleted.',
+      params,
+      body: replaySchema,
+      bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
+      success: { status: 202, description: 'The events will be sent.' },
+      handle: ({ params: { id = '' }, body, caller }) => replay(id, body, caller),
+    }),
+    defineEndpoint({
+      operationId: 'listWebhookDeliveries',
+      clientFunction: 'webhooks.deliveries',
+      method: 'GET',
+      path: '/api/webhooks/{id}/deliveries',
+      tag,
+      summary: 'List deliveries',
+      description: 'The deliveries of the last 30 days, newest first.',
+      params,
+      query: deliveryQuerySchema,
+      success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
+      handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
+    }),
+  ];
+}

@@ -1,0 +1,129 @@
+// Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
+import { linksSchema } from '@bay-booking/common/links';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
+import { dateTimeSchema as dateTime, responseSchema } from '../../http/schemas.ts';
+import { patternWithout, textSchema } from '../../http/text.ts';
+import { bookingEvents, deliveryStates, webhookStates } from '../webhook.ts';
+
+const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
+const nullableDateTime = { ...dateTime, type: nullable('string') } as const;
+
+const url = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 2048,
+  // No spaces and no control characters.
+  pattern: patternWithout('\\u0000-\\u0020\\u007f-\\u009f'),
+  description: 'The address of the receiver: https, without user information, at a public address.',
+} as const;
+const events = {
+  type: 'array',
+  items: { type: 'string', enum: bookingEvents },
+  minItems: 1,
+  maxItems: 100,
+  description: 'The events to send; all of them by default.',
+} as const;
+const facilityIds = {
+  type: 'array',
+  items: textSchema,
+  minItems: 1,
+  maxItems: 500,
+  description: 'The facilities whose events are sent; by default those of the token.',
+} as const;
+const description = { ...textSchema, description: 'A note of the client.' } as const;
+
+export const createWebhookSchema = {
+  type: 'object',
+  required: ['url'],
+  properties: { url, events, facilityIds, description },
+} as const;
+
+export const updateWebhookSchema = {
+  type: 'object',
+  required: ['url'],
+  properties: {
+    url,
+    events,
+    facilityIds,
+    description,
+    state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
+  },
+} as const;
+
+export const replaySchema = {
+  type: 'object',
+  required: ['facilityId', 'afterChangeNumber'],
+  properties: {
+    facilityId: { ...textSchema, description: 'One of the facilities of the webhook.' },
+    afterChangeNumber: {
+      type: 'integer',
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'Changes after this number are sent again. Take the number from `modified` of an event or of the change feed.',
+    },
+  },
+} as const;
+
+const webhookFields = {
+  id: { type: 'string', description: 'Webhook ID.' },
+  url,
+  events,
+  facilityIds: { ...facilityIds, description: 'The facilities whose events are sent.' },
+  description: { type: nullable('string'), description: 'A note of the client.' },
+  state: {
+    type: 'string',
+    enum: webhookStates,
+    description: 'The service disables a webhook after 5 days with only failures, or after a 410 response.',
+  },
+  failingSince: { ...nullableDateTime, description: 'The first failed attempt since the last successful one.' },
+  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+  lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
+  _links: linksSchema('self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'),
+} as const;
+
+export const webhookSchema = responseSchema(webhookFields);
+
+/** The response when a webhook is registered, and when its secret is rotated. */
+export const webhookWithSecretSchema = responseSchema({
+  ...webhookFields,
+  secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
+});
+
+export const webhookListSchema = listSchema(webhookSchema);
+export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
+
+const deliverySchema = responseSchema({
+  id: { type: 'string', description: 'The webhook-id of the delivery.' },
+  type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
+  facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
+  modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
+  state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },
+  attempts: { type: 'integer', minimum: 0, description: 'The number of attempts.' },
+  lastStatus: {
+    type: nullable('integer'),
+    description: 'The status of the last response; null if there was no response.',
+  },
+  lastAttemptAt: { ...nullableDateTime, description: 'The time of the last attempt.' },
+  nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
+});
+
+export const deliveryListSchema = listSchema(deliverySchema);
+
+export const deliveryQuerySchema = listQuerySchema(
+  {
+    state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
+  },
+  defaultPageSizes.deliveries,
+);
+
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
+export const webhookComponents = {
+  Webhook: webhookSchema,
+  WebhookWithSecret: webhookWithSecretSchema,
+  WebhookList: webhookListSchema,
+  CreateWebhook: createWebhookSchema,
+  UpdateWebhook: updateWebhookSchema,
+  ReplayWebhook: replaySchema,
+  DeliveryList: deliveryListSchema,
+} as const;

@@ -1,0 +1,180 @@
+// Reads and writes the tables webhook and webhook_cursor. `webhook` contains the registered webhooks. `webhook_cursor`
+// contains a row for each webhook and each of its facilities: the position of the webhook in the change feed, and the
+// time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
+// facility from a webhook, also ends the pending deliveries of this facility.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { outcomeOf, Rollback } from '../../database/rollback.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
+import { isoTimestamps } from '../../time/timestamps.ts';
+import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
+
+const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
+failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
+
+/** Selects the webhooks of the client $1 whose facilities are all in $2, the facilities of the token. */
+const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
+
+const statements = {
+  /**
+   * Makes registrations of the same client run one at a time. Otherwise, concurrent registrations could exceed the
+   * maximum number of webhooks of a client.
+   */
+  lockClient: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
+  count: 'select count(*)::int as total from webhook where client_id = $1',
+  insert: `insert into webhook
+  (id, client_id, url, events, facility_ids, description, state, secret, created_at, last_updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
+  list: `select ${columns} from webhook where ${visible} order by created_at, id`,
+  find: `select ${columns} from webhook where ${visible} and id = $3`,
+  lock: `select ${columns} from webhook where id = $1 for update`,
+  /**
+   * A webhook that is enabled again no longer counts as failing. In the `case`, `state` is the state before the update.
+   */
+  update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
+  failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
+  last_updated_at = $7
+where id = $1 returning ${columns}`,
+  delete: 'delete from webhook where id = $1 returning id',
+  rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4
+where id = $1 returning id`,
+  /** Parameter $1 is the prefix of every secret that is encrypted with the current key. */
+  findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
+where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
+  replaceSecrets: `update webhook set secret = $3, previous_secret = $5
+where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
+
+  addCursors: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
+select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+on conflict (webhook_id, facility_id) do nothing`,
+  resetCursors: `update webhook_cursor set number = added.number
+from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
+  removeCursors: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
+  /** Ends the pending deliveries for facilities that the webhook no longer has. */
+  failDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
+where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
+  renewLeases: `update webhook_cursor set seen_at = $3 from webhook
+where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
+} as const;
+
+export interface StoredSecrets {
+  /** The id of the webhook. */
+  readonly id: string;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+}
+
+export type CreateOutcome = 'created' | 'too many' | Exclude<StoreResponseOutcome, 'stored'>;
+export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
+export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'description' | 'state'>;
+
+/** The number of the latest change of each facility. */
+export type LatestNumbers = ReadonlyMap<string, number>;
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
+
+export function createWebhookStore(db: Database) {
+  return {
+    /**
+     * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
+     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
+     */
+    create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
+      const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
+      const transaction = inTransaction<CreateOutcome>(db, async (run) => {
+        // A response is stored with only one facility, here the first one of the webhook. The others need not be
+        // stored: before register.ts returns the response again, it checks that the token names all facilities of the
+        // webhook.
+        const [facilityId = ''] = facilityIds;
+        const stored = await storeResponse(run, response, { facilityId, createdAt });
+        if (stored !== 'stored') throw new Rollback(stored);
+        const [, [count]] = await run<[object[], { total: number }[]]>(
+          [statements.lockClient, [clientId]],
+          [statements.count, [clientId]],
+        );
+        if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
+        const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
+        await run([statements.insert, values], [statements.addCursors, [id, ...arraysOf(latest), createdAt]]);
+        return 'created';
+      });
+      return outcomeOf(transaction);
+    },
+
+    list: (clientId: string, facilities: readonly string[]) =>
+      query<Webhook>(db, statements.list, [clientId, facilities], isoTimestamps),
+
+    find: async (clientId: string, facilities: readonly string[], id: string): Promise<Webhook | undefined> =>
+      (await query<Webhook>(db, statements.find, [clientId, facilities, id], isoTimestamps))[0],
+
+    /**
+     * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
+     * `check` throws an error, nothing is changed.
+     *
+     * If `change` adds a facility, the webhook receives only the booking changes of this facility whose change numbers
+     * are higher than its number in `latest`. If `change` enables a disabled webhook, the same rule applies to all its
+     * facilities.
+     */
+    update: (
+      id: string,
+      change: WebhookChange,
+      { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
+    ): Promise<Webhook | undefined> =>
+      inTransaction(db, async (run) => {
+        const [[before]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
+        if (!before) return undefined;
+        check(before);
+        const { url, events, facilityIds, description, state } = change;
+        const becomesEnabled = before.state === 'disabled' && state !== 'disabled';
+        const [[updated]] = await run<[Webhook[]]>(
+          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()], isoTimestamps],
+          [statements.removeCursors, [id, facilityIds]],
+          [statements.failDeliveries, [id, facilityIds]],
+          ...(becomesEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
+          [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
+        );
+        return updated;
+      }),
+
+    /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
+    delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
+      inTransaction(db, async (run) => {
+        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
+        if (!webhook) return false;
+        check(webhook);
+        await run([statements.delete, [id]]);
+        return true;
+      }),
+
+    /**
+     * Replaces the secret. Until `previousUntil`, the previous secret also signs. Returns false if the webhook was
+     * deleted.
+     */
+    rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
+      const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString()];
+      return (await query(db, statements.rotate, values)).length > 0;
+    },
+
+    /** Extends the time during which a client's webhooks receive the events of these facilities (see lease.ts). */
+    renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
+      await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
+    },
+
+    /**
+     * Finds webhooks whose secret or previous secret was encrypted with another key than the current one, and returns
+     * both secrets. An encrypted secret begins with the prefix of its key. The webhooks are ordered by id, and only ids
+     * after `after` are returned.
+     */
+    findOldSecrets: (currentPrefix: string, after: string, limit: number) =>
+      query<StoredSecrets>(db, statements.findOldSecrets, [currentPrefix, after, limit]),
+
+    /** Replaces the secrets of a webhook, unless they have been rotated in the meantime. */
+    replaceSecrets: async (old: StoredSecrets, secret: string, previousSecret: string | null): Promise<void> => {
+      await query(db, statements.replaceSecrets, [old.id, old.secret, secret, old.previousSecret, previousSecret]);
+    },
+  };
+}
+
+function arraysOf(latest: LatestNumbers): [string[], number[]] {
+  return [[...latest.keys()], [...latest.values()]];
+}

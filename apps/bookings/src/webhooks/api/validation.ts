@@ -1,0 +1,35 @@
+// Checks the rules of a webhook that its JSON Schema cannot express: the address and the facilities.
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { BookingEvent } from '../webhook.ts';
+
+/** The fields of a request that registers or updates a webhook. Invalid fields are left out. */
+export interface RequestedWebhook {
+  readonly url?: string;
+  readonly events?: readonly BookingEvent[];
+  readonly facilityIds?: readonly string[];
+  readonly description?: string;
+}
+
+/**
+ * `url` is undefined if the field is invalid, or if an update has no such field.
+ *
+ * `facilityIds` is the field of the request. If a registration has no such field, `facilityIds` are the facilities of
+ * the token. Undefined if the field is invalid, or if an update has no such field.
+ */
+export function findWebhookErrors(
+  url: string | undefined,
+  facilityIds: readonly string[] | undefined,
+  facilitiesOfToken: readonly string[],
+  outbound: Pick<OutboundClient, 'urlError'>,
+): readonly ValidationError[] {
+  const errors: ValidationError[] = [];
+  const urlError = url === undefined ? undefined : outbound.urlError(url);
+  if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
+  // The schema does not allow an empty list in the request. An empty list therefore comes from the token.
+  if (facilityIds?.length === 0)
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'the token names no facility' });
+  if (facilityIds?.some((id) => !facilitiesOfToken.includes(id)))
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' });
+  return errors;
+}

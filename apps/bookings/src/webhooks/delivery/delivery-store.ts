@@ -1,0 +1,169 @@
+// Reads and writes the table webhook_delivery: adds, claims, lists and deletes deliveries, and records their results.
+//
+// Before an instance attempts a delivery, it claims the delivery: it sets next_attempt_at to a time after the attempt.
+// If the instance is killed, another instance repeats the attempt at this time.
+//
+// A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
+// first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
+import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { isoTimestamps } from '../../time/timestamps.ts';
+import type { Delivery, DeliveryState } from '../webhook.ts';
+import { deliveryStatements } from './delivery-statements.ts';
+
+/** The time for which only the instance that has claimed a delivery may attempt it. An attempt takes 15 s at most. */
+const claimMilliseconds = 30_000;
+/** The maximum number of deliveries that one statement deletes. */
+const deleteBatch = 1_000;
+
+export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId' | 'modified'> {
+  readonly body: string;
+}
+
+export interface ClaimedDelivery {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly body: string;
+  /** The number of earlier attempts. */
+  readonly attempts: number;
+  readonly url: string;
+  readonly secret: string;
+  /** Null, unless the secret was replaced a short time ago. The previous secret then also signs the delivery. */
+  readonly previousSecret: string | null;
+}
+
+/** The maximum numbers of concurrent attempts. */
+export interface ClaimLimits {
+  readonly perWebhook: number;
+  readonly perFailingWebhook: number;
+  readonly total: number;
+}
+
+export interface AttemptResult {
+  readonly id: string;
+  readonly webhookId: string;
+  /** The number of attempts, including this one. */
+  readonly attempts: number;
+  readonly state: DeliveryState;
+  /** The HTTP status of the response. Null if there was no response. */
+  readonly status: number | null;
+  readonly attemptedAt: Date;
+  /** When the delivery is attempted again. Undefined after the last attempt. */
+  readonly nextAttemptAt: Date | undefined;
+}
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+
+export function createDeliveryStore(db: Database) {
+  return {
+    /** Adds a ping, unless too many pings of the webhook are already waiting. */
+    addPing: async (webhookId: string, id: string, body: string, now: Date): Promise<void> => {
+      await query(db, deliveryStatements.addPing, [webhookId, id, body, now.toISOString()]);
+    },
+
+    /**
+     * Claims due deliveries. A delivery of a booking event is claimed only if the client of its webhook has sent a
+     * request with a token for the facility since `leaseStart` (see lease.ts). `running` maps the id of each webhook to
+     * the number of its attempts that are in progress in this instance.
+     */
+    claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
+      query<ClaimedDelivery>(db, deliveryStatements.claim, [
+        now.toISOString(),
+        new Date(now.getTime() + claimMilliseconds).toISOString(),
+        [...running.keys()],
+        [...running.values()],
+        limits.perWebhook,
+        limits.perFailingWebhook,
+        limits.total,
+        leaseStart.toISOString(),
+      ]),
+
+    /**
+     * Records results. Disables webhooks whose receiver returned 410, and webhooks that have been failing since
+     * `failingBefore` or an earlier time.
+     */
+    record: async (results: readonly AttemptResult[], failingBefore: Date): Promise<void> => {
+      const goneWebhookIds = results.filter(({ status }) => status === 410).map(({ webhookId }) => webhookId);
+      const webhookIds = [...new Set(results.map(({ webhookId }) => webhookId))];
+      const hasFailures = results.some(({ state }) => state !== 'delivered');
+      await inTransaction(db, async (run) => {
+        await run(
+          [deliveryStatements.lockWebhooks, [webhookIds]],
+          // Each parameter contains one field of all results.
+          [
+            deliveryStatements.record,
+            [
+              results.map(({ id }) => id),
+              results.map(({ attempts }) => attempts),
+              results.map(({ state }) => state),
+              results.map(({ status }) => status),
+              results.map(({ attemptedAt }) => attemptedAt.toISOString()),
+              results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
+            ],
+          ],
+        );
+        if (hasFailures)
+          await run([deliveryStatements.disable, [webhookIds, goneWebhookIds, failingBefore.toISOString()]]);
+      });
+    },
+
+    /**
+     * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
+     */
+    list: async (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
+      const values = [webhookId, state ?? null];
+      const offset = offsetOf(page);
+      const rows = await query<Delivery>(
+        db,
+        deliveryStatements.page,
+        [...values, page.pageSize, offset],
+        isoTimestamps,
+      );
+      const [count] = await query<{ total: number }>(db, deliveryStatements.count, values);
+      return { rows, total: reconcileTotal(rows.length, offset, count?.total ?? 0) };
+    },
+
+    /** Deletes ended deliveries that were added before `before`, in batches. */
+    deleteExpired: async (before: Date): Promise<void> => {
+      for (;;) {
+        const deleted = await query(db, deliveryStatements.deleteExpired, [before.toISOString(), deleteBatch]);
+        if (deleted.length < deleteBatch) return;
+      }
+    },
+
+    /**
+     * Returns when the earliest pending delivery of the active webhooks is due, which can be in the past. Leaves out a
+     * delivery of a booking event if the client of its webhook has sent no request with a token for the facility since
+     * `leaseStart` (see lease.ts).
+     */
+    oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
+      const [row] = await query<{ dueSince: Date | null }>(db, deliveryStatements.oldestDue, [
+        leaseStart.toISOString(),
+      ]);
+      return row?.dueSince ?? undefined;
+    },
+  };
+}
+
+/**
+ * Builds the statement that adds deliveries. It must run in the transaction that also moves the webhook's position in
+ * the change feed (cursor-store.ts).
+ */
+export function addStatement(
+  webhookId: string,
+  deliveries: readonly NewDelivery[],
+  now: Date,
+): [sql: string, values: readonly unknown[]] {
+  // Each array contains one field of all deliveries.
+  const values = [
+    webhookId,
+    deliveries.map(({ id }) => id),
+    deliveries.map(({ type }) => type),
+    deliveries.map(({ facilityId }) => facilityId),
+    deliveries.map(({ modified }) => modified),
+    deliveries.map(({ body }) => body),
+    now.toISOString(),
+  ];
+  return [deliveryStatements.add, values];
+}

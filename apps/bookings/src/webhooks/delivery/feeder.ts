@@ -1,0 +1,159 @@
+// Creates deliveries for the changes in the change feed. A cursor is the position of a webhook in the feed of a
+// facility. For every cursor, the feeder reads the changes after this position, adds a delivery for each change, and
+// moves the cursor.
+//
+// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor and add the
+// deliveries.
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '@bay-booking/service/logging';
+import { bookingItem } from '../../bookings/resource.ts';
+import type { Change, FeedStore } from '../../changes/feed/store.ts';
+import type { SharedServices } from '../../http/shared-services.ts';
+import { withJitter } from '../../jitter.ts';
+import { leaseStart } from '../lease.ts';
+import type { BookingEvent } from '../webhook.ts';
+import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
+import type { NewDelivery } from './delivery-store.ts';
+
+/** The time between two polls of the change feed. */
+const pollMilliseconds = 500;
+/** The maximum number of changes that the feeder reads for a cursor in one query. */
+const pageSize = 500;
+
+export interface FeederOptions extends SharedServices {
+  readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
+  readonly feed: Pick<FeedStore, 'heads' | 'assignNumbers' | 'changesAfter'>;
+  /** Called after deliveries were added. */
+  readonly wakeWorker: () => void;
+  readonly logger: Logger;
+}
+
+/** Returns a function that stops the feeder and resolves when its last transaction has ended. */
+export function startFeeder(options: FeederOptions): () => Promise<void> {
+  const { logger } = options;
+  let isStopped = false;
+  let wakeUp = (): void => {};
+
+  async function loop(): Promise<void> {
+    while (!isStopped) {
+      const hasMore = await processCursors(options).catch((err: unknown) => {
+        logger.warn({ err }, 'changes not passed to webhooks');
+        return false;
+      });
+      if (hasMore || isStopped) continue;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, withJitter(pollMilliseconds, 0.25));
+        wakeUp = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  const ended = loop();
+  return async () => {
+    isStopped = true;
+    wakeUp();
+    await ended;
+  };
+}
+
+/** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
+async function processCursors(options: FeederOptions): Promise<boolean> {
+  const { cursors, feed } = options;
+  // Leaves out the cursors of a facility for which the client has sent no request since `leaseStart`.
+  const active = await cursors.findActive(leaseStart(options));
+  const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
+  // A head is the latest change number of a facility.
+  const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
+  let hasMore = false;
+  for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
+    // A change is in the feed only after it has got a number.
+    const latest = hasUnnumberedChanges ? (await feed.assignNumbers(facilityId)).changeNumber : changeNumber;
+    const readPage = createPageReader(feed, facilityId);
+    for (const cursor of byFacility.get(facilityId) ?? []) {
+      if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
+        hasMore = true;
+      // Null if the webhook has no replay for this facility.
+      const { replayNumber } = cursor;
+      if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))
+        hasMore = true;
+    }
+  }
+  return hasMore;
+}
+
+/**
+ * Returns a function that reads the page of changes after a number. The function reads each page only once, because
+ * most webhooks of a facility continue after the same number.
+ */
+function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: string) {
+  const pages = new Map<number, Promise<readonly Change[]>>();
+  return (number: number): Promise<readonly Change[]> => {
+    const page = pages.get(number) ?? feed.changesAfter(facilityId, number, pageSize).then(({ changes }) => changes);
+    pages.set(number, page);
+    return page;
+  };
+}
+
+/** Adds deliveries for a page of new changes. Returns whether there are more changes. */
+async function addNewChanges(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
+  const last = changes.at(-1);
+  if (!last) return false;
+  const typeOf = ({ booking, firstNumber }: Change): BookingEvent => {
+    if (!booking) return 'booking.deleted';
+    // If the first change of a booking comes after the cursor, the receiver does not know the booking yet.
+    return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
+  };
+  const move = { from: cursor.number, to: last.number, isReplay: false };
+  return (await addDeliveries(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
+}
+
+/** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
+async function addReplayedChanges(
+  cursor: Cursor,
+  changes: readonly Change[],
+  options: FeederOptions,
+): Promise<boolean> {
+  // During a replay, both numbers are set. The zeros are only for the type checker.
+  const from = cursor.replayNumber ?? 0;
+  const until = cursor.replayUntil ?? 0;
+  const selected = changes.filter(({ number }) => number <= until);
+  // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.
+  const isLastPage = changes.length < pageSize || selected.length < changes.length;
+  const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
+  const typeOf = ({ booking }: Change): BookingEvent => (booking ? 'booking.updated' : 'booking.deleted');
+  return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
+}
+
+/**
+ * Adds deliveries for `changes`, and moves the cursor. Does nothing and returns false if another instance has moved the
+ * cursor, or if too many deliveries of the webhook wait.
+ */
+async function addDeliveries(
+  cursor: Cursor,
+  move: CursorMove,
+  changes: readonly Change[],
+  typeOf: (change: Change) => BookingEvent,
+  { cursors, wakeWorker, link, now }: FeederOptions,
+): Promise<boolean> {
+  const at = now();
+  const deliveries = changes.flatMap((change): NewDelivery[] => {
+    const type = typeOf(change);
+    // If the booking was deleted, both `booking` and `lastState` can be undefined:
+    // - The deletion may have no change number yet. The feed will contain the deletion later, with a higher number.
+    // - The command `npm run recount` may have added the deletion to the feed. Nothing can be delivered then, because
+    //   the last state of the booking is not known.
+    const booking = change.booking ?? change.lastState;
+    if (!booking || !cursor.events.includes(type)) return [];
+    const { facilityId } = cursor;
+    const modified = change.number;
+    const timestamp = change.booking ? change.booking.lastUpdatedAt : at.toISOString();
+    const data = { facilityId, modified, booking: bookingItem(booking, link) };
+    return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
+  });
+  const isAdvanced = await cursors.advance(cursor, move, deliveries, at);
+  if (isAdvanced && deliveries.length > 0) wakeWorker();
+  return isAdvanced;
+}
