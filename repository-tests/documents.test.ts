@@ -16,16 +16,19 @@ test('every test file that docs/security.md names exists', () => {
   expect([...new Set(missing)]).toEqual([]);
 });
 
-test.each(['apps/bookings', 'apps/auth'])('every row of %s in docs/specification-map.md names code and a test', (app) => {
-  const [, section = ''] = read('docs/specification-map.md').split(`\n## ${app}\n`);
-  const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| .* \| (.*) \| (.*) \|$/gm)].slice(1);
-  expect(rows.length).toBeGreaterThan(50);
-  const filesOf = (cell: string | undefined, folder: string) =>
-    (cell ?? '').split(', ').map((path) => (exists(path) ? path : `${app}/${folder}/${path}`));
-  const named = rows.flatMap(([, code, tests]) => [...filesOf(code, 'src'), ...filesOf(tests, 'test')]);
-  expect([...new Set(named)].filter((path) => !exists(path))).toEqual([]);
-  expect(rows.filter(([, , tests]) => !tests?.endsWith('.test.ts')).map(([row]) => row)).toEqual([]);
-});
+test.each(['apps/bookings', 'apps/auth'])(
+  'every row of %s in docs/specification-map.md names code and a test',
+  (app) => {
+    const [, section = ''] = read('docs/specification-map.md').split(`\n## ${app}\n`);
+    const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| .* \| (.*) \| (.*) \|$/gm)].slice(1);
+    expect(rows.length).toBeGreaterThan(50);
+    const filesOf = (cell: string | undefined, folder: string) =>
+      (cell ?? '').split(', ').map((path) => (exists(path) ? path : `${app}/${folder}/${path}`));
+    const named = rows.flatMap(([, code, tests]) => [...filesOf(code, 'src'), ...filesOf(tests, 'test')]);
+    expect([...new Set(named)].filter((path) => !exists(path))).toEqual([]);
+    expect(rows.filter(([, , tests]) => !tests?.endsWith('.test.ts')).map(([row]) => row)).toEqual([]);
+  },
+);
 
 test.each(pages)('every relative link of %s leads to an existing file and section', (page) => {
   // A link has the form: [TEXT](PATH#ANCHOR). The path or the anchor can be missing.
