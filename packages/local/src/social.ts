@@ -1,6 +1,6 @@
 // Starts stand-ins for the social providers Google and Facebook, if the demo is loaded without SOCIAL_PROVIDERS_FILE.
 import { join } from 'node:path';
-import { startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { writePrivately } from './data-folder.ts';
 import type { Settings } from './settings.ts';
 
