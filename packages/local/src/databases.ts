@@ -11,16 +11,8 @@ export const roles: readonly string[] = (['auth', 'bookings'] as const).flatMap(
   serviceOf(app),
 ]);
 
-export interface DatabaseUrls {
-  owner: string;
-  service: string;
-}
-
-export async function ensureDatabase(
-  serverUrl: string,
-  app: AppName,
-  passwords: Readonly<Record<string, string>>,
-): Promise<DatabaseUrls> {
+/** Returns the URLs with which the two roles connect. */
+export async function ensureDatabase(serverUrl: string, app: AppName, passwords: Readonly<Record<string, string>>) {
   const owner = ownerOf(app);
   const service = serviceOf(app);
   await withClient(serverUrl, async (client) => {

@@ -23,10 +23,7 @@ export async function requireFreePorts(settings: Settings): Promise<void> {
   }
 }
 
-/**
- * Resolves when `/health/ready` of the service returns 200.
- * @throws {Error} after a minute, or if the signal aborts
- */
+/** @throws {Error} if `/health/ready` of the service does not return 200 within a minute, or if the signal aborts */
 export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
   const url = `http://${reachableHost(host)}:${port}/health/ready`;

@@ -16,12 +16,6 @@ export interface SystemOptions {
   signal: AbortSignal;
 }
 
-export interface System {
-  databases: string;
-  /** Resolves with a message when a part of the system has ended unexpectedly. */
-  failed: Promise<string>;
-}
-
 /** The parts of the system that the launcher must stop. `startSystem` adds each part as soon as it has started. */
 export interface StartedParts {
   services: Service[];
@@ -30,7 +24,7 @@ export interface StartedParts {
 }
 
 /** @throws {Error} if a part cannot be started, or if `signal` aborts. The launcher must then stop the started parts. */
-export async function startSystem(options: SystemOptions, parts: StartedParts): Promise<System> {
+export async function startSystem(options: SystemOptions, parts: StartedParts) {
   const { settings, print, signal } = options;
   const { dataDir, databaseServerUrl } = settings;
   prepareDataFolder(dataDir);
@@ -54,6 +48,7 @@ export async function startSystem(options: SystemOptions, parts: StartedParts): 
   await startApps({ ...options, settings: appSettings, serverUrl: server.url, secrets, parts });
   return {
     databases: server.description,
+    /** Resolves with a message when a part of the system has ended unexpectedly. */
     failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
   };
 }

@@ -7,10 +7,7 @@ export interface Account {
   gid: number;
 }
 
-/**
- * Returns the account that runs the server, or undefined if the current user runs it. If the current user is root, the
- * owner of the existing data runs the server, or else `postgres` or `nobody`.
- */
+/** Returns undefined if the current user runs the server. For root, the owner of the data or another account runs it. */
 export function serverAccount(dataPath: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const account = ownerOf(dataPath) ?? accountNamed('postgres') ?? accountNamed('nobody');

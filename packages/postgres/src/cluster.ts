@@ -26,10 +26,7 @@ export interface ClusterOptions {
   onProgress: (line: string) => void;
 }
 
-/**
- * Creates the data directory if it is missing. Returns the password of the superuser.
- * @throws {Error} if initdb fails, or the data are of another major version
- */
+/** Creates the data directory if it is missing, and returns the password of the superuser. */
 export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const { data, binaries } = options;
   const versionFile = join(data, 'PG_VERSION');
@@ -90,8 +87,8 @@ function createPassword(file: string): void {
   }
 }
 
-/** Removes the directories of launchers that were killed while initdb ran. */
+/** Removes the directories of launchers that were killed during initdb. With retries, because initdb may still run. */
 function removeAbandonedDrafts(data: string): void {
   for (const draft of globSync(`${data}.new-*`))
-    if (!findProcess(Number(draft.split('-').at(-1)))) rmSync(draft, { recursive: true });
+    if (!findProcess(Number(draft.split('-').at(-1)))) rmSync(draft, { recursive: true, maxRetries: 10 });
 }

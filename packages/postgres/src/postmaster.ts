@@ -57,10 +57,7 @@ export async function takeOver(data: string): Promise<boolean> {
   return server !== undefined;
 }
 
-/**
- * Stops a server. SIGINT requests the fast shutdown, which ends the sessions and writes all data to disk. Stronger
- * signals follow only if the server does not end.
- */
+/** SIGINT requests a fast but clean shutdown. Stronger signals follow only if the server does not end. */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, milliseconds] of [
     ['SIGINT', 45_000],

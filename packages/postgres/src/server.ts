@@ -25,9 +25,7 @@ import { watchOver } from './watchdog.ts';
 
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 60_000;
-const POLL_MS = 20;
 const REPEAT_LIMIT_MS = 15_000;
-const PAUSE_BEFORE_REPEAT_MS = 250;
 /** The log file is emptied if it is larger than this when the server starts. */
 const LOG_LIMIT_BYTES = 5_000_000;
 
@@ -38,14 +36,9 @@ export interface EmbeddedPostgresOptions {
   port?: number | undefined;
   /** Default: true. Without fsync, tests are faster, but a power failure may destroy the data. */
   fsync?: boolean;
-  /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
-  /**
-   * The folder with the programs of another PostgreSQL, for example one with extensions that the npm package lacks.
-   * Default: the programs of the npm package, or else those on the PATH.
-   */
+  /** The folder with the programs. Default: the folder in the npm package, or else a folder on the PATH. */
   programs?: string;
-  /** Further environment variables of the server process. Default: none. */
   environment?: Record<string, string>;
   onProgress?: (line: string) => void;
   /** Whether a watchdog stops the server after a SIGKILL of this process. Always true for a temporary folder. */
@@ -57,12 +50,10 @@ export interface EmbeddedPostgres {
   url: string;
   port: number;
   dataPath: string;
-  /** Resolves when the server has ended for any reason. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Returns the process id of the running launcher whose server uses the data, or undefined if there is none. */
 export function findLauncher(dataDir: string): number | undefined {
   return launcherOf(chooseDataLocation(dataDir, serverAccount(dataDir)).data);
 }
@@ -153,7 +144,7 @@ async function start(program: ServerProgram): Promise<{ child: ChildProcess; por
       const { message } = error as Error;
       if (program.port && portInUse.test(message)) throw new Error(`port ${port} (PostgreSQL) is taken`);
       if (Date.now() > deadline || !(dataInUse.test(message) || portInUse.test(message))) throw error;
-      await pause(PAUSE_BEFORE_REPEAT_MS);
+      await pause(250);
       // Fails if another launcher has started its server meanwhile. Otherwise, removes the remaining postmaster.pid.
       await takeOver(program.data);
     }
@@ -174,7 +165,7 @@ async function startOnce(program: ServerProgram, port: number): Promise<ChildPro
       await stopPostmaster(child.pid as number);
       throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(logFile, logStart)}`);
     }
-    await pause(POLL_MS);
+    await pause(20);
   }
 }
 
