@@ -88,7 +88,8 @@ export function serviceEnvironment(
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || baseUrl;
   const shared = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
-    ...without(env, notShared),
+    // Many systems set MAIL to the path of the user's mailbox.
+    ...without(env, env.MAIL?.startsWith('/') ? [...notShared, 'MAIL'] : notShared),
     HOST: host,
     SCOPE_BASE: scopeBase,
     ...(metricsPort && { METRICS_PORT: String(metricsPort) }),
