@@ -1,5 +1,4 @@
-// Turns the log lines of the services into the output of `npm start`: a developer needs the links in mails, but not a log
-// line for every request.
+// Turns the log lines of the services into the output of `npm start`, with the links in mails but without requests.
 
 interface LogLine {
   readonly msg?: string;

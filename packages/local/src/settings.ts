@@ -1,6 +1,7 @@
 // Reads the variables of `npm start`, and builds the environment of each service from them.
 import { join, resolve } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
+import type { Secrets } from './data-folder.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = ReturnType<typeof readSettings>;
@@ -62,12 +63,6 @@ export function readSettings(env: Environment, args: readonly string[]) {
   return { ...settings, ports };
 }
 
-export interface ServiceSecrets {
-  cookieKeys: string;
-  keyEncryptionKey: string;
-  webhookKey: string;
-}
-
 /** Social providers and receivers of webhooks can be on this machine. Other private addresses are not allowed. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';
 
@@ -80,7 +75,7 @@ export function serviceEnvironment(
   app: AppName,
   env: Environment,
   settings: Settings,
-  secrets: ServiceSecrets,
+  secrets: Omit<Secrets, 'passwords'>,
 ): Environment {
   const { issuer, baseUrl, host, scopeBase, socialProvidersFile } = settings;
   const metricsPort = settings.metricsPorts?.[app];

@@ -23,7 +23,7 @@ export interface StartedParts {
   stopFunctions: (() => Promise<void>)[];
 }
 
-/** @throws {Error} if a part cannot be started, or if `signal` aborts. The launcher must then stop the started parts. */
+/** @throws {Error} if a part cannot be started, or if `signal` aborts. The caller must then stop the started parts. */
 export async function startSystem(options: SystemOptions, parts: StartedParts) {
   const { settings, print, signal } = options;
   const { dataDir, databaseServerUrl } = settings;

@@ -7,7 +7,7 @@ export interface Account {
   gid: number;
 }
 
-/** Returns undefined if the current user runs the server. For root, the owner of the data or another account runs it. */
+/** Returns undefined if the current user runs the server. For root, the owner of the data or `postgres` runs it. */
 export function serverAccount(dataPath: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const account = ownerOf(dataPath) ?? accountNamed('postgres') ?? accountNamed('nobody');
