@@ -50,6 +50,8 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   createPassword(passwordFile);
   removeAbandonedDrafts(data);
   const draft = `${data}.new-${process.pid}`;
+  // In a container, an earlier launcher often had the same process id.
+  rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
   if (account) for (const path of [draft, passwordFile]) chownSync(path, account.uid, account.gid);
   const args = [

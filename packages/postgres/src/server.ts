@@ -126,7 +126,6 @@ interface ServerProgram {
   environment?: Record<string, string>;
 }
 
-/** Match errors of PostgreSQL. */
 const dataInUse = /still in use|postmaster\.pid/;
 const portInUse = /Address already in use|could not bind/;
 
