@@ -27,7 +27,8 @@ describe('workspaces', () => {
     postgres: [],
     tracing: [],
     testkit: ['common', 'service', 'postgres'],
-    local: ['service', 'postgres', 'testkit'],
+    'social-stand-ins': [],
+    local: ['service', 'postgres', 'social-stand-ins'],
     auth: ['common', 'service'],
     bookings: ['common', 'service'],
   };

@@ -1,5 +1,5 @@
-// Builds the sign-in page of a stand-in social provider. The page has one button for each user, and a button to cancel.
-import { socialUsers } from './social-users.ts';
+// Builds the sign-in page of a stand-in social provider, which has a button for each user and one to cancel.
+import { socialUsers } from './grants.ts';
 
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
@@ -17,10 +17,7 @@ button { display: block; width: 100%; margin: .5rem 0; padding: .75rem 1rem; tex
   border-radius: .6rem; cursor: pointer }
 small { display: block; color: light-dark(#556, #aab) }`;
 
-/**
- * `provider` is the name of the provider. `action` is the URL to which the form is posted. The field `user` of the form
- * contains the id of the chosen user. The field is empty if the user cancels the sign-in.
- */
+/** The field `user` of the form contains the id of the chosen user. It is empty if the user cancels the sign-in. */
 export function socialSignInPage(provider: string, action: string): string {
   const buttons = socialUsers.map(
     ({ id, name, email }) =>

@@ -1,6 +1,6 @@
-// Defines the routes of a simulated social provider. It supports OAuth 2.0 and has the same endpoints as Facebook.
-import type { SocialGrants } from './social-grants.ts';
-import type { SocialRoutes } from './social-providers.ts';
+// Defines the routes of a stand-in for a social provider with OAuth 2.0. It has the same endpoints as Facebook.
+import type { SocialGrants } from './grants.ts';
+import type { SocialRoutes } from './providers.ts';
 
 export interface OAuth2ProviderOptions {
   readonly clientId: string;

@@ -1,19 +1,17 @@
-// Starts two stand-in social providers: `google` with OpenID Connect, and `facebook` with OAuth 2.0.
-//
-// Tests and the demo use the stand-ins instead of the real providers. Both stand-ins listen on the same port. Anybody
-// may know their client secret, which is part of this file.
+// Starts two stand-ins for social providers on one port, for the demo and for tests: `google` with OpenID Connect, and
+// `facebook` with OAuth 2.0.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createSocialGrants, type SocialGrants } from './social-grants.ts';
-import { createOAuth2ProviderRoutes } from './social-oauth2-provider.ts';
-import { createOidcProviderRoutes } from './social-oidc-provider.ts';
-import { socialSignInPage } from './social-sign-in-page.ts';
+import { createSocialGrants, type SocialGrants } from './grants.ts';
+import { createOAuth2ProviderRoutes } from './oauth2-routes.ts';
+import { createOidcProviderRoutes } from './oidc-routes.ts';
+import { socialSignInPage } from './sign-in-page.ts';
 
 export interface SocialRequest {
   readonly query: URLSearchParams;
   readonly form: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** The access token in the header Authorization. */
+  /** The access token in the Authorization header. */
   readonly bearer: string | undefined;
 }
 
@@ -24,10 +22,7 @@ export interface SocialResponse {
   readonly location?: string;
 }
 
-/**
- * The routes of a provider. The key is the method and the path after the name of the provider. `GET /authorize` of
- * `google` therefore handles `GET /google/authorize`.
- */
+/** The keys have no name of a provider: `GET /authorize` of `google` handles `GET /google/authorize`. */
 export type SocialRoutes = Readonly<
   Record<string, (request: SocialRequest) => SocialResponse | Promise<SocialResponse>>
 >;
@@ -45,10 +40,7 @@ export interface SocialProviders {
     userId: string,
     options?: { clientId?: string; lifetimeSeconds?: number },
   ) => string;
-  /**
-   * Tests set these values. `no-response`: the stand-in does not respond to requests. `unavailable`: the stand-in
-   * responds to every request with 503.
-   */
+  /** Tests set these values. `no-response`: the stand-in never responds. `unavailable`: it responds with 503. */
   readonly outages: Record<SocialName, Outage>;
   readonly stop: () => Promise<void>;
 }
@@ -58,7 +50,6 @@ const clientSecret = 'stand-in-secret';
 const nativeClientId = 'bay-booking-native';
 
 export async function startSocialProviders({ port = 0 }: { port?: number } = {}): Promise<SocialProviders> {
-  // The request handler is added below, because the routes contain the port of the server.
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, '127.0.0.1', resolve);
@@ -84,7 +75,6 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
     const [, name, path] = /^\/(google|facebook)(\/.*)$/.exec(url.pathname) ?? [];
     if (!name) return send(response, { status: 404, json: { error: 'not_found' } });
     const provider = name as SocialName;
-    // The request gets no response, and its connection stays open until the stand-in stops.
     if (outages[provider] === 'no-response') return;
     if (outages[provider] === 'unavailable') return send(response, { status: 503, json: { error: 'unavailable' } });
     const handler = routes[provider][`${request.method} ${path}`];
@@ -136,13 +126,7 @@ function settingsOf(origin: string, issuer: string): SocialProviders['settings']
   };
 }
 
-/** The user for whom the demo gets a native token if the request names no user. */
-const defaultUserId = '100001';
-
-/**
- * Returns the routes of the sign-in page. For the demo, also returns a route that issues an access token to a native
- * app.
- */
+/** Returns the routes of the sign-in page and, for the demo, a route that issues an access token to a native app. */
 function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
     // The form of the page sends the same query string with POST. GET has already checked it, so POST does not.
@@ -158,13 +142,12 @@ function signInRoutes(title: string, grants: SocialGrants, issuer?: string): Soc
         : { error: 'access_denied', error_description: 'the user cancelled' };
       for (const [name, value] of Object.entries(result)) callback.searchParams.set(name, value);
       callback.searchParams.set('state', query.get('state') ?? '');
-      // Only the stand-in with OpenID Connect has an `issuer`. The parameter `iss` protects clients from mix-up attacks
-      // (RFC 9207).
+      // Only the stand-in with OpenID Connect has an `issuer` (RFC 9207).
       if (issuer) callback.searchParams.set('iss', issuer);
       return { status: 303, location: callback.href };
     },
     'GET /native-token': ({ query }) => {
-      const user = grants.findUser(query.get('user') ?? defaultUserId);
+      const user = grants.findUser(query.get('user') ?? '100001');
       if (!user) return { status: 404, json: { error: 'not_found' } };
       const accessToken = grants.issueToken(user, nativeClientId);
       return { json: { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 } };
@@ -172,7 +155,6 @@ function signInRoutes(title: string, grants: SocialGrants, issuer?: string): Soc
   };
 }
 
-/** In characters. Far more than the forms and the requests of auth need. */
 const maxBodyLength = 65_536;
 
 async function readForm(request: IncomingMessage): Promise<URLSearchParams> {

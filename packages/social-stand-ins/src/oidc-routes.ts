@@ -1,8 +1,7 @@
-// Defines the routes of a stand-in for a social provider with OpenID Connect. The route /authorize is in
-// social-providers.ts.
+// Defines the routes of a stand-in for a social provider with OpenID Connect, except for /authorize.
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import type { SocialGrants } from './social-grants.ts';
-import type { SocialRequest, SocialRoutes } from './social-providers.ts';
+import type { SocialGrants } from './grants.ts';
+import type { SocialRequest, SocialRoutes } from './providers.ts';
 
 export interface OidcProviderOptions {
   readonly issuer: string;
@@ -16,7 +15,7 @@ export async function createOidcProviderRoutes(options: OidcProviderOptions): Pr
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 
-  /** Checks the credentials of the client, which must be in the header Authorization (HTTP Basic, RFC 6749 2.3.1). */
+  /** The credentials of the client are in the Authorization header (HTTP Basic, RFC 6749 2.3.1). */
   const isAuthenticated = ({ headers }: SocialRequest): boolean => {
     const credentials = headers.authorization?.replace(/^Basic /, '') ?? '';
     const [id, secret] = Buffer.from(credentials, 'base64').toString().split(':').map(decodeURIComponent);

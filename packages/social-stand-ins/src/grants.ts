@@ -1,7 +1,18 @@
-// Issues the codes and access tokens of a stand-in social provider. Stores in memory for which user and client each of
-// them was issued.
+// Issues the codes and access tokens of a stand-in social provider to its users, and keeps them in memory.
 import { createHash, randomBytes } from 'node:crypto';
-import { type SocialUser, socialUsers } from './social-users.ts';
+
+export interface SocialUser {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+}
+
+export const socialUsers: readonly SocialUser[] = [
+  { id: '100001', name: 'Ada Fairway', email: 'ada@social.example' },
+  { id: '100002', name: 'Ben Bunker', email: 'ben@social.example' },
+  // This user has the e-mail address of a demo account. Signing in as this user must not give access to that account.
+  { id: '100003', name: 'Not Pat Player', email: 'player@example.com' },
+];
 
 export interface IssuedCode {
   readonly user: SocialUser;
@@ -14,11 +25,10 @@ export interface IssuedCode {
 export interface IssuedToken {
   readonly user: SocialUser;
   readonly clientId: string;
-  /** The time at which the token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** The maximum number of stored codes, and of stored tokens. A full store is emptied. */
+/** A store with this many codes or tokens is emptied. */
 const maxEntries = 10_000;
 
 export type SocialGrants = ReturnType<typeof createSocialGrants>;
@@ -37,7 +47,6 @@ export function createSocialGrants() {
   return {
     findUser: (id: string): SocialUser | undefined => socialUsers.find((user) => user.id === id),
 
-    /** Issues a code for the authorization request with these query parameters. */
     issueCode: (user: SocialUser, request: URLSearchParams): string =>
       add(codes, {
         user,
@@ -50,10 +59,7 @@ export function createSocialGrants() {
     issueToken: (user: SocialUser, clientId: string, lifetimeSeconds = 3600): string =>
       add(tokens, { user, clientId, expiresAt: Date.now() + lifetimeSeconds * 1000 }),
 
-    /**
-     * Returns the user and the request of a code, or undefined if the code is invalid. A code works once. If its
-     * request had a `code_challenge`, the code works only with the matching `code_verifier` (RFC 7636).
-     */
+    /** A code works once, and only with the `code_verifier` for its `code_challenge`, if it has one (RFC 7636). */
     redeemCode(form: URLSearchParams, clientId: string): IssuedCode | undefined {
       const code = form.get('code') ?? '';
       const issued = codes.get(code);
@@ -64,7 +70,6 @@ export function createSocialGrants() {
       return issued.challenge === undefined || issued.challenge === challenge ? issued : undefined;
     },
 
-    /** Returns undefined if the token is unknown or has expired. */
     findToken(token: string | null | undefined): IssuedToken | undefined {
       const issued = tokens.get(token ?? '');
       return issued && issued.expiresAt > Date.now() ? issued : undefined;
