@@ -1,77 +1,74 @@
-// Provides the PostgreSQL server of the measurement. This is either the server of DATABASE_URL, or an embedded server
-// with a database for each size of the dataset. As in production, the embedded server writes commits to disk (fsync).
-import { existsSync } from 'node:fs';
+// Runs the PostgreSQL server of the measurement, with fsync as in production, and creates its databases.
+// A dataset is loaded once a day and copied for each run, so no run has to remove what it wrote.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import pg from 'pg';
+import { type Dataset, dayStart, loadDataset, onDatabase } from './dataset.ts';
 
-export interface MeasuredServer {
-  /** Returns the URL of the database with this name. If DATABASE_URL is set, returns DATABASE_URL for every name. */
-  database(name: string): Promise<string>;
-  /** The process id of the embedded server. Undefined if DATABASE_URL is set, and on systems without /proc. */
-  readonly pid: number | undefined;
-  stop(): Promise<void>;
-}
-
-export interface ServerOptions {
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string | undefined;
-  /** Further settings of PostgreSQL for an embedded server. */
-  readonly settings?: Record<string, string>;
-  readonly log: (line: string) => void;
-}
-
-export async function startServer({
-  databaseUrl,
-  dataDir,
-  settings = {},
-  log,
-}: ServerOptions): Promise<MeasuredServer> {
-  if (databaseUrl) {
-    return { database: async () => databaseUrl, pid: undefined, stop: async () => {} };
-  }
-  // An eighth of the memory of this machine, but at most 2 GB.
-  const buffersMb = Math.min(2048, Math.floor(totalmem() / 2 ** 20 / 8));
+export async function startServer(log: (line: string) => void) {
+  const eighthOfMemory = Math.floor(totalmem() / 2 ** 20 / 8);
   const server = await startEmbeddedPostgres({
-    dataDir: dataDir ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
-    // Stops the server if the benchmark is killed.
+    dataDir: process.env.DATA_DIR ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
     watchdog: true,
     onProgress: log,
-    // `maintenance_work_mem` and `max_wal_size` make it faster to load the dataset and to build its indexes.
-    settings: { shared_buffers: `${buffersMb}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
-  });
-  // The first line of postmaster.pid is the process id of the server.
-  const pid = await onDatabase(server.url, async (client) => {
-    const { rows } = await client.query<{ pid: string }>(
-      "select (string_to_array(pg_read_file('postmaster.pid'), E'\\n'))[1] as pid",
-    );
-    return Number(rows[0]?.pid);
-  });
-  return {
-    pid: existsSync(`/proc/${pid}`) ? pid : undefined,
-    database: async (name) => {
-      await onDatabase(server.url, async (client) => {
-        const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
-        if (!rowCount) await client.query(`create database ${name}`);
-      });
-      const url = new URL(server.url);
-      url.pathname = `/${name}`;
-      return url.href;
+    settings: {
+      shared_buffers: `${Math.min(2048, eighthOfMemory)}MB`,
+      // These two make it faster to load a dataset.
+      maintenance_work_mem: '512MB',
+      max_wal_size: '8GB',
+      max_connections: 300,
     },
+  });
+  const query = async (sql: string) => (await onDatabase(server.url, (client) => client.query(sql))).rows;
+  const urlOf = (name: string): string => Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+  const [{ pid, version }] = await query(`select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid,
+    current_setting('server_version') as version`);
+  const loadedToday = `loaded_${dayStart(0).slice(0, 10).replaceAll('-', '_')}`;
+  // Databases of earlier runs and days.
+  const old = await query(`select datname from pg_database
+    where datname ~ '^(run|loading|loaded)_' and not starts_with(datname, '${loadedToday}')`);
+  for (const { datname } of old) await query(`drop database ${datname}`);
+  let databases = 0;
+
+  async function createDatabase(template = 'template1'): Promise<string> {
+    databases += 1;
+    await query(`create database run_${databases} template ${template} strategy file_copy`);
+    return urlOf(`run_${databases}`);
+  }
+
+  /** Creates a database with the dataset, for a release. */
+  async function createLoadedDatabase(dataset: Dataset, release: string): Promise<string> {
+    const loaded = `${loadedToday}_${dataset.bookings}_${schemaOf(release)}`;
+    const found = await query(`select from pg_database where datname = '${loaded}'`);
+    if (found.length === 0) {
+      log(`loading ${dataset.bookings} bookings, about a minute per million`);
+      await query(`create database loading_${dataset.bookings}`);
+      await loadDataset(urlOf(`loading_${dataset.bookings}`), dataset, release);
+      await query(`alter database loading_${dataset.bookings} rename to ${loaded}`);
+    }
+    return createDatabase(loaded);
+  }
+
+  const hasDeadlocks = async (): Promise<boolean> =>
+    (await query("select from pg_stat_database where datname like 'run_%' and deadlocks > 0")).length > 0;
+
+  return {
+    pid: pid as number,
+    version: version as string,
+    createDatabase,
+    createLoadedDatabase,
+    hasDeadlocks,
     stop: server.stop,
   };
 }
 
-/** Runs `work` with a connection to the database, which is closed afterwards. */
-export async function onDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, application_name: 'bench' });
-  // Without a listener, a lost connection would end the process.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+/** Returns a hash of the migrations, so that releases with different tables get different databases. */
+function schemaOf(release: string): string {
+  const folder = join(release, 'apps/bookings/migrations');
+  const hash = createHash('sha256');
+  for (const file of readdirSync(folder)) hash.update(readFileSync(join(folder, file)));
+  return hash.digest('hex').slice(0, 8);
 }
