@@ -1,5 +1,5 @@
 // Runs the benchmark and writes its tables to bench/results/latest.md. docs/performance.md explains the options.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +16,10 @@ import {
   startBookings,
   startPeer,
 } from './bookings.ts';
-import { datasetOf } from './dataset.ts';
+import { datasetOf, loadDataset } from './dataset.ts';
 import { goalTable } from './goals.ts';
 import { pgbenchRunner } from './hot-bay.ts';
-import { describeMachine } from './machine.ts';
+import { describeMachine, otherCore } from './machine.ts';
 import {
   measureInTurn,
   type Operation,
@@ -29,10 +29,10 @@ import {
   type Target,
   wrkRunner,
 } from './measure.ts';
-import { type Child, thisRelease } from './processes.ts';
+import { type Child, startProgram, thisRelease } from './processes.ts';
 import { Results, sampleTable } from './report.ts';
 import { startServer } from './server.ts';
-import { measureWebhooks } from './webhooks.ts';
+import { webhookRunners } from './webhooks.ts';
 
 const { values } = parseArgs({
   options: {
@@ -65,9 +65,6 @@ try {
   await stopTargets();
   if (['token', 'refresh', 'password'].some(wants)) samples.push(...(await measureAuth()));
   publish(new Results(samples));
-} catch (error) {
-  log(Error.isError(error) ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
 } finally {
   await stopTargets();
   await issuer.close();
@@ -75,16 +72,12 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function started(starting: Promise<Child>): Promise<Child> {
-  const child = await starting;
+/** Starts a target twice: the first start fills the compile cache, which the images of the services contain. */
+async function startTarget(start: () => Promise<Child>): Promise<Child> {
+  await (await start()).stop();
+  const child = await start();
   children.push(child);
   return child;
-}
-
-/** The first start fills the compile cache. In production, the images of the services contain this cache. */
-async function startTwice(start: () => Promise<Child>): Promise<Child> {
-  await (await start()).stop();
-  return started(start());
 }
 
 async function stopTargets(): Promise<void> {
@@ -101,15 +94,18 @@ async function measureBookings(): Promise<Sample[]> {
   const facilities = Math.min(25, ...instances.map(({ dataset }) => dataset.facilities));
   const services: (BookingsTarget & { databaseUrl: string })[] = [];
   for (const { name, release, dataset } of instances) {
-    const databaseUrl = await server.createLoadedDatabase(dataset, release);
-    const target = await startTwice(() => startBookings(name, release, databaseUrl, issuer));
-    const operations = await bookingOperations(target, databaseUrl, issuer, facilities, folder);
+    const databaseUrl = await server.createDatabase(`bookings_${name}`);
+    log(`loading ${dataset.bookings} bookings, about a minute per million`);
+    await loadDataset(databaseUrl, dataset, release);
+    const target = await startTarget(() => startBookings(name, release, databaseUrl, issuer));
+    const operations = await bookingOperations(databaseUrl, issuer, facilities, folder);
     services.push({ target, operations, databaseUrl });
   }
   // The peers use the database of the service.
   const [{ databaseUrl, operations }] = services as [(typeof services)[0]];
   const others: BookingsTarget[] = [];
-  for (const peer of peers) others.push({ target: await started(startPeer(peer, databaseUrl, issuer)), operations });
+  for (const peer of peers)
+    others.push({ target: await startTarget(() => startPeer(peer, databaseUrl, issuer)), operations });
   const withSameData = services.slice(0, releases.length);
   const samples: Sample[] = [];
   for (const group of operationGroups.filter((names) => names.some(wants))) {
@@ -124,8 +120,10 @@ async function measureBookings(): Promise<Sample[]> {
     samples.push(...(await measureInTurn(runners, options)));
   }
   if (wants('webhooks')) {
-    const targets = withSameData.map(({ target }) => target);
-    samples.push(...(await measureWebhooks(targets, await tokenFor(issuer, 1), options)));
+    const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
+    const token = await tokenFor(issuer, 1);
+    const runners = withSameData.flatMap(({ target }) => webhookRunners(target, receiver, token));
+    samples.push(...(await measureInTurn(runners, options)));
   }
   return samples;
 }
@@ -133,10 +131,11 @@ async function measureBookings(): Promise<Sample[]> {
 async function measureAuth(): Promise<Sample[]> {
   const services: Target[] = [];
   for (const { name, release } of releases) {
-    const databaseUrl = await server.createDatabase();
-    services.push(await startTwice(() => startAuth(name, release, databaseUrl)));
+    const databaseUrl = await server.createDatabase(`auth_${name}`);
+    services.push(await startTarget(() => startAuth(name, release, databaseUrl)));
   }
-  const targets = [...services, await started(startTokenPeer(await server.createDatabase()))];
+  const peerUrl = await server.createDatabase('oidc_provider');
+  const targets = [...services, await startTarget(() => startTokenPeer(peerUrl))];
   await compareTokens(targets);
   const samples: Sample[] = [];
   for (const [name, operation] of Object.entries(tokenOperations(folder))) {
@@ -155,7 +154,5 @@ function publish(results: Results): void {
   const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
   const text = `${[heading, goalTable(results), sampleTable(results)].join('\n\n')}\n`;
   process.stdout.write(text);
-  const resultsFolder = fileURLToPath(new URL('../results/', import.meta.url));
-  mkdirSync(resultsFolder, { recursive: true });
-  writeFileSync(join(resultsFolder, 'latest.md'), text);
+  writeFileSync(fileURLToPath(new URL('../results/latest.md', import.meta.url)), text);
 }

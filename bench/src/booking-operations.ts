@@ -6,7 +6,7 @@ import type { TestIssuer } from '@bay-booking/testkit/issuer';
 import { callApi, scope } from './bookings.ts';
 import { bayId, bays, dayStart, facilityId, locationsPerFacility, onDatabase } from './dataset.ts';
 import { hotBayClients } from './hot-bay.ts';
-import type { Operation, Target } from './measure.ts';
+import type { Operation } from './measure.ts';
 
 /** The operations of a group are measured in turn, because goals compare them. Operations that write come last. */
 export const operationGroups: readonly (readonly string[])[] = [
@@ -34,7 +34,6 @@ export const tokenFor = (issuer: TestIssuer, facilities: number, client = 'bench
 
 /** Prepares requests for the bookings of the first `facilities` facilities. */
 export async function bookingOperations(
-  service: Target,
   databaseUrl: string,
   issuer: TestIssuer,
   facilities: number,
@@ -57,7 +56,6 @@ export async function bookingOperations(
   const locations = numbersTo(facilities * locationsPerFacility).map((number) => `loc-${number}`);
   const bookings = await findBookings(databaseUrl, facilities, '-infinity');
   const futureBookings = await findBookings(databaseUrl, facilities, dayStart(1));
-  const feed = await findFeedPages(service, tokenOfFirst);
   const today = interval(0, 1);
   const tomorrow = interval(1, 2);
   const paths = {
@@ -68,8 +66,8 @@ export async function bookingOperations(
     // What a client would request without the resource availability: all bookings of the day in one page.
     'day-list': locations.map((id) => `/api/bookings?locationIds=${id}&${tomorrow}&pageSize=1000`),
     'availability-week': bayGroups.map((ids) => `/api/booking-availability?bayIds=${ids}&${interval(1, 8)}`),
-    feed,
-    'facility-list': feed.map((_, index) => `/api/bookings?pageSize=1000&page=${index + 1}`),
+    feed: [`/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`],
+    'facility-list': ['/api/bookings?pageSize=1000'],
   };
   const operations: Record<string, Operation> = {};
   for (const [name, lines] of Object.entries(paths)) {
@@ -86,7 +84,7 @@ export async function bookingOperations(
     script: 'create-with-hold.lua',
     prepare: async ({ url }, seconds) => {
       const newOwner = () => tokenFor(issuer, facilities, randomUUID());
-      const holds = await createHolds(url, newOwner, holdsPerSecond * seconds, bayIds.slice(halfOfBays));
+      const holds = await createHolds(url, holdsPerSecond * seconds, bayIds.slice(halfOfBays), newOwner);
       return [writeLines('holds', holds)];
     },
   };
@@ -112,19 +110,6 @@ const findBookings = (databaseUrl: string, facilities: number, from: string) =>
     );
     return rows;
   });
-
-/** Returns the paths of up to three full pages of the change feed. */
-async function findFeedPages({ url }: Target, token: string): Promise<string[]> {
-  const paths: string[] = [];
-  let path = `/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`;
-  while (paths.length < 3) {
-    const page = await callApi<{ items: object[]; next: string }>(url + path, token);
-    if (page.items.length < 1000) break;
-    paths.push(path);
-    path = page.next.slice(new URL(page.next).origin.length);
-  }
-  return paths;
-}
 
 const holdsPerSecond = 4_500;
 /** More slots than any target can book in a second. */
@@ -158,27 +143,24 @@ function reserveSlots(count: number): number {
  */
 async function createHolds(
   url: string,
-  newOwner: () => Promise<string>,
   count: number,
   bayIds: readonly string[],
+  newOwner: () => Promise<string>,
 ): Promise<string[]> {
   const lines: string[] = [];
-  let slot = reserveSlots(count);
-  const end = slot + count;
-  const createSome = async (): Promise<void> => {
-    let token = await newOwner();
-    for (let held = 1; slot < end; held++) {
-      // An owner has at most 50 holds.
-      if (held % 50 === 0) token = await newOwner();
-      const bay = bayIds[slot % bayIds.length];
-      const start = firstStart + Math.floor(slot / bayIds.length) * slotMilliseconds;
-      slot += 1;
+  const first = reserveSlots(count);
+  // An owner has at most 50 holds.
+  for (let slot = first; slot < first + count; slot += 50) {
+    const token = await newOwner();
+    const hold = async (number: number): Promise<void> => {
+      const bayId = bayIds[number % bayIds.length];
+      const start = firstStart + Math.floor(number / bayIds.length) * slotMilliseconds;
       const [startDate, endDate] = [start, start + slotMilliseconds].map((time) => new Date(time).toISOString());
-      const hold = { bayId: bay, startDate, endDate, holdSeconds: 900 };
-      const { id } = await callApi(`${url}/api/booking-holds`, token, 'POST', hold);
-      lines.push(`${token} ${id} ${bay} ${start / 1000}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, createSome));
+      const body = { bayId, startDate, endDate, holdSeconds: 900 };
+      const { id } = await callApi(`${url}/api/booking-holds`, token, 'POST', body);
+      lines.push(`${token} ${id} ${bayId} ${start / 1000}`);
+    };
+    await Promise.all(numbersTo(50).map((number) => hold(slot + number - 1)));
+  }
   return lines;
 }

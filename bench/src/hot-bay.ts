@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bayId, facilityId } from './dataset.ts';
 import { serviceCore } from './machine.ts';
-import { execute, type Runner, withoutTimes } from './measure.ts';
+import { execute, type Result, type Runner, withoutTimes } from './measure.ts';
 
 export const hotBayClients = 64;
 
@@ -13,7 +13,7 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
   const slotsPerClient = 8760;
   const start = `timestamptz '2200-01-01Z' + (:client_id * ${slotsPerClient} + :n) * interval '30 minutes'`;
   let bay = 1;
-  const run = async (seconds: number) => {
+  const run = async (seconds: number): Promise<Result> => {
     bay += 1;
     const statement = `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date,
         created_at, last_updated_at)
@@ -32,5 +32,5 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
     const requests = numberIn(/actually processed: (\d+)/);
     return { ...withoutTimes, requests, rate: numberIn(/tps = ([\d.]+)/) };
   };
-  return { operation: 'hot-bay', target: 'pgbench', run };
+  return { operation: 'hot-bay', target: 'pgbench', prepare: async (seconds) => () => run(seconds) };
 }

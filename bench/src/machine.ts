@@ -1,6 +1,6 @@
 // Reads the CPU time and memory of processes from /proc.
 import { readdirSync, readFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 
 /** The core of the measured server. */
 export const serviceCore = 0;
@@ -9,24 +9,29 @@ export const otherCore = 1;
 /** Linux reports CPU times in ticks, 100 of them per second. */
 const tickMicroseconds = 10_000;
 
-/** Returns the fields of proc_pid_stat(5) after the name of the process: the first is number 3. */
-function statOf(pid: number | string): readonly number[] {
+/** Returns an empty text if the process has ended. */
+function readProcess(pid: number | string | undefined, file: string): string {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number);
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return [];
+    return '';
   }
+}
+
+/** Returns the fields of proc_pid_stat(5) after the name of the process: the first is number 3. */
+function statOf(pid: number | string | undefined): readonly number[] {
+  const text = readProcess(pid, 'stat');
+  return text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
 }
 
 const sumOf = (stat: readonly number[], from: number, to: number): number =>
   stat.slice(from - 3, to - 2).reduce((sum, ticks) => sum + ticks, 0) * tickMicroseconds;
 
-/** Returns the CPU time of a process in microseconds. */
-export const cpuOf = (pid: number): number => sumOf(statOf(pid), 14, 15);
+/** Returns the CPU time of a process in microseconds, or 0 without a process. */
+export const cpuOf = (pid: number | undefined): number => sumOf(statOf(pid), 14, 15);
 
 /** Returns the CPU time of a process and of its running and ended children, in microseconds. */
 export function cpuOfFamily(pid: number): number {
@@ -37,10 +42,10 @@ export function cpuOfFamily(pid: number): number {
   return children.reduce((sum, stat) => sum + sumOf(stat, 14, 15), sumOf(statOf(pid), 14, 17));
 }
 
-/** Returns the memory of a process in megabytes. */
-export const memoryOf = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+/** Returns the memory of a process in megabytes, or NaN without a process. */
+export const memoryOf = (pid: number | undefined): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(readProcess(pid, 'status'))?.[1]) / 1024;
 
 export const describeMachine = (): string =>
-  `${availableParallelism()} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GB, ` +
+  `${cpus().length} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GB, ` +
   `Node ${process.versions.node}`;

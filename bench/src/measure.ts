@@ -29,7 +29,8 @@ export interface Runner {
   readonly target: string;
   /** The process whose CPU time and memory are measured, if there is one. */
   readonly pid?: number;
-  run(seconds: number): Promise<Result>;
+  /** Prepares a load for so many seconds, and returns the function that runs it. */
+  prepare(seconds: number): Promise<() => Promise<Result>>;
 }
 
 /** `cpu` and `databaseCpu` are in microseconds per request, `memory` is in megabytes. */
@@ -56,16 +57,15 @@ export async function measureInTurn(runners: readonly Runner[], options: RunOpti
   const { rounds, seconds, postmaster, log } = options;
   const samples: Sample[] = [];
   const warmUpSeconds = 1;
-  for (const runner of runners) await runner.run(warmUpSeconds);
+  for (const { prepare } of runners) await (await prepare(warmUpSeconds))();
   for (let round = 0; round < rounds; round++) {
-    for (const { operation, target, pid, run } of round % 2 === 0 ? runners : runners.toReversed()) {
-      const cpuBefore = pid ? cpuOf(pid) : Number.NaN;
-      const databaseBefore = cpuOfFamily(postmaster);
-      const result = await run(seconds);
-      const cpu = ((pid ? cpuOf(pid) : Number.NaN) - cpuBefore) / result.requests;
+    for (const { operation, target, pid, prepare } of round % 2 === 0 ? runners : runners.toReversed()) {
+      const run = await prepare(seconds);
+      const [cpuBefore, databaseBefore] = [cpuOf(pid), cpuOfFamily(postmaster)];
+      const result = await run();
+      const cpu = (cpuOf(pid) - cpuBefore) / result.requests;
       const databaseCpu = (cpuOfFamily(postmaster) - databaseBefore) / result.requests;
-      const memory = pid ? memoryOf(pid) : Number.NaN;
-      samples.push({ operation, target, round, ...result, cpu, databaseCpu, memory });
+      samples.push({ operation, target, round, ...result, cpu, databaseCpu, memory: memoryOf(pid) });
     }
   }
   log(`measured ${runners.map(({ operation, target }) => `${operation} ${target}`).join(', ')}`);
@@ -88,16 +88,17 @@ export const wrkRunner = (name: string, target: Target, operation: Operation): R
   operation: name,
   target: target.name,
   pid: target.pid,
-  run: async (seconds) => {
+  prepare: async (seconds) => {
     const { connections = defaultConnections, script } = operation;
     const args = await operation.prepare(target, seconds);
     const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
-    const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
-      cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
-      timeout: (seconds + 20) * 1000,
-    });
-    const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
-    const result = JSON.parse(line ?? '') as Result & { seconds: number };
-    return { ...result, rate: result.requests / result.seconds };
+    return async () => {
+      const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
+        cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
+      });
+      const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
+      const result = JSON.parse(line ?? '') as Result & { seconds: number };
+      return { ...result, rate: result.requests / result.seconds };
+    };
   },
 });

@@ -18,6 +18,7 @@ type App = 'auth' | 'bookings';
 type Environment = Readonly<Record<string, string>>;
 
 export const thisRelease = fileURLToPath(new URL('../..', import.meta.url));
+const compileCache = fileURLToPath(new URL('../.data/compile-cache', import.meta.url));
 const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -35,44 +36,40 @@ export async function startService(
   const { scripts } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as { scripts: { start: string } };
   const port = await freePort();
   const env = { PORT: String(port), ...environment(port) };
-  return start(name, ['sh', '-c', scripts.start], `http://127.0.0.1:${port}`, '/health/ready', { cwd, env });
+  return start(name, ['sh', '-c', scripts.start], port, '/health/ready', { cwd, env });
 }
 
 /** Starts a program of `targets/`, which gets these options and its port as JSON. */
 export async function startProgram(name: string, options: object, core = serviceCore): Promise<Child> {
   const port = await freePort();
   const file = fileURLToPath(new URL(`targets/${name}.ts`, import.meta.url));
-  const command = [process.execPath, file, JSON.stringify({ ...options, port })];
-  return start(name, command, `http://127.0.0.1:${port}`, '/ready', { core });
+  return start(name, [process.execPath, file, JSON.stringify({ ...options, port })], port, '/ready', { core });
+}
+
+interface StartOptions {
+  readonly core?: number;
+  readonly cwd?: string;
+  readonly env?: Environment;
 }
 
 async function start(
   name: string,
   command: readonly string[],
-  url: string,
+  port: number,
   readyPath: string,
-  { core = serviceCore, cwd, env }: { core?: number; cwd?: string; env?: Environment },
+  { core = serviceCore, cwd, env }: StartOptions,
 ): Promise<Child> {
+  const url = `http://127.0.0.1:${port}`;
   const child = spawn('taskset', ['-c', String(core), ...command], {
     ...(cwd && { cwd }),
-    env: {
-      PATH,
-      NODE_ENV: 'production',
-      NODE_COMPILE_CACHE: fileURLToPath(new URL('../.data/compile-cache', import.meta.url)),
-      ...env,
-    },
+    env: { PATH, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
     // A program of `targets/` ends when its IPC channel closes.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   running.add(child);
   child.once('exit', () => running.delete(child));
   const deadline = Date.now() + 30_000;
-  const isReady = () =>
-    fetch(url + readyPath).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
+  while (!(await fetch(url + readyPath).catch(() => undefined))?.ok) {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${name} did not start`);
     await sleep(50);
   }
@@ -81,8 +78,7 @@ async function start(
     pid: child.pid as number,
     url,
     stop: async () => {
-      if (!child.kill('SIGTERM')) return;
-      await once(child, 'exit');
+      if (child.kill('SIGTERM')) await once(child, 'exit');
     },
   };
 }

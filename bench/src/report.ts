@@ -48,29 +48,28 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-const columns: readonly (readonly [title: string, field: Field])[] = [
-  ['p50 ms', 'p50'],
-  ['p95 ms', 'p95'],
-  ['p99 ms', 'p99'],
-  ['CPU µs', 'cpu'],
-  ['PostgreSQL µs', 'databaseCpu'],
-  ['MB', 'memory'],
-];
+const columns: Readonly<Record<string, Field>> = {
+  'p50 ms': 'p50',
+  'p95 ms': 'p95',
+  'p99 ms': 'p99',
+  'CPU µs': 'cpu',
+  'PostgreSQL µs': 'databaseCpu',
+  MB: 'memory',
+};
 
 /** Returns a table with a row for each operation and target: the medians of the rounds. */
 export function sampleTable(results: Results): string {
-  const keys = new Map(results.samples.map(({ operation, target }) => [`${operation} ${target}`, [operation, target]]));
-  const rows = [...keys.values()].map((key) => {
-    const measured = key as unknown as Measured;
+  const keys = new Set(results.samples.map(({ operation, target }) => `${operation} ${target}`));
+  const rows = [...keys].map((key) => {
+    const measured = key.split(' ') as unknown as Measured;
     const rates = results.of(measured).map(({ rate }) => rate);
     const failed = results.of(measured).reduce((sum, sample) => sum + sample.failed, 0);
     return [
       ...measured,
       `${formatNumber(median(rates))} (${formatNumber(Math.min(...rates))}–${formatNumber(Math.max(...rates))})`,
-      ...columns.map(([, field]) => formatNumber(results.median(measured, field))),
+      ...Object.values(columns).map((field) => formatNumber(results.median(measured, field))),
       String(failed),
     ];
   });
-  const titles = columns.map(([title]) => title);
-  return markdown(['operation', 'target', 'requests/s (min–max)', ...titles, 'failed'], rows);
+  return markdown(['operation', 'target', 'requests/s (min–max)', ...Object.keys(columns), 'failed'], rows);
 }

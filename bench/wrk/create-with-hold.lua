@@ -11,7 +11,7 @@ function init(args)
 end
 function request()
   n = n + 1
-  local row = rows[n]
+  local row = rows[(n - 1) % #rows + 1]
   local hold = string.format(',"holdId":"%s"', row.id)
   local body = bookings.body(row.bay, 'player-' .. n % 500, row.start, row.start + 1800, hold)
   return wrk.format('POST', '/api/bookings', bookings.headers(row.token), body)

@@ -12,17 +12,8 @@ export interface BookingRow {
   readonly last_updated_at: Date;
 }
 
-export const bookingColumns = [
-  'id',
-  'external_booking_id',
-  'correlation_id',
-  'bay_id',
-  'user_alias',
-  'start_date',
-  'end_date',
-  'created_at',
-  'last_updated_at',
-];
+export const bookingColumns =
+  'id external_booking_id correlation_id bay_id user_alias start_date end_date created_at last_updated_at'.split(' ');
 
 /** A booking in a list has no links to edit and delete it. */
 export function bookingBody(row: BookingRow, baseUrl: string, isInList = false): object {

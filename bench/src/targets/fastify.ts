@@ -25,12 +25,8 @@ declare module 'fastify' {
   }
 }
 
-class NotFound extends Error {
-  readonly statusCode = 404;
-}
-
 function toBooking(row: BookingRow | undefined): object {
-  if (!row) throw new NotFound();
+  if (!row) throw Object.assign(new Error('not found'), { statusCode: 404 });
   return bookingBody(row, baseUrl);
 }
 const toList = (page: Page, path: string): object => listBody(page, baseUrl, path);

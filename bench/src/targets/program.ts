@@ -1,14 +1,7 @@
 // Reads the settings of a target program, and ends the program together with the benchmark.
 
-export interface PeerOptions {
-  readonly port: number;
-  readonly databaseUrl: string;
-  readonly jwksUri: string;
-  readonly issuer: string;
-  readonly audience: string;
-  readonly scope: string;
-  readonly baseUrl: string;
-}
+type PeerSetting = 'databaseUrl' | 'jwksUri' | 'issuer' | 'audience' | 'scope' | 'baseUrl';
+export type PeerOptions = Readonly<Record<PeerSetting, string> & { port: number }>;
 
 /** The claims of an access token that a target reads. */
 export interface Claims {

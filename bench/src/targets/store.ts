@@ -29,15 +29,10 @@ const statements = {
   upcomingCount: `select count(*)::int as total from booking where ${upcoming}`,
 } as const;
 
-export interface ListQuery {
-  readonly locationIds?: string;
-  readonly startDate?: string;
-  readonly endDate?: string;
-  readonly page?: string;
-  readonly pageSize?: string;
-}
+export type ListQuery = Readonly<
+  Partial<Record<'locationIds' | 'startDate' | 'endDate' | 'page' | 'pageSize', string>>
+>;
 export type Body = Readonly<Record<string, string>>;
-export type Store = Awaited<ReturnType<typeof openStore>>;
 
 export async function openStore(databaseUrl: string) {
   // As many connections as the service has by default.
