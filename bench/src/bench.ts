@@ -50,11 +50,11 @@ if (values.before !== undefined) releases.push({ name: 'before', release: resolv
 
 const log = (line: string) => void process.stderr.write(`${line}\n`);
 const server = await startServer(log);
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void server.stop().then(() => process.exit(1)));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+/** The folder for files that wrk reads. */
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const [rounds, seconds] = values.quick ? [2, 1] : [5, 2];
-const options: RunOptions = { rounds, seconds, postmaster: server.pid, folder, log };
+const options: RunOptions = { rounds, seconds, postmaster: server.pid, log };
 const issuer = await createTestIssuer({ audience: baseUrl });
 /** The targets that are running. */
 const children: Child[] = [];
@@ -138,8 +138,7 @@ async function measureAuth(): Promise<Sample[]> {
   const targets = [...services, await startTarget(() => startTokenPeer(peerUrl))];
   await compareTokens(targets);
   const samples: Sample[] = [];
-  for (const [name, operation] of Object.entries(tokenOperations(folder))) {
-    if (!wants(name)) continue;
+  for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {
     // The peer has no password grant.
     const measured = name === 'password' ? services : targets;
     const runners = measured.map((target) => wrkRunner(name, target, operation));

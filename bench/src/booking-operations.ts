@@ -54,7 +54,7 @@ export async function bookingOperations(
     bayIds.slice((group - 1) * baysPerRequest, group * baysPerRequest).join(','),
   );
   const locations = numbersTo(facilities * locationsPerFacility).map((number) => `loc-${number}`);
-  const bookings = await findBookings(databaseUrl, facilities, '-infinity');
+  const bookings = await findBookings(databaseUrl, facilities);
   const futureBookings = await findBookings(databaseUrl, facilities, dayStart(1));
   const today = interval(0, 1);
   const tomorrow = interval(1, 2);
@@ -88,10 +88,8 @@ export async function bookingOperations(
       return [writeLines('holds', holds)];
     },
   };
-  const updates = writeLines(
-    'update',
-    futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`),
-  );
+  const lines = futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`);
+  const updates = writeLines('update', lines);
   operations.update = { script: 'update.lua', prepare: () => [token, updates] };
   return operations;
 }
@@ -101,7 +99,7 @@ const interval = (fromDay: number, toDay: number): string =>
   `startDate=${dayStart(fromDay)}&endDate=${dayStart(toDay)}`;
 
 /** Returns bookings in an order that looks random, but is the same in every run. */
-const findBookings = (databaseUrl: string, facilities: number, from: string) =>
+const findBookings = (databaseUrl: string, facilities: number, from = '-infinity') =>
   onDatabase(databaseUrl, async (client) => {
     const { rows } = await client.query<{ id: string; bay_id: string; start_date: Date }>(
       `select id, bay_id, start_date from booking where facility_id = any($1) and start_date >= $2

@@ -22,7 +22,7 @@ export const bayId = (number: number): string => `bay-${number}`;
 /** A small dataset has fewer facilities, so that its bookings fill today and all future days. */
 export function datasetOf(bookings: number): Dataset {
   const facilities = Math.floor(bookings / ((futureDays + 1) * bookingsPerBayAndDay * bays(1)));
-  if (!(facilities >= 1)) throw new Error('a dataset needs at least 3840 bookings');
+  if (!(facilities >= 2)) throw new Error('a dataset needs at least 7680 bookings');
   return { bookings, facilities: Math.min(maxFacilities, facilities) };
 }
 

@@ -48,8 +48,6 @@ export interface RunOptions {
   readonly seconds: number;
   /** The process id of PostgreSQL. */
   readonly postmaster: number;
-  /** The folder for files that wrk and the services read. */
-  readonly folder: string;
   readonly log: (line: string) => void;
 }
 

@@ -46,18 +46,12 @@ export async function startProgram(name: string, options: object, core = service
   return start(name, [process.execPath, file, JSON.stringify({ ...options, port })], port, '/ready', { core });
 }
 
-interface StartOptions {
-  readonly core?: number;
-  readonly cwd?: string;
-  readonly env?: Environment;
-}
-
 async function start(
   name: string,
   command: readonly string[],
   port: number,
   readyPath: string,
-  { core = serviceCore, cwd, env }: StartOptions,
+  { core = serviceCore, cwd, env }: { core?: number; cwd?: string; env?: Environment },
 ): Promise<Child> {
   const url = `http://127.0.0.1:${port}`;
   const child = spawn('taskset', ['-c', String(core), ...command], {

@@ -5,13 +5,13 @@ import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { onDatabase } from './dataset.ts';
 
 export async function startServer(log: (line: string) => void) {
-  const eighthOfMemory = Math.floor(totalmem() / 2 ** 20 / 8);
   const server = await startEmbeddedPostgres({
     dataDir: process.env.DATA_DIR ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
     watchdog: true,
     onProgress: log,
     settings: {
-      shared_buffers: `${Math.min(2048, eighthOfMemory)}MB`,
+      // An eighth of the memory, but at most 2 GB.
+      shared_buffers: `${Math.min(2048, Math.floor(totalmem() / 2 ** 23))}MB`,
       max_connections: 300,
       // These two make it faster to load a dataset.
       maintenance_work_mem: '512MB',

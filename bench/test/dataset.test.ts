@@ -5,7 +5,7 @@ import { datasetOf, dayStart, loadDataset, onDatabase } from '../src/dataset.ts'
 import { thisRelease } from '../src/processes.ts';
 
 describe('loadDataset', () => {
-  const dataset = datasetOf(5_000);
+  const dataset = datasetOf(8_000);
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -18,7 +18,7 @@ describe('loadDataset', () => {
 
   test('writes as many bookings as requested, of today, a week after today and the days before', async () => {
     const [row] = await query('select count(*)::int, max(start_date) as last from booking');
-    expect(row.count).toBe(5_000);
+    expect(row.count).toBe(8_000);
     expect(row.last.toISOString().slice(0, 10)).toBe(dayStart(7).slice(0, 10));
   });
 
@@ -61,7 +61,7 @@ describe('datasetOf', () => {
     expect(datasetOf(bookings)).toEqual({ bookings, facilities });
   });
 
-  test('fewer bookings than a facility needs are refused', () => {
-    expect(() => datasetOf(3_839)).toThrow('at least 3840');
+  test('fewer bookings than two facilities need are refused', () => {
+    expect(() => datasetOf(7_679)).toThrow('at least 7680');
   });
 });

@@ -43,7 +43,7 @@ describe('a comparison', () => {
 
   test('only the goals of measured operations are in the table', () => {
     const table = goalTable(results);
-    expect(table).toContain('| get: rate to Fastify | ≥ 0.9 | 0.92 | met |');
+    expect(table).toContain('| get to Fastify | ≥ 0.9 | 0.92 | met |');
     expect(table).toContain('| failed requests | ≤ 0 | 3 | **missed** |');
     expect(table).not.toContain('search');
   });

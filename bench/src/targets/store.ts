@@ -29,9 +29,8 @@ const statements = {
   upcomingCount: `select count(*)::int as total from booking where ${upcoming}`,
 } as const;
 
-export type ListQuery = Readonly<
-  Partial<Record<'locationIds' | 'startDate' | 'endDate' | 'page' | 'pageSize', string>>
->;
+type Parameter = 'locationIds' | 'startDate' | 'endDate' | 'page' | 'pageSize';
+export type ListQuery = Readonly<Partial<Record<Parameter, string>>>;
 export type Body = Readonly<Record<string, string>>;
 
 export async function openStore(databaseUrl: string) {
