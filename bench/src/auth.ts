@@ -18,7 +18,7 @@ const importFile = fileURLToPath(new URL('../auth.json', import.meta.url));
 /** Nothing listens here. The test browser does not follow a redirect to this address, and returns it. */
 const callback = 'http://localhost:4010/callback';
 const machine = { client_id: 'bench-machine', client_secret: 'bench-machine-secret-0123456789' };
-/** Gets id_tokens signed with ES256, as the peer issues them. RSA would take longer than all other work of a refresh. */
+/** Its id_tokens are signed with ES256, like those of the peer. RSA would take longer than the rest of a refresh. */
 const web = { client_id: 'bench-web', client_secret: 'bench-web-secret-0123456789' };
 const user = { username: 'bench@bench.example', password: 'a password for the bench' };
 

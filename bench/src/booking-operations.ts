@@ -135,10 +135,7 @@ function reserveSlots(count: number): number {
   return first;
 }
 
-/**
- * Holds successive slots. Returns a line for each hold: the token of its owner, its id, its bay, and its start in seconds
- * since 1970.
- */
+/** Holds successive slots. Returns a line for each hold, as create-with-hold.lua reads it. */
 async function createHolds(
   url: string,
   count: number,

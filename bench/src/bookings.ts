@@ -50,12 +50,15 @@ export interface BookingsTarget {
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-/** Checks that all targets return the same body to the first request of an operation, if this is a GET request. */
+/**
+ * Checks that all targets return the same body to the first request of an operation, if this is a GET request. The feed
+ * is not compared, because its order is that in which the target numbered the changes.
+ */
 export async function compareResponses(name: string, targets: readonly BookingsTarget[]): Promise<void> {
   let expected: object | undefined;
   for (const { target, operations } of targets) {
     const { script, prepare } = operations[name] as Operation;
-    if (script !== 'get.lua') return;
+    if (script !== 'get.lua' || name === 'feed') return;
     const [token = '', file = ''] = await prepare(target, 1);
     const [path] = readFileSync(file, 'utf8').split('\n');
     const body = await callApi<{ items?: object[]; total?: number }>(target.url + path, token);

@@ -1,5 +1,6 @@
 -- Creates the bookings of a file one after the other, each with its hold.
--- Arguments: file with a token, the id of a hold of its owner, its bay and its start in each line.
+-- Arguments: file with a token, the id of a hold of its owner, its bay and its start in seconds
+-- since 1970 in each line.
 require('report')
 local bookings = require('bookings')
 local rows, n = {}, 0

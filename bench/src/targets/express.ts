@@ -1,4 +1,4 @@
-// Serves the Bookings API with Express, the query builder of knex, ajv, and jsonwebtoken with jwks-rsa for every request.
+// Serves the Bookings API with Express, knex and ajv, and verifies every token with jsonwebtoken and jwks-rsa.
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';

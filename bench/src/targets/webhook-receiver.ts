@@ -1,6 +1,6 @@
 // Receives webhooks: `/hook` responds at once, and `/hang` never responds.
-// `/stats` returns the number of events that arrived at `/hook` since the last request to `/stats`, and how many of them
-// arrived more than two seconds after the change.
+// `/stats` returns the number of events that arrived at `/hook` since the last request to `/stats`, and how many of
+// them arrived more than two seconds after the change.
 import { createServer } from 'node:http';
 import { endWithParent, programOptions } from './program.ts';
 
