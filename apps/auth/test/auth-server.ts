@@ -12,7 +12,7 @@ import { readAuthConfig } from '../src/config.ts';
 import type { ImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { createScopeTable } from '../src/oidc/authorization/scopes.ts';
+import { createScopeTable } from '../src/oidc/scopes.ts';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';

@@ -4,19 +4,25 @@ import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
 import { grantedScope } from './authorization/granted-scope.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
-import { grantSourceOf } from './grants/grant-source.ts';
+import { ownMetadataOf } from './clients/registered-client.ts';
+import { grantSourceOf } from './request-state.ts';
 
 export function registerEventListeners(
   provider: Provider,
-  { audience, audit }: { audience: string; audit: Audit },
+  { audience, audit, recordUse }: { audience: string; audit: Audit; recordUse: ClientStore['recordUse'] },
 ): void {
   // oidc-provider calls listeners in the order of their registration. `recordEvents` therefore sees corrected
   // responses.
   correctResponses(provider, audience);
   recordEvents(provider, audit);
+  provider.on('grant.success', ({ ip, oidc: { client } }) => {
+    // `recordUse` writes in the background, and the response does not wait for it.
+    if (client && ownMetadataOf(client).kind === 'personal-access-token') recordUse(client.clientId, ip);
+  });
 }
 
 /**
@@ -36,7 +42,7 @@ function correctResponses(provider: Provider, audience: string): void {
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
-    // A grant type without a code or refresh token has a handler in grants/ that has already added `scope` to the body.
+    // Without a code or refresh token, the body already has the granted scopes.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);
@@ -83,11 +89,10 @@ function recordEvents(provider: Provider, audit: Audit): void {
   });
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
-    const grantType = String(ctx.oidc.params?.grant_type);
-    // grants/client-credentials.ts has already recorded the token.
-    if (grantType === 'client_credentials') return;
+    const { client, entities, params } = ctx.oidc;
+    const accountId = entities.Grant?.accountId ?? (client && ownMetadataOf(client).account_id);
     const scope = String((ctx.body as { scope?: string }).scope ?? '');
-    record('token.issued', ctx, { accountId: ctx.oidc.entities.Grant?.accountId, detail: { grantType, scope } });
+    record('token.issued', ctx, { accountId, detail: { grantType: String(params?.grant_type), scope } });
   });
   provider.on('grant.error', (ctx, error) => {
     setErrorCode(ctx, error);

@@ -2,8 +2,6 @@
 // outbound requests. Our client refuses addresses in private networks. The library has such a protection too, but if it
 // cannot set the protection up, it allows every network.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
-// Silences the warning of oidc-provider that its own protection is missing.
-import './library-warnings.ts';
 
 /** The time limit of the whole request. */
 const timeoutMs = 2_500;

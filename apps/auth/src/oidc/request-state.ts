@@ -10,16 +10,12 @@ export interface FoundSession {
 }
 
 export interface RequestState {
-  /** The time at which the request arrived, as a value of `performance.now()`. */
-  arrivedAt?: number;
-  /** A function that is called when the response is complete, just before it is written. */
-  onResponseComplete?: () => void;
-  /** Whether the rate limit has already counted this request. */
-  rateLimitCounted?: boolean;
+  /** Whether the rules for the client of this request have been applied (clients/policy.ts). */
+  isClientChecked?: boolean;
   /** The account that an earlier step has read from the database. */
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
-  facilitiesClaim?: Promise<readonly string[]>;
+  facilities?: readonly string[];
   /** The session as it was stored before the request. storage/sessions.ts writes only the fields that have changed. */
   session?: FoundSession;
   /** The hash of the refresh token that this request uses (storage/refresh-tokens.ts). */
@@ -30,3 +26,9 @@ export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestSta
 
 /** Returns undefined if the calling code does not run for a request that oidc-provider handles. */
 export const currentRequestState = (): RequestState | undefined => Provider.ctx?.state;
+
+/** Returns the code or token that a token request exchanges. Other grant types exchange none. */
+export function grantSourceOf({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>) {
+  const { AuthorizationCode: code, DeviceCode: deviceCode, RefreshToken: refreshToken } = oidc.entities;
+  return code ?? deviceCode ?? refreshToken;
+}

@@ -1,8 +1,8 @@
 // Stores which scopes a user granted to a client and which the user declined, as a grant of oidc-provider. The declined
 // scopes are stored because the library would otherwise ask for them again at the next request.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { splitScope } from '../scopes.ts';
 import type { ResourceServer } from '../tokens/resource-server.ts';
-import { splitScope } from './scopes.ts';
 
 export interface GrantOwner {
   readonly accountId: string;

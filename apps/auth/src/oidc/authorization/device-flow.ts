@@ -2,7 +2,7 @@
 // interval in the response to the device.
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
-import { type ProviderPages, showPage } from '../responses/pages.ts';
+import { type ProviderPages, showPage } from '../pages.ts';
 import { pollIntervalSeconds } from '../storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
@@ -14,7 +14,7 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
   deviceInfo: () => ({}),
   successSource: async (ctx) => {
     const page = { clientName: ctx.oidc.client?.clientName };
-    showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
+    showPage(ctx, pages, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
   // oidc-provider calls this function to show its form for the code, or an error of the device flow. Here, the function
   // is called only for errors, because our own page asks for the code (interaction/device-pages.ts).
@@ -34,7 +34,7 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
     // oidc-provider has set the status 200 for errors that the user could correct in its form. Our page has no form, so
     // these errors get the status 400.
-    showPage(ctx, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
+    showPage(ctx, pages, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
   },
 });
 

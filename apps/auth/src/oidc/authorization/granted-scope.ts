@@ -1,9 +1,8 @@
 // Limits the scopes of stored codes and refresh tokens to those that the client may still have, and determines the
 // parameter `scope` of responses.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { allowedScopes } from '../clients/registered-client.ts';
-import { checkRequestedScopes } from './requested-scope.ts';
-import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { allowedScopes, checkRequestedScopes } from '../clients/registered-client.ts';
+import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 
 /**
  * Removes scopes from a code or refresh token (`token`) if its client is no longer allowed to have them. If a refresh

@@ -3,9 +3,9 @@
 // rejects the request. `oidc.result` contains the results of the pages that the user has completed for this request.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
+import { offlineAccess, splitScope } from '../scopes.ts';
 import { grantedScope } from './granted-scope.ts';
 import { idpParameter } from './requests.ts';
-import { offlineAccess, splitScope } from './scopes.ts';
 
 const { base, Check } = interactionPolicy;
 

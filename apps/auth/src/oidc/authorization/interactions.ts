@@ -5,8 +5,8 @@
 import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
+import { splitScope } from '../scopes.ts';
 import { idpParameter } from './requests.ts';
-import { splitScope } from './scopes.ts';
 
 /** The interaction has ended, or belongs to another browser. Pages show this error as an expired sign-in. */
 export class InteractionExpired extends Error {

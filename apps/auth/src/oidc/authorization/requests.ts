@@ -3,12 +3,12 @@
 //
 // A parameter that was sent more than once is an array in the query. The functions here do not change arrays. A later
 // check then finds the array and rejects the request.
+import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
-import type { RegisteredClient } from '../clients/registered-client.ts';
+import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../middleware-types.ts';
+import { normaliseScope, splitScope } from '../scopes.ts';
 import { replaceTokenResponseType } from './implicit-flow.ts';
-import { sentParameters, setEffectiveScope } from './requested-scope.ts';
-import { normaliseScope, splitScope } from './scopes.ts';
 
 /** An internal parameter. Its value is the social provider that the request chose with `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
@@ -65,14 +65,12 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 }
 
 /**
- * Returns a function that completes the checks of an authorization request, and sets its effective scope. The setting
- * `extraParams` of oidc-provider contains this function, as the check of the parameter `idp`. The library calls it
- * after its own checks of the request. The function throws `InvalidRequest` if a parameter was sent more than once, or
- * if the requested social provider is unknown.
+ * Returns the check of the parameter `idp` for the setting `extraParams` of oidc-provider. The library calls it for
+ * every request after its own checks, so it also sets the effective scope. The function throws `InvalidRequest` if the
+ * requested social provider is unknown.
  */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
-    rejectRepeatedParameters(sentParameters(ctx));
     setEffectiveScope(ctx, client);
     if (idp !== undefined && !isSocialProvider(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
@@ -81,11 +79,20 @@ export function createRequestCheck(isSocialProvider: (name: string) => boolean) 
 }
 
 /**
- * Rejects parameters that were sent more than once (RFC 6749 section 3.1). oidc-provider checks only the parameters
- * that it knows. RFC 8707 allows a request to repeat the parameter `resource`.
+ * oidc-provider has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
+ * in which the client can get a refresh token.
  */
-function rejectRepeatedParameters(query: AuthorizationQuery): void {
-  const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && name !== 'resource');
-  if (repeated.length === 0) return;
-  throw new errors.InvalidRequest(`parameters must not be provided twice: ${repeated.join(' ')}`);
+function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
+  const params = ctx.oidc.params as Record<string, string | undefined>;
+  const sent = sentScope(ctx);
+  const requested = typeof sent === 'string' ? sent : undefined;
+  const hasRefreshTokens = params.response_type === 'code' || ctx.oidc.route === 'device_authorization';
+  params.scope = effectiveScopes(client, requested, hasRefreshTokens).join(' ');
+}
+
+/** Returns the scope as the client sent it. oidc-provider stores a pushed request as an unsigned JWT. */
+function sentScope({ oidc, query }: KoaContextWithOIDC): unknown {
+  const { PushedAuthorizationRequest: pushed } = oidc.entities;
+  if (pushed?.request !== undefined) return decodeJwt(pushed.request).scope;
+  return (oidc.route === 'authorization' ? query : (oidc.body as AuthorizationQuery)).scope;
 }

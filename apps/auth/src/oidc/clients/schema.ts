@@ -5,8 +5,7 @@
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Configuration } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { offlineAccess } from '../authorization/scopes.ts';
-import { claimsByScope } from '../tokens/claims.ts';
+import { claimsByScope, offlineAccess } from '../scopes.ts';
 import { ownMetadata } from './metadata.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 

@@ -4,7 +4,7 @@ import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { customGrantTypes } from '../grants/grant-types.ts';
+import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { ownMetadata } from './metadata.ts';
 import { clientSettings } from './schema.ts';

@@ -7,37 +7,22 @@ import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import type { ProviderAccount } from '../tokens/claims.ts';
-import { orUnavailable } from '../unavailable.ts';
+import { type FindAccount, findActive } from '../tokens/active-token.ts';
 
 export interface JwtIntrospectionOptions {
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly keys: readonly JWK[];
-  readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
+  readonly findAccount: FindAccount;
 }
 
 export function registerJwtIntrospection(provider: Provider, options: JwtIntrospectionOptions): void {
   const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /**
-   * Whether the client of a verified token still exists, its grant is not revoked, and its account is not disabled. For
-   * a token without a grant (grant type client_credentials), only the client is checked.
-   */
-  const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
-    if (!(await provider.Client.find(clientId))) return false;
-    if (grantId === undefined) return true;
-    const [grant, account] = await Promise.all([
-      provider.Grant.find(grantId),
-      orUnavailable(() => findAccount(subject)),
-    ]);
-    return grant !== undefined && account !== undefined && !account.disabledAt;
-  };
-
   const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     ctx.status = 200;
     ctx.body =
-      token && mayInspect(client, token.clientId) && (await isActive(token))
+      token && mayInspect(client, token.clientId) && (await findActive(provider, token, findAccount))
         ? { active: true, token_type: token.jkt === undefined ? 'Bearer' : 'DPoP', ...token.claims }
         : { active: false };
   };

@@ -7,16 +7,17 @@
 // Long GET and POST requests are rejected, because the parameters of an authorization request are stored until the user
 // has signed in.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
-import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
-import type { ProviderPages } from '../responses/pages.ts';
+import type { ProviderPages } from '../pages.ts';
 
 /** The maximum length of a URL in characters. Longer URLs do not work with all servers and browsers. */
 const maxUrlLength = 8_000;
 
-export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
-  const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> =>
-    sendHtml(response, await pages.error(error, request, response), { status: error.status });
+export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error' | 'headers'>, paths: string[]): Router {
+  const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> => {
+    response.set(pages.headers({ allowExternalFormTargets: false }));
+    response.status(error.status).send(await pages.error(error, request, response));
+  };
 
   const showTooLong = (request: Request, response: Response, status: 413 | 414): Promise<void> => {
     response.setHeader('Cache-Control', 'no-store');

@@ -7,8 +7,6 @@
 import express, { Router } from 'express';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
-// Silences the warning of oidc-provider that the body of the request was already parsed.
-import '../library-warnings.ts';
 
 /** The maximum length of a body in bytes: about twice the length that the authorization endpoint accepts. */
 const maxBody = 16_384;

@@ -2,14 +2,15 @@
 // scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues both, so this
 // file repeats the steps of the library's handler for authorization codes.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
-import { offlineAccess } from '../authorization/scopes.ts';
-import { verifyProofOfRequest } from '../tokens/dpop.ts';
+import { offlineAccess } from '../scopes.ts';
+import { type ProofVerifier, verifyProofOfRequest } from '../tokens/dpop.ts';
 import type { ResourceServer } from '../tokens/resource-server.ts';
 import type { TokenLifetimes } from '../tokens/token-lifetimes.ts';
 
 export interface IssueOptions {
   readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
+  readonly proofs: ProofVerifier;
 }
 
 export interface TokenRequest {
@@ -26,7 +27,7 @@ export interface TokenRequest {
  */
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
-  { resource, lifetimes }: IssueOptions,
+  { resource, lifetimes, proofs }: IssueOptions,
   { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc;
@@ -36,7 +37,7 @@ export async function issueTokens(
   const scope = granted.join(' ');
   // The proof is verified before the grant is stored. A client that gets `use_dpop_nonce` sends its request again, and
   // the first request must leave no grant behind.
-  const jkt = await verifyProofOfRequest(provider, ctx);
+  const jkt = await verifyProofOfRequest(ctx, proofs);
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (issuesRefreshToken) grant.addOIDCScope(offlineAccess);

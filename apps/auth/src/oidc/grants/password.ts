@@ -2,11 +2,11 @@
 // type and the sign-in page check passwords with the same function, so both have the same protection against guessing.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
-import type { ScopeTable } from '../authorization/scopes.ts';
+import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { resolveTokenScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
@@ -18,7 +18,8 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
     'password',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = effectiveScopes(client, params.scope);
+      checkRequestedScopes(options.scopes, client, { requested: granted, issuesIdToken: false });
       const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
       const result = await options

@@ -4,16 +4,16 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
-import type { NativeTokenVerifier } from '../../social/native-token.ts';
-import type { ScopeTable } from '../authorization/scopes.ts';
+import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
-  readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
+  /** Without `provider`, each provider is asked to confirm the token, one after the other. */
+  readonly verifyNativeToken: (request: { token: string; provider?: string }) => Promise<SocialIdentity>;
   /**
    * Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. A success
    * need not be reported: it would reset the failures of a user name, and this attempt has no user name.
@@ -29,12 +29,12 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
     'social_access_token',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = effectiveScopes(client, params.scope);
+      checkRequestedScopes(options.scopes, client, { requested: granted, issuesIdToken: false });
       const { token, provider: name } = params;
       if (!token) throw new errors.InvalidRequest('token is required');
       const attempt = await options.beginSocialAttempt(ctx.ip);
       if ('retryAfter' in attempt) throw lockedOut(ctx, attempt.retryAfter);
-      // Without the parameter `provider`, each provider is asked to confirm the token, one after the other.
       const identity = await options
         .verifyNativeToken({ token, ...(name && { provider: name }) })
         .catch(async (cause: Error & { unavailable?: boolean }) => {

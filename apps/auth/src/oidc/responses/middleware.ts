@@ -10,12 +10,13 @@ import type { Next } from '../middleware-types.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
-import { libraryDocumentHeaders } from './pages.ts';
 
 export interface ResponseMiddlewareOptions {
   readonly issuer: string;
   readonly audience: string;
   readonly scopes: readonly string[];
+  /** The response types for the discovery document. */
+  readonly responseTypes: readonly string[];
   readonly logger: Logger;
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
 }
@@ -27,11 +28,22 @@ export interface ResponseMiddlewareOptions {
 const jwksMaxAge = 15;
 
 /**
+ * The headers of the HTML documents that oidc-provider itself writes. Each document contains a form that an inline
+ * script submits to the client. The library adds the hash of the script to `script-src`. The policy has no
+ * `form-action`, because this directive would have to list the addresses of all clients.
+ */
+const libraryDocumentHeaders = {
+  'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'strict-origin-when-cross-origin',
+} as const;
+
+/**
  * Must be called before any other middleware is registered, because this middleware handles the errors of the others.
  * In Koa, middleware gets only the errors of middleware that was registered later.
  */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
-  const { scopes, logger, showNotFound } = options;
+  const { logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     // Machine endpoints are those that authenticate clients, such as the token endpoint. oidc-provider can send HTML
     // documents at the other endpoints.
@@ -45,11 +57,10 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, options);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
-    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
+    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, options);
     // The status is 404, without a body, if oidc-provider does not serve the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);
-    setLanguage(ctx);
   });
 
   // oidc-provider emits this event after it has turned an unexpected error into a 500.
@@ -94,12 +105,4 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   ctx.status = 405;
   ctx.set('Allow', methods);
   ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
-}
-
-/** Adds the language to oidc-provider's own HTML documents, because screen readers need to know the language. */
-function setLanguage(ctx: KoaContextWithOIDC): void {
-  const { body } = ctx;
-  if (typeof body === 'string' && /^<!DOCTYPE html>\s*<html>/.test(body)) {
-    ctx.body = body.replace('<html>', '<html lang="en">');
-  }
 }

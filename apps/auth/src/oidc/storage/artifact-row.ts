@@ -2,7 +2,7 @@
 // most artifacts is a secret with which anybody could use the artifact, so the table contains only the SHA-256 of the
 // id (docs/decisions/0005-single-use-codes-and-refresh-tokens.md).
 import { jsonText } from '@bay-booking/service/database/database';
-import type { AdapterPayload } from 'oidc-provider';
+import { type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 
 /**
@@ -37,6 +37,20 @@ export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayloa
   // An interaction contains the value of the session cookie. Nothing reads this value, so it is not stored.
   const { session } = payload as { session?: Record<string, unknown> };
   return session ? { ...payload, session: { ...session, cookie: undefined } } : payload;
+}
+
+/**
+ * The SQL expression for the time of the first use in seconds since 1970, or null. oidc-provider revokes the grant of a
+ * used code or refresh token, because the second use may be that of a thief (RFC 9700 section 4.14.2). A first use less
+ * than one second ago counts as none, because a client may have sent the same request twice. `consume` then rejects the
+ * request.
+ */
+export const usedAt = `extract(epoch from
+  case when consumed_at <= clock_timestamp() - interval '1 second' then consumed_at end)::float8`;
+
+/** @throws {errors.InvalidGrant} if the statement that consumes a code or refresh token has changed no row */
+export function rejectSecondUse(changed: readonly unknown[]): void {
+  if (changed.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
 }
 
 /**

@@ -1,20 +1,16 @@
 // Stores the records of oidc-provider, such as codes, opaque access tokens, interactions and grants. We call these
 // records artifacts. Many ids are secrets, such as a code, so only the hash of an id is stored.
 //
-// Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
-// (concurrent-use.ts). `upsert` replaces the whole record, so the last of several concurrent calls determines it.
+// Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds. `upsert` replaces the whole record, so the last of several concurrent calls determines it.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { orUnavailable } from '../unavailable.ts';
-import { columns, payloadOf, placeholders, valuesOf } from './artifact-row.ts';
-import type { ConcurrentUse } from './concurrent-use.ts';
+import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifact-row.ts';
 
 interface FoundRow {
-  readonly id: string;
   readonly payload: AdapterPayload;
-  /** In seconds since 1970. Null if the artifact is unused. */
-  readonly consumedAt: number | null;
+  readonly usedAt: number | null;
 }
 
 /**
@@ -30,7 +26,7 @@ const upsertById = upsertStatement('(model, id)');
 
 /** Finds an artifact that has not expired. `column` is the column that $2 is compared with. */
 const findStatement = (column: string): string =>
-  `select id, payload, extract(epoch from consumed_at)::float8 as "consumedAt" from oidc_artifact
+  `select payload, ${usedAt} as "usedAt" from oidc_artifact
     where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`;
 const findById = findStatement('id');
 const findByUid = findStatement('uid');
@@ -38,19 +34,14 @@ const findByUserCode = findStatement('user_code');
 
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
-export function createArtifactStore({ db, concurrentUse }: { db: Database; concurrentUse: ConcurrentUse }) {
+export function createArtifactStore({ db }: { db: Database }) {
   const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
     orUnavailable(() => query<T>(db, sql, bindings));
 
   const adapterFor = (model: string): Adapter => {
     const findBy = async (statement: string, value: string, id?: string) => {
       const [row] = await run<FoundRow>(statement, [model, value]);
-      if (!row) return undefined;
-      // If this request is a concurrent use, the artifact is returned as unused, because oidc-provider would revoke the
-      // grant of a used artifact. The library then tries to consume the artifact, which fails and rejects the request.
-      const { consumedAt } = row;
-      const isReplay = consumedAt !== null && !concurrentUse.isConcurrent(row.id, consumedAt);
-      return payloadOf(row.payload, id, isReplay ? consumedAt : undefined);
+      return row && payloadOf(row.payload, id, row.usedAt ?? undefined);
     };
 
     return {
@@ -63,12 +54,11 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {
-        const hash = hashSecret(id);
-        await concurrentUse.consume(hash, () =>
-          run(
+        rejectSecondUse(
+          await run(
             `update oidc_artifact set consumed_at = clock_timestamp()
               where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
-            [model, hash],
+            [model, hashSecret(id)],
           ),
         );
       },

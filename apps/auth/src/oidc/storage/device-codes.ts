@@ -13,9 +13,8 @@ import { type Database, jsonText, query } from '@bay-booking/service/database/da
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { orUnavailable, unavailable } from '../unavailable.ts';
-import { columns, placeholders, valuesOf, withoutSecrets } from './artifact-row.ts';
+import { columns, placeholders, rejectSecondUse, usedAt, valuesOf, withoutSecrets } from './artifact-row.ts';
 import type { ArtifactStore } from './artifacts.ts';
-import type { ConcurrentUse } from './concurrent-use.ts';
 
 /** The seconds between two polls. Each poll that is too early makes the interval 5 s longer (RFC 8628 section 3.5). */
 export const pollIntervalSeconds = 5;
@@ -42,30 +41,29 @@ const pendingCondition = `model = 'DeviceCode' and consumed_at is null and accou
 const pollStatement = `
   with found as (
     select id, payload, expires_at > now() + interval '${retentionSeconds} seconds' as valid, client_id = $2 as own,
-           extract(epoch from consumed_at)::float8 as used_at,
+           consumed_at is null as unused, ${usedAt} as used_at,
            coalesce(next_poll_at > clock_timestamp(), false) as early,
            coalesce(poll_interval, ${pollIntervalSeconds}) as interval
       from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now() for update),
   poll as (
     select id, interval + case when early then ${pollIntervalSeconds} else 0 end as interval
-      from found where own and valid and used_at is null),
+      from found where own and valid and unused),
   recorded as (
     update oidc_artifact a
        set poll_interval = p.interval,
            next_poll_at = clock_timestamp() + make_interval(secs => p.interval - ${toleranceSeconds})
       from poll p where a.model = 'DeviceCode' and a.id = p.id)
-  select payload, valid as "isValid", own as "isOwn", used_at as "usedAt", early as "isEarly" from found`;
+  select payload, valid as "isValid", own and valid and unused and early as "isTooEarly", unused, used_at as "usedAt"
+    from found`;
 
 interface PolledRow {
   readonly payload: AdapterPayload;
   /** Whether the code has not expired. */
   readonly isValid: boolean;
-  /** Whether the code belongs to the client that polls. */
-  readonly isOwn: boolean;
-  /** In seconds since 1970. Null if the code is unused. */
+  /** Whether the device polled a pending code again before the polling interval had passed. */
+  readonly isTooEarly: boolean;
+  readonly unused: boolean;
   readonly usedAt: number | null;
-  /** Whether the device polled again before the polling interval had passed. */
-  readonly isEarly: boolean;
 }
 
 export interface PendingCode {
@@ -81,12 +79,11 @@ export interface PendingCode {
 export interface DeviceCodeOptions {
   readonly db: Database;
   readonly artifacts: ArtifactStore;
-  readonly concurrentUse: ConcurrentUse;
 }
 
 export type DeviceCodes = ReturnType<typeof createDeviceCodes>;
 
-export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOptions) {
+export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
   const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
     orUnavailable(() => query<Row>(db, sql, values));
 
@@ -124,18 +121,14 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
    * @throws {errors.SlowDown} if the poll came before the interval had passed
    */
   const poll = async (deviceCode: string): Promise<AdapterPayload | undefined> => {
-    const hash = hashSecret(deviceCode);
-    const [row] = await run<PolledRow>(pollStatement, [hash, currentContext()?.oidc.client?.clientId ?? null]);
+    const clientId = currentContext()?.oidc.client?.clientId ?? null;
+    const [row] = await run<PolledRow>(pollStatement, [hashSecret(deviceCode), clientId]);
     if (!row) return undefined;
-    const { isValid, isOwn, usedAt, isEarly } = row;
-    if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
-    // If the payload has `consumed`, oidc-provider revokes the grant. A concurrent use must not revoke the grant, so
-    // its payload has no `consumed`, and the method `consume` below rejects the use.
-    const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
+    if (row.isTooEarly) throw new errors.SlowDown('wait longer between two polls');
     // `withExpiry` gives a used code an `exp` in the future. Otherwise, oidc-provider could report the code as expired
     // before it checks `consumed`.
-    const payload = withExpiry({ ...row.payload, jti: deviceCode }, isValid || usedAt !== null);
-    return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
+    const payload = withExpiry({ ...row.payload, jti: deviceCode }, row.isValid || !row.unused);
+    return row.usedAt === null ? payload : { ...payload, consumed: Math.floor(row.usedAt) };
   };
 
   const adapter: Adapter = {
@@ -149,14 +142,13 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     },
     find: (id) => (isUserStep() ? findByReference(id) : poll(id)),
     async consume(id) {
-      const hash = hashSecret(id);
       // The code of a denied request is not marked as used, so that every poll gets `access_denied`.
-      await concurrentUse.consume(hash, () =>
-        run(
+      rejectSecondUse(
+        await run(
           `update oidc_artifact
               set consumed_at = case when payload ->> 'error' is null then clock_timestamp() end
             where model = 'DeviceCode' and id = $1 and consumed_at is null returning 1 as done`,
-          [hash],
+          [hashSecret(id)],
         ),
       );
     },

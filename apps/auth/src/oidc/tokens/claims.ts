@@ -1,13 +1,4 @@
-// Defines the claims of the id_token and of userinfo. To add a claim, list it under its scope in `claimsByScope`, and
-// return its value from `claimsOf`.
-
-/** The claims of each scope. A client gets the claims of the scopes that the user granted. */
-export const claimsByScope = {
-  openid: ['sub'],
-  profile: ['name', 'preferred_username'],
-  email: ['email', 'email_verified'],
-  roles: ['roles'],
-};
+// Defines the values of the claims of the id_token and of userinfo. claimsByScope (../scopes.ts) lists the claims.
 
 /** The fields of an account that tokens and userinfo need. */
 export interface ProviderAccount {

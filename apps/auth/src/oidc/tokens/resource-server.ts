@@ -3,7 +3,7 @@
 // There is exactly one resource server, the Bookings API, and all custom scopes belong to it. The reason is that a
 // token may have several of our scopes, but oidc-provider allows only one audience per token
 // (docs/decisions/0004-one-audience.md).
-import type { ScopeTable } from '../authorization/scopes.ts';
+import type { ScopeTable } from '../scopes.ts';
 
 export interface ResourceServer {
   readonly audience: string;

@@ -10,12 +10,19 @@ export interface ScopeTable {
   readonly all: readonly string[];
 }
 
+/** The claims of each scope of OpenID Connect. To add a claim, also return its value from `claimsOf` (tokens/claims.ts). */
+export const claimsByScope = {
+  openid: ['sub'],
+  profile: ['name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+  roles: ['roles'],
+};
 /**
- * The scopes of OpenID Connect. A client may request them only if the response type or the grant also issues an
- * id_token (docs/behaviour.md, "Scopes").
+ * A client may request these scopes only if the response type or the grant also issues an id_token (docs/behaviour.md,
+ * "Scopes").
  */
-export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
-/** The scope with which a client requests a refresh token. */
+export const openidFamily: readonly string[] = Object.keys(claimsByScope);
+/** The scope that requests a refresh token. */
 export const offlineAccess = 'offline_access';
 
 export function createScopeTable(scopeBase: string): ScopeTable {
@@ -33,7 +40,11 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
 /** Removes repeated scopes and extra spaces. oidc-provider would reject extra spaces. */
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
 
-export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
+/** Whether an access token with these scopes lists facilities in its claim `facilities`. */
+export const needsFacilities = (table: ScopeTable, scope: string | undefined): boolean =>
+  splitScope(scope).includes(table.bookings);
+
+export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
 
 export interface ScopeError {
   readonly description: string;

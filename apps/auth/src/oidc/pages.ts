@@ -2,7 +2,6 @@
 // of the sign-in for a device. interaction/provider-pages.ts renders these pages.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { pageHeaders } from '../../html/response-headers.ts';
 
 export interface ErrorPage {
   readonly status: number;
@@ -44,27 +43,18 @@ export interface ProviderPages {
   readonly signedOut: RenderPage<{ clientName: string | undefined }>;
   readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
+  /** The HTTP headers of a page. `allowExternalFormTargets`: whether a form of the page may redirect to another origin. */
+  readonly headers: (options: { allowExternalFormTargets: boolean }) => Record<string, string>;
 }
 
-/** `allowExternalFormTargets`: whether a form of the page may redirect to another origin. */
 export function showPage(
   ctx: KoaContextWithOIDC,
+  pages: Pick<ProviderPages, 'headers'>,
   html: string,
   { status = 200, allowExternalFormTargets = false }: { status?: number; allowExternalFormTargets?: boolean } = {},
 ): void {
   ctx.status = status;
   ctx.type = 'html';
-  ctx.set(pageHeaders({ allowExternalFormTargets }));
+  ctx.set(pages.headers({ allowExternalFormTargets }));
   ctx.body = html;
 }
-
-/**
- * The headers of the HTML documents that oidc-provider itself writes. Each document contains a form that an inline
- * script submits to the client. The library adds the hash of the script to `script-src`. The policy has no
- * `form-action`, because this directive would have to list the addresses of all clients.
- */
-export const libraryDocumentHeaders = {
-  'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'strict-origin-when-cross-origin',
-} as const;

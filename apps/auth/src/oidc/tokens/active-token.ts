@@ -1,0 +1,27 @@
+// Decides whether an access token that is a JWT is active, which its signature and expiry alone do not show.
+import type { Provider } from 'oidc-provider';
+import { orUnavailable } from '../unavailable.ts';
+import type { VerifiedAccessToken } from './access-token-verifier.ts';
+import type { ProviderAccount } from './claims.ts';
+
+export type FindAccount = (id: string) => Promise<Omit<ProviderAccount, 'facilityIds'> | undefined>;
+
+/**
+ * Returns what the token belongs to. Returns undefined if its client was disabled or removed, its grant was revoked, or
+ * its account is disabled. A token of the grant type client_credentials has neither a grant nor an account.
+ */
+export async function findActive(
+  provider: Provider,
+  { clientId, grantId, subject }: VerifiedAccessToken,
+  findAccount: FindAccount,
+) {
+  const [client, grant, account] = await Promise.all([
+    provider.Client.find(clientId),
+    grantId === undefined ? undefined : provider.Grant.find(grantId),
+    grantId === undefined ? undefined : orUnavailable(() => findAccount(subject)),
+  ]);
+  if (!client) return undefined;
+  if (grantId === undefined) return { client };
+  const isOwn = grant?.accountId === subject && grant.clientId === clientId;
+  return isOwn && account && !account.disabledAt ? { client, grant, account } : undefined;
+}
