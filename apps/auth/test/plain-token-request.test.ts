@@ -83,11 +83,7 @@ test('RATE_LIMIT_PER_MINUTE limits the requests of a client', async () => {
   const limited = await server.startInstance({ RATE_LIMIT_PER_MINUTE: '2' });
   const requestLimited = async (fields: Record<string, string>) =>
     fetch(`${limited.origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
-  const responses = [
-    await requestLimited(form),
-    await requestLimited(form),
-    await requestLimited(form),
-  ];
+  const responses = [await requestLimited(form), await requestLimited(form), await requestLimited(form)];
   expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
   expect(Number(responses[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
 });

@@ -5,10 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
-import { WrongEncryptionKey } from '../signing-keys/encryption.ts';
 import { createKeySchedule } from '../signing-keys/schedule.ts';
 import type { SigningKey } from '../signing-keys/signing-key.ts';
-import type { KeyStore } from '../signing-keys/store.ts';
+import { type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
 
 /** The time between two checks of the key table. */

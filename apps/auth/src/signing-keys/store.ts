@@ -1,8 +1,8 @@
 // Stores the signing keys in the table `signing_key`. The private part of a key is encrypted. schedule.ts decides when
 // a key changes its state.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { createSecretBox, type SecretBox } from '@bay-booking/service/secret-box';
 import type { JWK } from 'jose';
-import { decryptJwk, encryptJwk } from './encryption.ts';
 import { generateSigningKey, type KeyState, type SigningAlgorithm, type SigningKey } from './signing-key.ts';
 
 interface StoredKey extends SigningKey {
@@ -12,10 +12,29 @@ interface StoredKey extends SigningKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
+/** An encrypted key cannot be decrypted with KEY_ENCRYPTION_KEY. */
+export class WrongEncryptionKey extends Error {
+  override readonly name = 'WrongEncryptionKey';
+  constructor(cause: unknown) {
+    super('KEY_ENCRYPTION_KEY does not open the signing keys in the database: they were encrypted with another key', {
+      cause,
+    });
+  }
+}
+
 /** The number of the advisory lock that allows only one instance at a time to change keys. The number is arbitrary. */
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
+  const box = createSecretBox([encryptionKey]);
+  const decrypt = ({ kid, privateJwkEncrypted }: StoredKey): string => {
+    try {
+      return box.decrypt(privateJwkEncrypted, kid);
+    } catch (error) {
+      throw new WrongEncryptionKey(error);
+    }
+  };
+
   const lockedTransaction = <T>(work: (tx: Queryable) => Promise<T>): Promise<T> =>
     transaction(db, async (tx) => {
       await query(tx, 'select pg_advisory_xact_lock($1)', [lockId]);
@@ -29,10 +48,10 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
      * @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the keys
      */
     async load(): Promise<readonly (SigningKey & { readonly privateJwk: JWK })[]> {
-      return (await readKeys(db)).map(({ privateJwkEncrypted, ...key }) => ({
-        ...key,
-        privateJwk: decryptJwk(privateJwkEncrypted, key.kid, encryptionKey),
-      }));
+      return (await readKeys(db)).map((stored) => {
+        const { privateJwkEncrypted: _, ...key } = stored;
+        return { ...key, privateJwk: JSON.parse(decrypt(stored)) as JWK };
+      });
     },
 
     async list(): Promise<readonly SigningKey[]> {
@@ -51,7 +70,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /** Runs `work` in a transaction. No other change of keys runs at the same time. */
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
-      lockedTransaction((tx) => work(changesIn(tx, encryptionKey))),
+      lockedTransaction((tx) => work(changesIn(tx, box))),
 
     /** Stores the lifetime of tokens in each key that is not retired, unless the key already has a longer lifetime. */
     async recordTokenLifetime(seconds: number): Promise<void> {
@@ -63,9 +82,10 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     /** Encrypts all private keys with another key. Running instances keep the keys that they have already loaded. */
     async reencrypt(newEncryptionKey: Buffer): Promise<void> {
       await lockedTransaction(async (tx) => {
-        for (const { kid, privateJwkEncrypted } of await readKeys(tx)) {
-          const encrypted = encryptJwk(decryptJwk(privateJwkEncrypted, kid, encryptionKey), kid, newEncryptionKey);
-          await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, kid]);
+        const newBox = createSecretBox([newEncryptionKey]);
+        for (const key of await readKeys(tx)) {
+          const encrypted = newBox.encrypt(decrypt(key), key.kid);
+          await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, key.kid]);
         }
       });
     },
@@ -99,7 +119,7 @@ export async function recordClientLifetimes(tx: Queryable): Promise<void> {
 }
 
 /** Returns the functions with which a transaction can change the keys. */
-function changesIn(tx: Queryable, encryptionKey: Buffer) {
+function changesIn(tx: Queryable, box: SecretBox) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
       const rows = await query<{ alg: string }>(tx, "select alg from signing_key where state = 'current'");
@@ -113,7 +133,7 @@ function changesIn(tx: Queryable, encryptionKey: Buffer) {
         tx,
         `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
          values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
-        [kid, alg, state, JSON.stringify(publicJwk), encryptJwk(privateJwk, kid, encryptionKey), signsInSeconds],
+        [kid, alg, state, JSON.stringify(publicJwk), box.encrypt(JSON.stringify(privateJwk), kid), signsInSeconds],
       );
     },
 
