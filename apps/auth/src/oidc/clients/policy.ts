@@ -34,9 +34,11 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     // The specification does not allow client_credentials to driving-range clients ("Client credentials flow").
     const isRange = type === 'client_credentials' && ownMetadataOf(this).kind === 'driving-range';
     if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');
-    const params = ctx.oidc.params as Record<string, string | undefined>;
+    const params = ctx.oidc.params as Record<string, string | string[] | undefined>;
+    // oidc-provider rejects a repeated parameter, which is an array, in a later step.
+    if (Array.isArray(params.scope)) return true;
     // oidc-provider would reject repeated spaces.
-    if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
+    params.scope = normaliseScope(params.scope ?? '') || undefined;
     if (type === 'client_credentials') {
       const requested = withoutOfflineAccess(splitScope(params.scope));
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: false });
