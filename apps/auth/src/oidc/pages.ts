@@ -1,5 +1,4 @@
-// Sends the pages that oidc-provider lets us design: errors that cannot be sent to the client, signing out, and the end
-// of the sign-in for a device. interaction/provider-pages.ts renders these pages.
+// Sends the pages that oidc-provider lets us design. interaction/provider-pages.ts renders them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 
@@ -7,22 +6,13 @@ export interface ErrorPage {
   readonly status: number;
   readonly error: string;
   readonly description: string;
-  /** The name of the client that sent the request, or its `client_id` if the client is not registered. */
   readonly client?: string | undefined;
-  /**
-   * The address to which the request wants to redirect the browser. The client may not have registered this address, so
-   * a page must show it as text and not as a link.
-   */
+  /** Possibly not registered, so a page must show it as text and not as a link. */
   readonly redirectUri?: string | undefined;
 }
 
-/**
- * Returns the client and the redirect URI that the error page names. Shortens parameters to 500 characters, and ignores
- * a parameter that was sent more than once.
- */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
-  // `oidc` is undefined if the path is not an endpoint of oidc-provider. `params` is undefined until oidc-provider has
-  // read the request.
+  // `oidc` is undefined outside the endpoints of oidc-provider, and `params` until it has read the request.
   const { client, params = {} } = ctx.oidc ?? {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
   return {
@@ -35,15 +25,11 @@ type RenderPage<Page> = (page: Page, request: IncomingMessage, response: ServerR
 
 export interface ProviderPages {
   readonly error: RenderPage<ErrorPage>;
-  /**
-   * `form` is the HTML of oidc-provider's form, which has the id `op.logoutForm` and no buttons. The page adds the
-   * buttons. The button with `name=logout` and `value=yes` signs the user out.
-   */
+  /** The page adds the buttons to `form`. `name=logout` with `value=yes` signs the user out. */
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: RenderPage<{ clientName: string | undefined }>;
   readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
-  /** The HTTP headers of a page. `allowExternalFormTargets`: whether a form of the page may redirect to another origin. */
   readonly headers: (options: { allowExternalFormTargets: boolean }) => Record<string, string>;
 }
 

@@ -1,6 +1,4 @@
-// Configures oidc-provider, together with clients/schema.ts. README.md lists where we change the library's behaviour.
-//
-// The signing keys of a provider cannot change. When the keys rotate, provider-manager.ts creates a new provider.
+// Configures oidc-provider. README.md lists where we change the library's behaviour.
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { ClientStore } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
@@ -44,18 +42,15 @@ import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 export interface ProviderDependencies extends SharedServices {
-  // Rules and settings.
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
   readonly limit: RateLimit;
 
-  // Storage of sessions, grants, codes and tokens.
   readonly adapter: (model: string) => Adapter;
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly recordFirstUse: RecordFirstUse;
 
-  // Accounts, their facilities, and the grant types that our own code handles.
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly recordUse: ClientStore['recordUse'];
@@ -67,19 +62,15 @@ export interface ProviderDependencies extends SharedServices {
   readonly isSocialProvider: (name: string) => boolean;
 
   readonly pages: ProviderPages;
-  /** Sends the requests of oidc-provider, for example to the key sets and logout addresses of clients. */
   readonly fetch: Configuration['fetch'];
 }
 
-/**
- * Creates the provider, and registers everything that changes its behaviour. `keys` are private JWKs. For each
- * algorithm, oidc-provider signs with the first key.
- */
+/** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
   const { config, scopes, resource, findAccount, revokeGrant, audit, recordUse } = dependencies;
   const facilitiesClaim = createFacilitiesClaim(dependencies.facilities, scopes);
   const provider = new Provider(config.issuer, createConfiguration(dependencies, keys, facilitiesClaim));
-  // Makes Koa read the X-Forwarded-* headers. They can be trusted, because http/trusted-host.ts has overwritten them.
+  // Koa may trust the X-Forwarded-* headers, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
   registerMiddleware(provider, dependencies);
@@ -87,14 +78,12 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   addPollInterval(provider);
   registerEventListeners(provider, { audience: resource.audience, audit, recordUse });
 
-  // Changes of oidc-provider's behaviour, which README.md explains.
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, dependencies.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  // The grant types that our own code handles (clients/grant-types.ts)
   registerPasswordGrant(provider, dependencies);
   registerSocialGrant(provider, dependencies);
   return provider;
@@ -113,17 +102,16 @@ function createConfiguration(
     jwks: { keys: [...keys] },
     routes,
     ...clientSettings,
-    // Makes the id_token contain all granted claims. With `true`, some would only be in the response of userinfo.
+    // The id_token contains all granted claims.
     conformIdTokenClaims: false,
     assertJwtClientAuthClaimsAndHeader: checkClientAssertion,
-    // The seconds by which the clock of a client may differ (FAPI 2.0 Security Profile section 5.3.2.1).
+    // In seconds (FAPI 2.0 Security Profile section 5.3.2.1).
     clockTolerance: 10,
-    // Every request must contain a redirect URI, and it must be one of the registered URIs (RFC 9700 section 2.1).
+    // RFC 9700 section 2.1
     allowOmittingSingleRegisteredRedirectUri: false,
     cookies: {
       keys: [...config.cookieKeys],
-      // Only the session cookie can have the prefix `__Host-`, which requires the path `/`. The cookies of an
-      // interaction have other paths.
+      // The prefix `__Host-` requires the path `/`, which only the session cookie has.
       names: { session: hostCookieName(config.issuer, '_session') },
       long: cookie,
       short: cookie,
@@ -137,7 +125,7 @@ function createConfiguration(
       RefreshToken: lifetimes.refreshToken,
       Interaction: lifetimes.interaction,
       Session: sessionTtl,
-      // A grant without a refresh token has a shorter lifetime, which grants/issue.ts stores in `expiresIn`.
+      // grants/issue.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
     findAccount: createFindAccount(dependencies, facilitiesClaim),
@@ -153,16 +141,15 @@ function createConfiguration(
       required: (ctx, client) =>
         ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
     },
-    // Tokens stay valid when the session of the browser ends.
     expiresWithSession: () => false,
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // oidc-provider would reject requests of other origins. machine-endpoints.ts decides which pages may read a response.
+    // oidc-provider would reject other origins. responses/machine-endpoints.ts decides who may read a response.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
-      // oidc-provider sets `expose` for errors with a status below 500. Any other error is a failure of this server.
+      // oidc-provider sets `expose` for errors that the request caused.
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
@@ -190,13 +177,12 @@ function createFeatures({
         mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
     },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-    // Handles requests with opaque access tokens. endpoints/userinfo.ts handles requests with JWTs.
+    // For opaque access tokens. endpoints/userinfo.ts serves JWTs.
     userinfo: { enabled: true },
     rpInitiatedLogout: {
       enabled: true,
       logoutSource: (ctx, form) => {
         const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
-        // The response to the form redirects the browser to the client's address `post_logout_redirect_uri`.
         const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
         showPage(ctx, pages, page, { allowExternalFormTargets });
       },
@@ -205,9 +191,7 @@ function createFeatures({
     },
     resourceIndicators: {
       enabled: true,
-      // The audience of a request without the parameter `resource`. If a grant already has audiences (`oneOf`), the
-      // first one is used. Otherwise, only the custom scopes need an audience. The cast is needed because the types of
-      // oidc-provider do not allow undefined, which means that the request has no audience.
+      // The types do not allow undefined, which means that the request needs no audience.
       defaultResource: (ctx, _client, oneOf) =>
         (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
       getResourceServerInfo: (_ctx, requested, client) => {
@@ -216,17 +200,12 @@ function createFeatures({
         }
         return resource.info(allowedScopes(client));
       },
-      // With `false`, a client that requests openid and a custom scope would get an opaque token for userinfo instead
-      // of a JWT for the Bookings API.
+      // With `false`, openid and a custom scope would give an opaque token for userinfo.
       useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
     },
   };
 }
 
-/**
- * Returns the setting `findAccount`. At the token endpoint, it also removes scopes from the code or refresh token that
- * the client may no longer have, and selects the facilities of the access token.
- */
 function createFindAccount(
   { scopes, findAccount }: ProviderDependencies,
   facilitiesClaim: FacilitiesClaim,
@@ -235,8 +214,7 @@ function createFindAccount(
     const account = await orUnavailable(() => findAccount(id));
     if (!account || account.disabledAt) return undefined;
     requestState(ctx).account = account;
-    // oidc-provider calls this function before it consumes a refresh token. After an error here, the client can
-    // therefore use the refresh token again.
+    // Before a refresh token is consumed, so it stays usable after an error here.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
       await facilitiesClaim(ctx, { scope: token.scope, accountId: id });
@@ -245,9 +223,7 @@ function createFindAccount(
   };
 }
 
-/**
- * Registers the middleware that runs around oidc-provider. The middleware that is registered first is the outermost.
- */
+/** The first middleware is the outermost. */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
   const { config, scopes, resource, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {

@@ -22,8 +22,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // The token endpoint and the device authorization endpoint call this method as soon as a client has authenticated,
-  // and before they read `scope`.
+  // oidc-provider calls this method as soon as a client has authenticated, before it reads `scope`.
   prototype.grantTypeAllowed = function checkTokenRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = currentContext();
@@ -51,8 +50,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     return true;
   };
 
-  // Authorization requests call this method before oidc-provider checks `scope`, whose error would often be
-  // `invalid_request` instead of `invalid_scope`.
+  // Called before oidc-provider checks `scope`. Its error would often be `invalid_request` instead of `invalid_scope`.
   prototype.responseTypeAllowed = function checkAuthorizationRequest(this: RegisteredClient, type): boolean {
     const allowed = responseTypeAllowed.call(this, type);
     const ctx = currentContext();
@@ -67,7 +65,6 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
   };
 }
 
-/** Returns undefined outside a request. */
 const currentContext = () => Provider.ctx as KoaContextWithOIDC | undefined;
 
 function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
@@ -75,7 +72,7 @@ function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;
 }
 
-/** Many users share a public client, so its requests are counted for each IPv4 address and each IPv6 /64 network. */
+/** Many users share a public client, so its requests are counted for each network. */
 function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit: RateLimit): void {
   const isPublic = client.clientAuthMethod === 'none';
   const waitSeconds = limit(isPublic ? `${client.clientId} ${addressKey(ctx.ip)}` : client.clientId);

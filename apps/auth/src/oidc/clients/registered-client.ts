@@ -5,16 +5,12 @@ import type { OwnMetadata } from './metadata.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;
 
-/** Returns the members that metadata.ts adds to a client. The types of oidc-provider do not contain them. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
 export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
-/**
- * Returns the requested scopes, without `offline_access` if the client or the flow has no refresh tokens. A client that
- * may not request `offline_access` keeps it, so that the scope rules reject the request.
- */
+/** Removes `offline_access` if there are no refresh tokens, but lets the scope rules reject it if it is not allowed. */
 export function effectiveScopes(
   client: RegisteredClient,
   requested: string | undefined,
@@ -35,7 +31,7 @@ export function checkRequestedScopes(
   if (error) throw new errors.InvalidScope(error.description, error.scope);
 }
 
-/** Returns the origins of the registered redirect URIs. URIs with a custom scheme have no origin and are left out. */
+/** URIs with a custom scheme have no origin. */
 export function webOriginsOf(client: RegisteredClient): ReadonlySet<string> {
   const origins = (client.redirectUris ?? []).map((uri) => URL.parse(uri)?.origin);
   return new Set(origins.filter((origin): origin is string => origin !== undefined && origin !== 'null'));

@@ -1,6 +1,5 @@
-// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves the two
-// endpoints for opaque tokens only. The library authenticates the client and then rejects a JWT with
-// `unsupported_token_type`. The middleware in this file replaces the library's response.
+// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens, which oidc-provider rejects with
+// `unsupported_token_type` after it has authenticated the client.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import type { Next } from '../middleware-types.ts';
@@ -28,13 +27,10 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    // If the token is invalid or belongs to another client, the response is a 200, but nothing is revoked.
     if (token?.clientId === client.clientId) {
-      // A token without a grant cannot be revoked. The `return` leaves the error `unsupported_token_type` of
-      // oidc-provider in the response.
+      // A token without a grant cannot be revoked, so the error of oidc-provider stays.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
-      // oidc-provider emits this event if it revokes a grant itself. The audit trail records the event.
       provider.emit('grant.revoked', ctx, token.grantId);
     }
     ctx.status = 200;
@@ -52,15 +48,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   });
 }
 
-/**
- * Whether a client may introspect a token that was issued to the client `ownerId`.
- * - Every client may introspect its own tokens.
- * - A confidential client of the kind `standard` may also introspect the access tokens of other clients. For example,
- *   an app sends its access token to its back end, and the back end introspects the token (RFC 7662 section 4).
- * - Public clients and clients of other kinds may introspect only their own tokens. For example, a personal access
- *   token is registered as a client of its own, which exists only to call bookings.
- * - No client may introspect the refresh tokens of other clients, because clients do not send these to each other.
- */
+/** A back end may introspect the access tokens that its app sends (RFC 7662 section 4). Nobody sends refresh tokens. */
 export function mayInspect(
   client: RegisteredClient,
   ownerId: string | undefined,

@@ -1,6 +1,4 @@
-// Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). The userinfo endpoint
-// of oidc-provider accepts only opaque tokens. A JWT is rejected as soon as its grant is revoked (docs/behaviour.md,
-// "Codes, refresh tokens and replay").
+// Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type Request, type RequestHandler, Router } from 'express';
 import { errors, type JWK, type Provider } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
@@ -34,15 +32,11 @@ const missingScope: BearerError = {
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
 export function createUserinfo({ path, provider, signingKeys, proofs, findAccount }: UserinfoOptions): Router {
-  // The verifier is created again only when the signing keys change.
   const verifierFor = onePerArgument((keys: readonly JWK[]) =>
     createAccessTokenVerifier({ issuer: provider().issuer, keys }),
   );
 
-  /**
-   * Checks that the client has sent a bound token with the scheme DPoP and a valid proof, and any other token with the
-   * scheme Bearer (RFC 9449 section 7). Returns undefined if the token was sent correctly.
-   */
+  /** A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer (RFC 9449 section 7). */
   const findBindingError = async (
     request: Request,
     presented: PresentedToken,
@@ -87,13 +81,12 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
     const { issuer } = provider();
     const presented = presentedTokenOf(request);
     if ('status' in presented) return sendBearerError(response, issuer, presented);
-    // An opaque token is handled by the userinfo endpoint of oidc-provider, which is mounted later.
+    // oidc-provider, which is mounted later, serves opaque tokens.
     if (!looksLikeJwt(presented.token)) return next();
     const token = await verifierFor(signingKeys())(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
-    // The response names the scheme with which the token was sent, unless the error has its own `scheme`.
     if (isBearerError(result)) sendBearerError(response, issuer, { scheme: presented.scheme, ...result });
     else response.json(result);
   };
@@ -107,7 +100,7 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
       responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
     }),
   );
-  // oidc-provider has the same limit for the bodies of its endpoints.
+  // The limit of oidc-provider
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
@@ -123,7 +116,6 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
 
-/** Returns a function that calls `create` once for each argument, and caches the result. */
 function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
   const values = new WeakMap<Argument, Value>();
   return (argument: Argument): Value => {

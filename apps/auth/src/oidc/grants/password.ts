@@ -1,5 +1,4 @@
-// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). The grant
-// type and the sign-in page check passwords with the same function, so both have the same protection against guessing.
+// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow").
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
@@ -25,7 +24,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       const result = await options
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
-          // The status is 503 if, for example, too many passwords are waiting to be hashed.
+          // For example, too many passwords are waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {
@@ -35,7 +34,6 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
       throw lockedOut(ctx, result.retryAfter);
     },
-    // The parameters of this grant type
     ['username', 'password', 'scope'],
   );
 }

@@ -2,7 +2,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 
 export interface PublishedValues {
-  /** All scopes of this server. oidc-provider lists only the scopes of OpenID Connect. */
   readonly scopes: readonly string[];
   readonly responseTypes: readonly string[];
 }
@@ -14,8 +13,7 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, { scopes, resp
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: responseTypes,
-    // oidc-provider leaves the following members out. Without the first one, a client would assume that revocation
-    // needs client_secret_basic (RFC 8414 section 2), which a public client cannot use.
+    // Without the first member, clients would use client_secret_basic for revocation (RFC 8414 section 2).
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

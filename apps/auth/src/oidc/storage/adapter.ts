@@ -1,5 +1,4 @@
-// Chooses the adapter of each oidc-provider model. A model is a type of record, such as Session or RefreshToken. An
-// adapter stores the records of one model.
+// Chooses the adapter that stores each kind of oidc-provider's records.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import type { ArtifactStore } from './artifacts.ts';
@@ -14,7 +13,6 @@ export interface AdapterOptions extends ClientOptions {
   readonly db: Database;
   readonly artifacts: ArtifactStore;
   readonly deviceCodes: Pick<DeviceCodes, 'adapter'>;
-  /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
   readonly endSession: EndSession;
 }

@@ -7,7 +7,6 @@ import type { FacilitiesClaim } from './facilities-claim.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
 
-/** Returns the setting `extraTokenClaims` of oidc-provider. */
 export const createExtraTokenClaims =
   (facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
@@ -15,21 +14,20 @@ export const createExtraTokenClaims =
     return facilities && { facilities };
   };
 
-/** The setting `formats.customizers.jwt` of oidc-provider. Changes the payload of an access token before it is signed. */
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   const payload = jwt.payload as Record<string, unknown>;
   if (token.kind === 'ClientCredentials') {
-    // A personal access token belongs to a service account. oidc-provider has set `sub` to the client id.
+    // oidc-provider has set `sub` to the client id of the personal access token.
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }
   const { Grant: grant, Session: session } = ctx.oidc.entities;
   const source = grantSourceOf(ctx);
-  // oidc-provider leaves the scopes of OpenID Connect out of the token. Our userinfo endpoint needs them.
+  // oidc-provider leaves these scopes out, but our userinfo endpoint needs them.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
   const openidScopes = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
   if (openidScopes) payload.scope = [openidScopes, payload.scope].filter(Boolean).join(' ');
-  // JWTs are not stored. Userinfo, introspection and revocation find the grant of a token by this claim.
+  // Userinfo, introspection and revocation find the grant by this claim.
   payload.grant_id = token.grantId;
   const authTime = source?.authTime ?? session?.authTime();
   if (authTime !== undefined) payload.auth_time = authTime;

@@ -1,4 +1,4 @@
-// Decides whether an access token that is a JWT is active, which its signature and expiry alone do not show.
+// Decides whether a verified access token is active.
 import type { Provider } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 import type { VerifiedAccessToken } from './access-token-verifier.ts';
@@ -6,10 +6,7 @@ import type { ProviderAccount } from './claims.ts';
 
 export type FindAccount = (id: string) => Promise<Omit<ProviderAccount, 'facilityIds'> | undefined>;
 
-/**
- * Returns what the token belongs to. Returns undefined if its client was disabled or removed, its grant was revoked, or
- * its account is disabled. A token of the grant type client_credentials has neither a grant nor an account.
- */
+/** A token of client_credentials has neither a grant nor an account. */
 export async function findActive(
   provider: Provider,
   { clientId, grantId, subject }: VerifiedAccessToken,

@@ -6,19 +6,15 @@ import { errors, type TokenEndpointGrantContext } from 'oidc-provider';
 import type { AuthConfig } from '../../config.ts';
 import type { RecordFirstUse } from './replay-detection.ts';
 
-/** The maximum difference between the `iat` of a proof and our clock in seconds, as in oidc-provider. */
+/** In seconds, as in oidc-provider. */
 const maxAge = 300;
-/** The seconds after which a new nonce replaces the previous one. */
 const stepSeconds = 60;
 
-/** Returns the secret that nonces are made from. All instances share COOKIE_KEYS, and accept each other's nonces. */
+/** All instances share COOKIE_KEYS, and accept each other's nonces. */
 export const nonceSecretOf = ({ cookieKeys }: Pick<AuthConfig, 'cookieKeys'>): Buffer =>
   Buffer.from(hkdfSync('sha256', cookieKeys[0] ?? '', '', 'DPoP nonces', 32));
 
-/**
- * Creates and checks nonces in the same way as oidc-provider, so that a client can use one nonce everywhere. If the
- * library changed its way, a client would get `use_dpop_nonce` more often, and try again.
- */
+/** Makes the same nonces as oidc-provider, so that a client can use one everywhere. */
 function createNonces(secret: Buffer) {
   const nonceOf = (step: number): string => {
     const salt = Buffer.alloc(8);
@@ -33,7 +29,7 @@ function createNonces(secret: Buffer) {
 }
 
 export interface ProofRequest {
-  /** The value of the header `DPoP`. */
+  /** The header `DPoP`. */
   readonly proof: string;
   readonly method: string;
   readonly url: string;
@@ -47,10 +43,6 @@ export function createProofVerifier({ secret, recordFirstUse }: { secret: Buffer
   return {
     nextNonce: nonces.next,
 
-    /**
-     * @throws {errors.InvalidDpopProof} if the proof is not valid
-     * @throws {errors.UseDpopNonce} if the proof needs a nonce, or its nonce has expired
-     */
     async verify({ proof, ...request }: ProofRequest) {
       try {
         return await verifyDpopProof(proof, { ...request, maxAge, isValidNonce: nonces.isValid });
@@ -61,18 +53,12 @@ export function createProofVerifier({ secret, recordFirstUse }: { secret: Buffer
       }
     },
 
-    /** Resolves to false if the proof was used before. */
     isFirstUse: (clientId: string, jti: string): Promise<boolean> =>
       recordFirstUse(clientId, jti, Date.now() / 1000 + maxAge),
   };
 }
 
-/**
- * Verifies the DPoP proof of a token request. Returns the thumbprint of its key, for `setThumbprint('jkt', …)` of a
- * token, or undefined if the request has no proof.
- * @throws the errors of `verify`
- * @throws {errors.InvalidGrant} if the proof was used before, or if the client must send a proof and has sent none
- */
+/** Resolves to the thumbprint of the key, or undefined if the request has no proof and needs none. */
 export async function verifyProofOfRequest(
   ctx: TokenEndpointGrantContext,
   verifier: ProofVerifier,

@@ -1,5 +1,4 @@
-// Selects the facilities that an access token for bookings lists in its claim `facilities` (docs/behaviour.md, "Access
-// tokens").
+// Selects the facilities for the claim `facilities` of an access token (docs/behaviour.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { FacilityStore } from '../../facilities/store.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
@@ -7,21 +6,16 @@ import { requestState } from '../request-state.ts';
 import { needsFacilities, type ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 
-/** The maximum number of facilities in one token. With more facilities, the token would be too long for a header. */
+/** A longer token would not fit into a header. */
 const maxFacilities = 200;
 
 export interface TokenOfFacilities {
   readonly scope?: string | undefined;
-  /** Undefined for the grant type client_credentials. */
+  /** Undefined for client_credentials. */
   readonly accountId?: string | undefined;
 }
 
-/**
- * Returns the facility ids for the claim, or undefined if the scope needs no facilities.
- * @throws {errors.InvalidRequest} if there are more than `maxFacilities`, or if the account has no role at a requested
- *   facility
- * @throws {errors.InvalidScope} if a service account has no role at any facility
- */
+/** Resolves to undefined if the scope needs no facilities. */
 export type FacilitiesClaim = (
   ctx: KoaContextWithOIDC,
   token: TokenOfFacilities,
@@ -29,7 +23,6 @@ export type FacilitiesClaim = (
 
 export function createFacilitiesClaim(facilities: FacilityStore, scopes: ScopeTable): FacilitiesClaim {
   const facilitiesOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
-    // An earlier step may have read the account, with its facilities, from the database.
     const { account } = requestState(ctx);
     if (account?.id === accountId) return account.facilityIds;
     return orUnavailable(() => facilities.facilityIdsOf(accountId));
@@ -56,13 +49,11 @@ export function createFacilitiesClaim(facilities: FacilityStore, scopes: ScopeTa
   };
 }
 
-/** Returns the values of the parameter `facility` of a token request. A request may repeat this parameter. */
 function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
   const { facility = [] } = (ctx.oidc.body ?? {}) as { facility?: string | string[] };
   return [...new Set([facility].flat())];
 }
 
-/** Returns the requested facilities, or all facilities of the account (`ids`) if none are requested. */
 function select(ids: readonly string[], requested: readonly string[]): readonly string[] {
   const selected = requested.length === 0 ? ids : requested;
   if (selected.length > maxFacilities) {
@@ -76,10 +67,7 @@ function select(ids: readonly string[], requested: readonly string[]): readonly 
   return selected;
 }
 
-/**
- * Makes oidc-provider select the facilities of the access token before it consumes an authorization code or a device
- * code. After an error in the parameter `facility`, the client can therefore use the code again.
- */
+/** After an error in the parameter `facility`, the client can use the code again. */
 export function selectFacilitiesBeforeConsume(provider: Provider, facilitiesClaim: FacilitiesClaim): void {
   const models = [provider.AuthorizationCode, provider.DeviceCode] as const;
   for (const { prototype } of models) {
