@@ -27,25 +27,22 @@ import { migrationsDirectory } from './migrations-directory.ts';
 import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
 import { createInteractions } from './oidc/authorization/interactions.ts';
-import { createScopeTable } from './oidc/authorization/scopes.ts';
 import { providerMetadata } from './oidc/clients/metadata.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
-import { servePlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
 import { rewritePushedRequests } from './oidc/endpoints/pushed-authorization.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
-import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createOutboundFetch } from './oidc/outbound-fetch.ts';
 import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager } from './oidc/provider-manager.ts';
+import { createScopeTable } from './oidc/scopes.ts';
 import { createProviderSessions } from './oidc/sessions.ts';
 import { createAdapter } from './oidc/storage/adapter.ts';
 import { createArtifactStore } from './oidc/storage/artifacts.ts';
-import { createConcurrentUse } from './oidc/storage/concurrent-use.ts';
 import { createDeviceCodes } from './oidc/storage/device-codes.ts';
 import { createEndSession } from './oidc/storage/ended-sessions.ts';
-import { claimsOf } from './oidc/tokens/claims.ts';
+import { createProofVerifier, nonceSecretOf } from './oidc/tokens/dpop.ts';
 import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
 import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
@@ -116,9 +113,8 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   // The stores, and the storage of oidc-provider
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ ...shared, db, accessTokenTtl: config.accessTokenTtl });
-  const concurrentUse = createConcurrentUse();
-  const artifacts = createArtifactStore({ db, concurrentUse });
-  const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
+  const artifacts = createArtifactStore({ db });
+  const deviceCodes = createDeviceCodes({ db, artifacts });
   // The pages need the provider, and the provider needs the pages. The pages therefore get a function that returns the
   // provider, which is created later.
   const provider = () => providerManager.provider();
@@ -134,7 +130,6 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     endSession,
     artifacts,
     deviceCodes,
-    concurrentUse,
     interactionLifetime: lifetimes.interaction,
     findClient: async (id) => {
       const client = await clients.findActive(id);
@@ -170,8 +165,8 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   // oidc-provider. The manager creates a new provider whenever the signing keys change.
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   const recordFirstUse = createReplayDetection(artifacts);
+  const proofs = createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse });
   const limit = createRateLimit(config.rateLimitPerMinute);
-  const clientCredentials = createClientCredentials({ ...shared, scopes, resource, clients });
   const providerManager = await createProviderManager({
     ...shared,
     keyStore: createKeyStore({ db, encryptionKey: config.encryptionKey }),
@@ -186,10 +181,10 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
           limit,
           adapter,
           revokeGrant: artifacts.revokeGrant,
-          concurrentUse,
           recordFirstUse,
+          proofs,
           fetch: createOutboundFetch(outbound),
-          clientCredentials,
+          recordUse: clients.recordUse,
           facilities,
           findAccount: accounts.findWithFacilities,
           signIn: accountServices.signIn,
@@ -207,7 +202,6 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     db,
     shared,
     scopes,
-    limit,
     facilities,
     clients,
     artifacts,
@@ -216,8 +210,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
     providerPages,
     logoutSender,
     outbound,
-    recordFirstUse,
-    clientCredentials,
+    proofs,
     providerManager,
   };
 }
@@ -226,8 +219,8 @@ type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** Mounts the handlers in the order in which they see a request. */
 function createExpressApp({ config, logger, metrics }: AppDependencies, services: Services): Express {
-  const { db, shared, scopes, limit, facilities, clients, accountServices, userPages, providerPages } = services;
-  const { recordFirstUse, clientCredentials, providerManager } = services;
+  const { db, shared, scopes, facilities, clients, accountServices, userPages, providerPages } = services;
+  const { proofs, providerManager } = services;
   const { accounts } = accountServices;
   const app = createHttpApp({
     logger,
@@ -245,17 +238,6 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
   });
   app.use(trustIssuerHost(config.issuer));
   app.use(normalisePath(protocolPaths));
-  app.use(
-    servePlainTokenRequests({
-      ...shared,
-      path: routes.token,
-      // Until the signing keys are loaded, there is no provider. `serveProtocol` below then responds with a 503.
-      provider: () => (providerManager.isReady() ? providerManager.provider() : undefined),
-      bookingsScope: scopes.bookings,
-      limit,
-      issue: clientCredentials.issue,
-    }),
-  );
   app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
@@ -275,11 +257,8 @@ function createExpressApp({ config, logger, metrics }: AppDependencies, services
       path: routes.userinfo,
       provider: providerManager.provider,
       signingKeys: providerManager.signingKeys,
-      recordFirstUse,
-      claimsOf: async (id) => {
-        const account = await accounts.findById(id);
-        return account && !account.disabledAt ? claimsOf(account) : undefined;
-      },
+      proofs,
+      findAccount: accounts.findById,
     }),
   );
   app.use(userPages.routes);

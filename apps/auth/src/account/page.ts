@@ -12,7 +12,7 @@ import type { ValidationError } from '../html/validation-errors.ts';
 import type { ConsentStore } from '../interaction/consent/consent-store.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
-import type { ScopeTable } from '../oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 

@@ -1,5 +1,5 @@
 // Limits how many requests each client can send per minute to the token endpoint and the device authorization endpoint
-// of this process. The requests of a public client are counted separately for each address (oidc/client-policy.ts).
+// of this process. The requests of a public client are counted separately for each address (oidc/clients/policy.ts).
 //
 // We do not use the library rate-limiter-flexible here, because its RateLimiterMemory returns a promise. oidc-provider
 // needs the result synchronously.

@@ -1,8 +1,8 @@
 // Converts a client of an import file to the form in which it is stored, and checks our own rules for clients.
 import type { StoredClient } from '../clients/metadata.ts';
 import { personalAccessTokenSettingsOf } from '../clients/settings.ts';
-import { type ScopeTable, splitScope } from '../oidc/authorization/scopes.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
+import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
 

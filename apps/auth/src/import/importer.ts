@@ -4,9 +4,9 @@
 // file therefore changes nothing (docs/behaviour.md, "Import files").
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, transaction } from '@bay-booking/service/database/database';
-import type { ScopeTable } from '../oidc/authorization/scopes.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import type { ImportDocument, ImportedAccount, ImportedClient } from './document.ts';
 import { findHighSecurityErrors } from './high-security.ts';

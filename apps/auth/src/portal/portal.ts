@@ -13,7 +13,7 @@ import type { Site } from '../html/site.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
-import type { ScopeTable } from '../oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { portalAssets } from './assets.ts';
 import { facilityRoutes } from './facility/facility-pages.ts';
 import { historyRoutes } from './facility/history-pages.ts';

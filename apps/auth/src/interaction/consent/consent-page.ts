@@ -4,7 +4,7 @@ import type { Audit } from '../../audit/audit.ts';
 import { field, fields } from '../../html/form-body.ts';
 import type { Site } from '../../html/site.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
-import { offlineAccess, type ScopeTable } from '../../oidc/authorization/scopes.ts';
+import { offlineAccess, type ScopeTable } from '../../oidc/scopes.ts';
 import type { DecideConsent } from './consent.ts';
 import { describeScopes } from './scope-descriptions.ts';
 

@@ -1,5 +1,5 @@
 // Describes scopes in words, for the consent page and for the page "Your account".
-import type { ScopeTable } from '../../oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../../oidc/scopes.ts';
 
 export interface ScopeDescription {
   readonly name: string;

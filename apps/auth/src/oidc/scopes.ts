@@ -1,21 +1,21 @@
 // Defines the scopes, and decides whether a client may request a combination of scopes (specification, "Scopes").
 
 export interface ScopeTable {
-  /** Access to driving-range bays, targets, play sessions and measurements. */
   readonly play: string;
-  /** Access to the management of bookings. */
   readonly bookings: string;
-  /** The scopes of the Bookings API: `play` and `bookings`. They begin with SCOPE_BASE. */
   readonly custom: readonly string[];
   readonly all: readonly string[];
 }
 
-/**
- * The scopes of OpenID Connect. A client may request them only if the response type or the grant also issues an
- * id_token (docs/behaviour.md, "Scopes").
- */
-export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
-/** The scope with which a client requests a refresh token. */
+/** To add a claim, also return its value from `claimsOf` (tokens/claims.ts). */
+export const claimsByScope = {
+  openid: ['sub'],
+  profile: ['name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+  roles: ['roles'],
+};
+/** Only for requests that also get an id_token (docs/behaviour.md, "Scopes"). */
+export const openidFamily: readonly string[] = Object.keys(claimsByScope);
 export const offlineAccess = 'offline_access';
 
 export function createScopeTable(scopeBase: string): ScopeTable {
@@ -25,26 +25,24 @@ export function createScopeTable(scopeBase: string): ScopeTable {
   return { play, bookings, custom, all: [...openidFamily, offlineAccess, ...custom] };
 }
 
-/** Splits the value of a `scope` parameter and removes repeated scopes. */
 export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
 ];
 
-/** Removes repeated scopes and extra spaces. oidc-provider would reject extra spaces. */
+/** oidc-provider would reject extra spaces. */
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
 
-export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
+export const needsFacilities = (table: ScopeTable, scope: string | undefined): boolean =>
+  splitScope(scope).includes(table.bookings);
+
+export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
 
 export interface ScopeError {
   readonly description: string;
-  /** The scopes that caused the error, space-separated. */
+  /** Space-separated. */
   readonly scope: string;
 }
 
-/**
- * Returns the first error in the scopes of a request, or undefined if they are valid. `allowed` are the scopes that the
- * client may request. `issuesIdToken` says whether the client gets an id_token.
- */
 export function findScopeError(
   table: ScopeTable,
   request: { requested: readonly string[]; allowed: readonly string[]; issuesIdToken: boolean },
