@@ -111,7 +111,7 @@ async function createServices({ config, logger, metrics }: AppDependencies) {
   const lifetimes = createTokenLifetimes(config);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   const shared: SharedServices = { config, logger, metrics, audit };
-  collectDatabaseMetrics(metrics, { primary: db });
+  collectDatabaseMetrics(metrics, db);
 
   // The stores, and the storage of oidc-provider
   const facilities = createFacilityStore({ db });

@@ -10,9 +10,6 @@ import type { JwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
-import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
-import { createReplicaStore } from './database/replica/store.ts';
-import { withTimeout } from './database/with-timeout.ts';
 import { createEndpoints } from './endpoints.ts';
 import { mountBasePath } from './http/base-path.ts';
 import { mountErrorHandler } from './http/error-handler.ts';
@@ -20,19 +17,13 @@ import { formats } from './http/formats.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import { mountUndecodablePaths } from './http/undecodable-path.ts';
-import { observeJwksCache, observeListReads } from './metrics.ts';
+import { observeJwksCache } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
   readonly config: Config;
   readonly db: Database;
-  /**
-   * The replica that lists are read from. A list waits up to `waitMs` milliseconds for the replica to replay the latest
-   * changes. If the replica does not replay them in this time, the list is read from the primary. Undefined if all
-   * lists are read from the primary.
-   */
-  readonly replica?: { readonly db: Database; readonly waitMs: number } | undefined;
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -49,7 +40,6 @@ export interface AppOptions {
 export function createApp({
   config,
   db,
-  replica,
   jwksCache,
   logger,
   metrics,
@@ -61,13 +51,9 @@ export function createApp({
   const scope = `${scopeBase}/golf/bookings`;
   // With METRICS_PORT, another listener serves `/metrics`.
   const servesMetrics = metricsPort === undefined;
-  const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
-  const endpoints = [
-    ...createEndpoints({ db, readRouter, stopping, config, metrics, now }),
-    ...(webhooks?.endpoints ?? []),
-  ];
+  const endpoints = [...createEndpoints({ db, stopping, config, metrics, now }), ...(webhooks?.endpoints ?? [])];
 
-  collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
+  collectDatabaseMetrics(metrics, db);
   observeJwksCache(metrics, jwksCache);
 
   const app = createHttpApp({
@@ -108,27 +94,4 @@ export function createApp({
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);
   return app;
-}
-
-/** How long a request for the metrics waits until the lag of the replica has been read. */
-const lagTimeoutMs = 1_000;
-
-function connectReadRouter(
-  primary: Database,
-  { db: replica, waitMs }: NonNullable<AppOptions['replica']>,
-  logger: Logger,
-  metrics: Metrics,
-): ReadRouter {
-  const store = createReplicaStore({ primary, replica });
-  const countRead = observeListReads(metrics, () => withTimeout(lagTimeoutMs, store.position().then(store.lag)));
-  return createReadRouter({
-    primary,
-    store,
-    waitMs,
-    onRead: (source, reason, err) => {
-      countRead(source, reason);
-      // Replica lag is normal: it is counted and not logged.
-      if (err && reason !== 'behind') logger.warn({ err, reason }, 'list read from the primary');
-    },
-  });
 }

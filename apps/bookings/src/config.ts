@@ -60,8 +60,6 @@ const fields = {
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
-  databaseReadUrl: optional('DATABASE_READ_URL', postgresUrl),
-  databaseReadWaitMs: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
   webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
@@ -81,6 +79,6 @@ const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] 
     ? [
         // Without NODE_ENV, a public issuer may use plain http. With NODE_ENV=production, it may not.
         ...(environment.NODE_ENV ? unencryptedIssuerErrors(environment, 'AUTH_ISSUER') : []),
-        ...developmentSecretErrors(environment, ['DATABASE_URL', 'DATABASE_READ_URL', 'WEBHOOK_KEY']),
+        ...developmentSecretErrors(environment, ['DATABASE_URL', 'WEBHOOK_KEY']),
       ]
     : [];

@@ -8,18 +8,15 @@ import { availabilityComponents } from './availability/schema.ts';
 import { createAvailabilityStore } from './availability/store.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { bookingComponents } from './bookings/schema.ts';
-import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
+import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
 import { createFeedEndpoints } from './changes/feed/endpoints.ts';
 import { feedComponents } from './changes/feed/schema.ts';
 import { createFeedStore } from './changes/feed/store.ts';
-import { createCompleteFlag, createCountReader } from './changes/totals/reader.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { closureComponents } from './closures/schema.ts';
 import { createClosureStore } from './closures/store.ts';
-import type { CachedFlag } from './database/cached-flag.ts';
-import type { ReadRouter } from './database/replica/read-router.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { holdComponents } from './holds/schema.ts';
 import { createHoldStore } from './holds/store.ts';
@@ -31,7 +28,7 @@ import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { placeComponents } from './places/schema.ts';
-import { createPlacesStore, type PlacesStore } from './places/store.ts';
+import { createPlacesStore } from './places/store.ts';
 import { createFacilityLookup } from './places/tagged-id.ts';
 import { webhookComponents } from './webhooks/api/schema.ts';
 
@@ -62,13 +59,11 @@ export const namedSchemas = {
 
 export interface EndpointOptions extends Omit<SharedServices, 'link'> {
   readonly db: Database;
-  /** Reads lists from the replica. If it is left out, lists are read from `db`. */
-  readonly readRouter?: ReadRouter | undefined;
   /** Is aborted when the service stops. Requests that wait for changes then end. */
   readonly stopping?: AbortSignal | undefined;
 }
 
-export function createEndpoints({ db, readRouter, stopping, config, metrics, now }: EndpointOptions) {
+export function createEndpoints({ db, stopping, config, metrics, now }: EndpointOptions) {
   const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   const feed = createFeedStore(db);
   const places = createPlacesStore(db);
@@ -78,48 +73,20 @@ export function createEndpoints({ db, readRouter, stopping, config, metrics, now
   const bookings = createBookingStore(db);
   const holds = createHoldStore(db);
   const bookingServices = { ...shared, idempotency, catalogue, rules };
-  const lists = readRouter
-    ? createRoutedLists(readRouter, createCompleteFlag(db))
-    : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
       ...bookingServices,
       store: bookings,
-      searches: lists.searches,
+      searches: createSearchStore(db),
       findLikelyFacilities: createFacilityLookup(),
       findHold: holds.find,
     }),
     ...createFeedEndpoints({ ...shared, feed, changeWatcher: createChangeWatcher({ store: feed, stopping }) }),
-    ...createPlacesEndpoints({ ...shared, store: { findLocation: places.findLocation, ...lists.places } }),
+    ...createPlacesEndpoints({ ...shared, store: places }),
     ...createOpeningHoursEndpoints({ ...shared, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...shared, store: createClosureStore(db), idempotency }),
     ...createAvailabilityEndpoints({ ...shared, store: createAvailabilityStore(db), findHold: holds.find }),
     // A maximum of 0 holds turns the feature off.
     ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...bookingServices, store: holds, bookings })),
   ];
-}
-
-/**
- * Creates the stores that read lists through the read router. A single booking or location is always read from the
- * primary, because a client that is about to change it needs its latest version.
- */
-function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
-  return {
-    searches: {
-      search: async (...args) => {
-        // `isComplete` returns whether the counts of bookings are complete on the primary. It is called before `run`,
-        // which reads the current position of the primary, and uses the replica only if the replica has reached this
-        // position. If the counts are complete on the primary, they are therefore also complete on the replica.
-        const complete = await isComplete();
-        return readRouter.run((db) => {
-          const counts = createCountReader(db, async () => complete);
-          return createSearchStore(db, { counts }).search(...args);
-        });
-      },
-    } satisfies SearchStore,
-    places: {
-      findLocations: (...args) => readRouter.run((db) => createPlacesStore(db).findLocations(...args)),
-      findBays: (...args) => readRouter.run((db) => createPlacesStore(db).findBays(...args)),
-    } satisfies Pick<PlacesStore, 'findLocations' | 'findBays'>,
-  };
 }

@@ -17,6 +17,7 @@ import { malformedRequestResponse } from './http/malformed-request.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { countFailedFetches } from './metrics.ts';
 import { startPeriodicJobs } from './periodic-jobs.ts';
+import { isoTimestamps } from './time/timestamps.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 const minute = 60_000;
@@ -32,16 +33,7 @@ runService(async () => {
     poolMax: config.databasePoolMax,
     prepared: config.databasePrepared,
   };
-  const db = connectDatabase({ ...connection, url: config.databaseUrl, migrationsDirectory });
-  const replica =
-    config.databaseReadUrl === undefined
-      ? undefined
-      : {
-          // A list is read from the primary instead if its query on the replica takes longer than 2 s, or if the
-          // replica has not caught up with the primary after `waitMs`.
-          db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
-          waitMs: config.databaseReadWaitMs,
-        };
+  const db = connectDatabase({ ...connection, url: config.databaseUrl, migrationsDirectory, types: isoTimestamps });
   const countFailedFetch = countFailedFetches(metrics);
   const jwksCache = createJwksCache({
     issuer: config.authIssuer,
@@ -86,7 +78,7 @@ runService(async () => {
    * waiting.
    */
   const stopping = new AbortController();
-  const app = createApp({ config, db, replica, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
+  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({
     listeners: serviceListeners({ name: 'api', app, respondToMalformed: malformedRequestResponse, config, metrics }),
     logger,
@@ -95,7 +87,7 @@ runService(async () => {
       stopPeriodicJobs();
       jwksCache.close();
       await stopWebhooks?.();
-      await Promise.all([db.destroy(), replica?.db.destroy()]);
+      await db.destroy();
     },
   });
 });

@@ -27,31 +27,3 @@ export function countFailedFetches({ registry }: Metrics): () => void {
   });
   return () => counter.inc();
 }
-
-/**
- * Returns a function that must be called for each list that was read. `source` is the server that the list was read
- * from. `reason` says why the list was not read from the replica, or is `none` if it was. `lagBytes` returns the lag of
- * the replica, and is called when Prometheus collects the metrics.
- */
-export function observeListReads(
-  { registry }: Metrics,
-  lagBytes: () => Promise<number>,
-): (source: 'primary' | 'replica', reason: string) => void {
-  const counter = new Counter({
-    name: 'database_reads_total',
-    help: 'Lists by the server that they were read from, and why it was not the replica.',
-    labelNames: ['source', 'reason'],
-    registers: [registry],
-  });
-  new Gauge({
-    name: 'replica_lag_bytes',
-    help: 'Bytes of WAL that the replica has not replayed yet; absent while one of the servers does not respond.',
-    registers: [registry],
-    async collect() {
-      const bytes = await lagBytes().catch(() => undefined);
-      if (bytes === undefined) this.reset();
-      else this.set(bytes);
-    },
-  });
-  return (source, reason) => counter.inc({ source, reason });
-}

@@ -30,8 +30,6 @@ test('without the optional variables, the configuration has the default values',
     databasePoolMax: 10,
     databasePrepared: true,
     changeRetentionDays: 30,
-    databaseReadUrl: undefined,
-    databaseReadWaitMs: 50,
     webhookKeys: undefined,
     webhookLeaseDays: 7,
     webhookAllowNetworks: [],
@@ -51,8 +49,6 @@ test('a variable that is set replaces the default', () => {
     RATE_LIMIT_PER_MINUTE: '600',
     DB_POOL_MAX: '4',
     DB_PREPARED: 'off',
-    DATABASE_READ_URL: 'postgres://user@replica/bookings',
-    DATABASE_READ_WAIT: '20',
   };
   expect(readBookingsConfig(environment)).toMatchObject({
     port: 8080,
@@ -65,8 +61,6 @@ test('a variable that is set replaces the default', () => {
     rateLimitPerMinute: 600,
     databasePoolMax: 4,
     databasePrepared: false,
-    databaseReadUrl: 'postgres://user@replica/bookings',
-    databaseReadWaitMs: 20,
   });
 });
 
@@ -81,8 +75,6 @@ test('all invalid variables are reported together, by name', () => {
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
     DB_PREPARED: 'perhaps',
-    DATABASE_READ_URL: 'replica',
-    DATABASE_READ_WAIT: 'soon',
   };
   expect(() => readBookingsConfig(invalid)).toThrow(
     expect.objectContaining({

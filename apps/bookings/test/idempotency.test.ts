@@ -110,7 +110,7 @@ test('a second request returns 409 ERR00409 with Retry-After while the first one
   const body = bookingBody({ bayId: 'bay-n1-07' });
   // The first request inserts its key, and then waits for the lock of the bay. Its transaction stays open meanwhile.
   const lockHolder = await system.db.transaction();
-  await query(lockHolder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
+  await lockHolder.raw("select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
   // Asks the database again and again until the first request waits.
   while (!(await isTransactionWaiting(system.db)));

@@ -1,7 +1,13 @@
 // Tests the metrics of the connection pool and of failed statements.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { collectDatabaseMetrics, connectDatabase, type Database } from '../src/database/database.ts';
+import {
+  collectDatabaseMetrics,
+  connectDatabase,
+  type Database,
+  query,
+  transaction,
+} from '../src/database/database.ts';
 import { createMetrics } from '../src/metrics.ts';
 
 /** SQLSTATE codes of PostgreSQL. */
@@ -21,15 +27,15 @@ afterEach(async () => {
 function connectWithMetrics(url: string) {
   db = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
   const metrics = createMetrics('test');
-  collectDatabaseMetrics(metrics, { primary: db });
+  collectDatabaseMetrics(metrics, db);
   return metrics.registry;
 }
 
 describe('the database metrics', () => {
   test('report the used and free connections of the pool and its limit', async () => {
     const registry = connectWithMetrics(database.url);
-    await db.transaction(async (transaction) => {
-      await transaction.raw('select 1');
+    await transaction(db, async (tx) => {
+      await query(tx, 'select 1');
       const text = await registry.metrics();
       expect(text).toMatch(/database_pool_connections\{pool="primary",state="used",service="test"\} 1/);
       expect(text).toMatch(/state="limit",service="test"\} 3/);
@@ -39,8 +45,8 @@ describe('the database metrics', () => {
 
   test('count a failed statement by its SQLSTATE, inside and outside a transaction', async () => {
     const registry = connectWithMetrics(database.url);
-    await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: undefinedTable });
-    await expect(db.transaction((transaction) => transaction.raw('select 1/0'))).rejects.toMatchObject({
+    await expect(query(db, 'select * from nowhere')).rejects.toMatchObject({ code: undefinedTable });
+    await expect(transaction(db, (tx) => query(tx, 'select 1/0'))).rejects.toMatchObject({
       code: divisionByZero,
     });
     const text = await registry.metrics();
@@ -51,7 +57,7 @@ describe('the database metrics', () => {
   test('count a failed connection by the code of the network error', async () => {
     // No server listens on port 1.
     const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
-    await expect(db.raw('select 1')).rejects.toBeDefined();
+    await expect(query(db, 'select 1')).rejects.toBeDefined();
     expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);
   });
 });

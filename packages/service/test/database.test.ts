@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';
+import { connectDatabase, type Database, isUnavailable, query, transaction } from '../src/database/database.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -31,7 +31,7 @@ describe('a statement that runs for longer than the query timeout', () => {
   });
 
   test('fails as unavailable inside a transaction, and ends the transaction', async () => {
-    const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
+    const work = transaction(db, (tx) => query(tx, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await errorOf(work))).toBe(true);
     // The pool has one connection. If it were still in the transaction, this statement would get no connection.
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -49,7 +49,7 @@ describe('a server that accepts connections and never responds', () => {
     const silentDb = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
     const errors = await Promise.all([
       errorOf(query(silentDb, 'select 1')),
-      errorOf(silentDb.transaction((transaction) => query(transaction, 'select 1'))),
+      errorOf(transaction(silentDb, (tx) => query(tx, 'select 1'))),
     ]);
     await silentDb.destroy();
     for (const socket of sockets) socket.destroy();

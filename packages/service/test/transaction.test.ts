@@ -1,8 +1,15 @@
 // Tests transactions, and the statements that a connection has prepared.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';
-import { inTransaction } from '../src/database/transaction.ts';
+import {
+  connectDatabase,
+  type Database,
+  isUnavailable,
+  query,
+  Rollback,
+  send,
+  transaction,
+} from '../src/database/database.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -32,69 +39,84 @@ async function readWords(): Promise<readonly string[]> {
 }
 
 describe('a transaction', () => {
-  test('returns the rows of each statement', async () => {
-    const results = await inTransaction(db, async (run) => {
-      const first = await run([insert, ['a', 1]], [insert, ['b', null]]);
-      const second = await run(['select text, length from word order by text']);
-      return [...first, ...second];
+  test('returns the result of its function', async () => {
+    const rows = await transaction(db, async (tx) => {
+      await Promise.all([query(tx, insert, ['a', 1]), query(tx, insert, ['b', null])]);
+      return query(tx, 'select text, length from word order by text');
     });
-    expect(results).toEqual([
-      [{ text: 'a' }],
-      [{ text: 'b' }],
-      [
-        { text: 'a', length: 1 },
-        { text: 'b', length: null },
-      ],
+    expect(rows).toEqual([
+      { text: 'a', length: 1 },
+      { text: 'b', length: null },
     ]);
     expect(await readWords()).toEqual(['a', 'b']);
   });
 
-  test('is rolled back when a statement fails, and later statements are not executed', async () => {
-    const work = inTransaction(db, (run) => run([insert, ['a', 1]], [insert, ['a', 1]], [insert, ['b', 1]]));
+  test('commits the statements of `send`', async () => {
+    await transaction(db, async (tx) => send(tx, insert, ['a', 1]));
+    expect(await readWords()).toEqual(['a']);
+  });
+
+  test.each([
+    ['query', (tx: Parameters<typeof send>[0], values: unknown[]) => query(tx, insert, values)],
+    ['send', async (tx: Parameters<typeof send>[0], values: unknown[]) => send(tx, insert, values)],
+  ])('is rolled back when a statement of `%s` fails, with the error of this statement', async (_name, run) => {
+    const work = transaction(db, (tx) => Promise.all([run(tx, ['a', 1]), run(tx, ['a', 1]), run(tx, ['b', 1])]));
     await expect(work).rejects.toMatchObject({ code: uniqueViolation });
     expect(await readWords()).toEqual([]);
   });
 
   test('is rolled back when its function throws an error after the statements', async () => {
-    const work = inTransaction(db, async (run) => {
-      await run([insert, ['a', 1]]);
+    const work = transaction(db, async (tx) => {
+      await query(tx, insert, ['a', 1]);
       throw new Error('changed my mind');
     });
     await expect(work).rejects.toThrow('changed my mind');
     expect(await readWords()).toEqual([]);
   });
 
+  test('that is rolled back on purpose returns the result of the rollback', async () => {
+    const result = await transaction<string>(db, async (tx) => {
+      await query(tx, insert, ['a', 1]);
+      throw new Rollback('refused');
+    });
+    expect(result).toBe('refused');
+    expect(await readWords()).toEqual([]);
+  });
+
   test('fails if the function of the transaction ignores the error of a statement', async () => {
-    const work = inTransaction(db, async (run) => {
-      await run([insert, ['a', 1]]);
-      await run([insert, ['a', 1]]).catch(() => {});
+    const work = transaction(db, async (tx) => {
+      await query(tx, insert, ['a', 1]);
+      await query(tx, insert, ['a', 1]).catch(() => {});
     });
     await expect(work).rejects.toThrow('had failed before its end');
     expect(await readWords()).toEqual([]);
   });
 
+  test('runs once more after a deadlock', async () => {
+    let runs = 0;
+    const result = await transaction(db, async (tx) => {
+      runs += 1;
+      if (runs === 1) await query(tx, "do $$ begin raise exception using errcode = '40P01'; end $$");
+      await query(tx, insert, ['a', 1]);
+      return runs;
+    });
+    expect(result).toBe(2);
+    expect(await readWords()).toEqual(['a']);
+  });
+
   test('fails with a transient error if its connection is lost, and the next query succeeds', async () => {
-    const work = inTransaction(db, (run) => run([insert, ['a', 1]], ['select pg_terminate_backend(pg_backend_pid())']));
+    const work = transaction(db, async (tx) => {
+      await query(tx, insert, ['a', 1]);
+      await query(tx, 'select pg_terminate_backend(pg_backend_pid())');
+    });
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await readWords()).toEqual([]);
   });
 
   test('fails with a transient error if a statement runs for too long, and the next query succeeds', async () => {
-    const work = inTransaction(db, (run) => run(['select pg_sleep($1)', [20]]));
+    const work = transaction(db, (tx) => query(tx, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await readWords()).toEqual([]);
-  });
-
-  test('inside a transaction of knex is a savepoint, so its rollback does not affect the outer transaction', async () => {
-    await db.transaction(async (outer) => {
-      await query(outer, insert, ['a', 1]);
-      const inner = inTransaction(outer, async (run) => {
-        await run([insert, ['b', 1]]);
-        throw new Error('changed my mind');
-      });
-      await expect(inner).rejects.toThrow('changed my mind');
-    });
-    expect(await readWords()).toEqual(['a']);
   });
 });
 
@@ -111,14 +133,6 @@ describe('a prepared statement', () => {
     expect(await query(db, sql, ['a'])).toEqual([{ word: 'a' }]);
     expect((await db.raw('select ?::text as word', ['b'])).rows).toEqual([{ word: 'b' }]);
     expect(await query(db, sql, ['c'])).toEqual([{ word: 'c' }]);
-  });
-
-  test('converts its columns with the parsers of each call', async () => {
-    const sql = 'select $1::integer as one';
-    const textParsers = { getTypeParser: () => (text: string) => text };
-    expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
-    expect(await query(db, sql, [1], textParsers)).toEqual([{ one: '1' }]);
-    expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
   });
 
   test('with a value that cannot be converted fails, and later statements succeed', async () => {

@@ -4,7 +4,7 @@
 // used to find the account, because it may be unverified or belong to somebody else (docs/behaviour.md, "Social
 // providers").
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
 
 /** What a social provider reports about a user. */
@@ -79,7 +79,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
      * The row of the account is locked. Without the lock, two parallel requests could remove the last two identities.
      */
     async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
-      return db.transaction(async (tx) => {
+      return transaction(db, async (tx) => {
         const [account] = await query<{ hasPassword: boolean }>(
           tx,
           'select password_hash is not null as "hasPassword" from account where id = $1 for update',
@@ -128,11 +128,8 @@ async function findAccountAndRecordUse(
 
 /** Creates an account with an identity. If another request has inserted the identity first, returns undefined. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
-  // If the identity exists, the transaction must be rolled back although no error is thrown. The code below therefore
-  // commits or rolls back explicitly, instead of passing a callback to `db.transaction`.
-  const transaction = await db.transaction();
-  try {
-    const account = await insertAccount(transaction, {
+  return transaction(db, async (tx) => {
+    const account = await insertAccount(tx, {
       // The e-mail address is not used as the user name, because it may already be the user name of another account.
       username: `${identity.provider}:${randomBytes(9).toString('base64url')}`,
       name: identity.name ?? null,
@@ -142,20 +139,13 @@ async function createAccount(db: Database, identity: SocialIdentity): Promise<Ac
       roles: rolesOfNewUser,
       passwordHash: null,
     });
-    if (account && (await insertIdentity(transaction, identity, account.id))) {
-      await transaction.commit();
-      return account;
-    }
-    await transaction.rollback();
-    return undefined;
-  } catch (error) {
-    await transaction.rollback().catch(() => {});
-    throw error;
-  }
+    if (account && (await insertIdentity(tx, identity, account.id))) return account;
+    throw new Rollback<Account | undefined>(undefined);
+  });
 }
 
 /** Returns false if the identity already belongs to an account. */
-async function insertIdentity(db: Database, identity: SocialIdentity, accountId: string): Promise<boolean> {
+async function insertIdentity(db: Queryable, identity: SocialIdentity, accountId: string): Promise<boolean> {
   const email = identity.email === undefined ? null : withoutNul(identity.email);
   const rows = await query(
     db,

@@ -1,6 +1,6 @@
 // Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 
 /** Whether an account belongs to a person (`user`) or to a program (`service`). */
 export type AccountKind = 'user' | 'service';
@@ -58,7 +58,7 @@ const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'i
  * Inserts an account. Registration, social sign-in, invitations and the import all use this function. The user name
  * must have no spaces at its ends. Returns undefined if another account has the user name.
  */
-export async function insertAccount(db: Database, account: NewAccount): Promise<Account | undefined> {
+export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
     db,
     `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at)

@@ -3,7 +3,7 @@
 //
 // A personal access token is stored as a client that belongs to a service account (specification, "Bookings API
 // access"). The database contains only the SHA-256 of its secrets.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
 import type { StoredClient } from './metadata.ts';
@@ -102,7 +102,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       const { accountId, name, expiresAt, maxActive } = token;
       const clientId = randomToken();
       const clientSecret = randomToken();
-      await db.transaction(async (tx) => {
+      await transaction(db, async (tx) => {
         // The lock makes parallel requests wait. Otherwise, they could together create more tokens than `maxActive`.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
         const [row] = await query<{ active: number }>(
@@ -161,7 +161,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       actor: Actor,
     ): Promise<NewSecret | undefined> {
       const clientSecret = randomToken();
-      const rotated = await db.transaction(async (tx) => {
+      const rotated = await transaction(db, async (tx) => {
         const found = await query(
           tx,
           'select 1 as found from client where id = $1 and account_id = $2 and disabled_at is null for update',
@@ -214,7 +214,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
   };
 }
 
-async function insertSecret(tx: Database, clientId: string, clientSecret: string): Promise<void> {
+async function insertSecret(tx: Queryable, clientId: string, clientSecret: string): Promise<void> {
   await query(tx, 'insert into client_secret (client_id, secret_sha256) values ($1, $2)', [
     clientId,
     hashSecret(clientSecret),

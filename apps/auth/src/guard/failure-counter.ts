@@ -1,7 +1,7 @@
 // Counts failures and other events, with a separate count for each key. The counts are stored in the table
 // `guard_count`, so all instances share them. The library rate-limiter-flexible reads and writes the table, and ignores
 // expired counts. A cleanup job deletes the rows of expired counts (accounts/expired-rows-store.ts).
-import { asPgClient, type Database } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
@@ -38,9 +38,8 @@ export const createFailureCounterFactory =
   (db: Database): FailureCounterFactory =>
   ({ name, limit, windowSeconds }) => {
     const limiter = new RateLimiterPostgres({
-      storeClient: asPgClient(db),
-      // rate-limiter-flexible must treat `storeClient` as a client of the package pg.
-      storeType: 'client',
+      storeClient: db.connections.pool,
+      storeType: 'pool',
       tableName: 'guard_count',
       // A migration creates the table, and the cleanup job deletes expired rows. rate-limiter-flexible must do neither.
       tableCreated: true,

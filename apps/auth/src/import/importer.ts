@@ -3,7 +3,7 @@
 // An import inserts a record if its id is new, and updates the stored record otherwise. A second import of the same
 // file therefore changes nothing (docs/behaviour.md, "Import files").
 import { ImportError } from '@bay-booking/common/import-document';
-import type { Database } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, transaction } from '@bay-booking/service/database/database';
 import type { ScopeTable } from '../oidc/authorization/scopes.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
@@ -52,7 +52,7 @@ export async function importDocument(
     ];
   };
 
-  await db.transaction(async (tx) => {
+  await transaction(db, async (tx) => {
     await lockImports(tx);
     const idsWithSecret = await findClientsWithSecret(
       tx,
@@ -126,7 +126,7 @@ function accountReferences(clients: readonly ClientToStore[], accounts: readonly
 
 /** Returns an error for each reference to a record that does not exist in the database. */
 async function findMissing(
-  tx: Database,
+  tx: Queryable,
   table: 'facility' | 'account',
   references: readonly Reference[],
 ): Promise<string[]> {
@@ -135,7 +135,7 @@ async function findMissing(
   return references.filter(({ id }) => !existing.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
 }
 
-async function findTakenUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<string[]> {
+async function findTakenUsernames(tx: Queryable, accounts: readonly ImportedAccount[]): Promise<string[]> {
   const usernames = accounts.map(({ username }) => username);
   const owners = await findByUsernames(tx, usernames);
   return accounts.flatMap(({ id, username }, index) =>

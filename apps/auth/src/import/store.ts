@@ -1,6 +1,6 @@
 // Reads and writes the tables that an import changes. An account or client that already has the imported values is not
 // written.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
 import { usesSecret } from '../clients/metadata.ts';
@@ -13,12 +13,12 @@ import type { ClientToStore } from './imported-client.ts';
 const lockKey = 4_206_912_023;
 
 /** Waits until no other import is running. Other imports then wait until this transaction ends. */
-export async function lockImports(tx: Database): Promise<void> {
+export async function lockImports(tx: Queryable): Promise<void> {
   await query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 }
 
 export async function findExistingIds(
-  tx: Database,
+  tx: Queryable,
   table: 'facility' | 'account',
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
@@ -30,7 +30,7 @@ export async function findExistingIds(
  * Gives a temporary user name to each stored account whose user name the file changes. Otherwise, two accounts could
  * not exchange their user names, because a user name must be unique at any time.
  */
-export async function releaseUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
+export async function releaseUsernames(tx: Queryable, accounts: readonly ImportedAccount[]): Promise<void> {
   await query(
     tx,
     `update account a set username = 'given up by ' || a.id
@@ -45,7 +45,7 @@ export async function releaseUsernames(tx: Database, accounts: readonly Imported
  * `usernames`, and not as in the database.
  */
 export const findByUsernames = (
-  tx: Database,
+  tx: Queryable,
   usernames: readonly string[],
 ): Promise<readonly { readonly id: string; readonly username: string }[]> =>
   query(
@@ -55,7 +55,7 @@ export const findByUsernames = (
     [usernames],
   );
 
-export async function storeFacility(tx: Database, { id, name }: ImportedFacility): Promise<void> {
+export async function storeFacility(tx: Queryable, { id, name }: ImportedFacility): Promise<void> {
   await query(
     tx,
     'insert into facility (id, name) values ($1, $2) on conflict (id) do update set name = excluded.name',
@@ -64,7 +64,7 @@ export async function storeFacility(tx: Database, { id, name }: ImportedFacility
 }
 
 /** Inserts or updates an account. Returns false if another account has the user name. */
-export async function storeAccount(tx: Database, account: ImportedAccount): Promise<boolean> {
+export async function storeAccount(tx: Queryable, account: ImportedAccount): Promise<boolean> {
   const [stored] = await query<{ passwordHash: string | null }>(
     tx,
     'select password_hash as "passwordHash" from account where id = $1 for update',
@@ -91,7 +91,7 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
 }
 
 /** Disables or enables an account. Disabling ends its sessions and grants. */
-async function setDisabled(tx: Database, id: string, disabled: boolean): Promise<void> {
+async function setDisabled(tx: Queryable, id: string, disabled: boolean): Promise<void> {
   const changed = await query(
     tx,
     `update account set disabled_at = case when $2 then now() end, updated_at = now()
@@ -110,7 +110,7 @@ async function setDisabled(tx: Database, id: string, disabled: boolean): Promise
 }
 
 /** Fields that the file leaves out keep their stored values, except `emailVerified` if the e-mail address changes. */
-async function updateAccount(tx: Database, account: ImportedAccount, storedHash: string | null): Promise<void> {
+async function updateAccount(tx: Queryable, account: ImportedAccount, storedHash: string | null): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
@@ -137,7 +137,7 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
 
 /** Replaces all memberships of the account by those in the file. */
 async function storeMemberships(
-  tx: Database,
+  tx: Queryable,
   accountId: string,
   memberships: NonNullable<ImportedAccount['memberships']>,
 ): Promise<void> {
@@ -155,7 +155,7 @@ async function storeMemberships(
   }
 }
 
-export async function findClientsWithSecret(tx: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findClientsWithSecret(tx: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await query<{ id: string }>(
     tx,
     'select distinct client_id as id from client_secret where client_id = any ($1)',
@@ -168,7 +168,7 @@ export async function findClientsWithSecret(tx: Database, ids: readonly string[]
  * Inserts or updates a client. The client is then enabled and does not expire. Returns false if the client needs a
  * secret, and neither the file nor the database contains one.
  */
-export async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
+export async function storeClient(tx: Queryable, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
   // The system column xmax is 0 in a row that was inserted, and not 0 in a row that was updated.
   const [changed] = await query<{ inserted: boolean }>(

@@ -1,6 +1,6 @@
 // Stores the signing keys in the table `signing_key`. The private part of a key is encrypted. schedule.ts decides when
 // a key changes its state.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { JWK } from 'jose';
 import { decryptJwk, encryptJwk } from './encryption.ts';
 import { generateSigningKey, type KeyState, type SigningAlgorithm, type SigningKey } from './signing-key.ts';
@@ -16,8 +16,8 @@ export type KeyTransaction = ReturnType<typeof changesIn>;
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
-  const lockedTransaction = <T>(work: (tx: Database) => Promise<T>): Promise<T> =>
-    db.transaction(async (tx) => {
+  const lockedTransaction = <T>(work: (tx: Queryable) => Promise<T>): Promise<T> =>
+    transaction(db, async (tx) => {
       await query(tx, 'select pg_advisory_xact_lock($1)', [lockId]);
       return work(tx);
     });
@@ -90,7 +90,7 @@ const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl
  * whose stored value is already higher is not changed. An import calls this function before and after it changes
  * clients. The first call is needed because a client may get a shorter lifetime while its earlier tokens are valid.
  */
-export async function recordClientLifetimes(tx: Database): Promise<void> {
+export async function recordClientLifetimes(tx: Queryable): Promise<void> {
   await query(
     tx,
     `update signing_key set longest_ttl = (${longestClientLifetime})
@@ -99,7 +99,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
 }
 
 /** Returns the functions with which a transaction can change the keys. */
-function changesIn(tx: Database, encryptionKey: Buffer) {
+function changesIn(tx: Queryable, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
       const rows = await query<{ alg: string }>(tx, "select alg from signing_key where state = 'current'");
@@ -165,7 +165,7 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
   };
 }
 
-const readKeys = (db: Database): Promise<readonly StoredKey[]> =>
+const readKeys = (db: Queryable): Promise<readonly StoredKey[]> =>
   query<StoredKey>(
     db,
     `select kid, alg, state, created_at as "createdAt", signs_from as "signsFrom", retired_at as "retiredAt",

@@ -4,7 +4,7 @@
 // The statements lock the locations and then the bays, each in the order of their ids. Imports and bookings lock rows
 // in the same order, so no deadlock is possible. The statements also increase the version of the bays' rules. A
 // concurrent booking waits for the lock of its bay, and then finds that the version has changed.
-import type { Statement } from '@bay-booking/service/database/transaction';
+import type { Statement } from '../database/in-transaction.ts';
 
 /** The bays whose rules change: these bays, and all bays of these locations. */
 export interface RuleTarget {

@@ -4,7 +4,6 @@ import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type Bind, oneOf } from '../bookings/search/where.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import type { Interval } from '../time/interval.ts';
-import { isoTimestamps } from '../time/timestamps.ts';
 import type { Closure } from './rule.ts';
 import { milliseconds } from './rules-store.ts';
 
@@ -103,7 +102,7 @@ export type AvailabilityStore = ReturnType<typeof createAvailabilityStore>;
 
 export function createAvailabilityStore(db: Queryable) {
   async function now(): Promise<string> {
-    const [row] = await query<{ now: string }>(db, availabilityReads.clock, [], isoTimestamps);
+    const [row] = await query<{ now: string }>(db, availabilityReads.clock, []);
     if (!row) throw new Error('the database returned no time');
     return row.now;
   }
@@ -113,7 +112,7 @@ export function createAvailabilityStore(db: Queryable) {
     findBays: async (facilities: readonly string[], filter: BayFilter, page: PageRequest) => {
       const offset = offsetOf(page);
       const { sql, values } = baysStatement(facilities, filter, { limit: page.pageSize, offset });
-      const rows = await query<BayRow>(db, sql, values, isoTimestamps);
+      const rows = await query<BayRow>(db, sql, values);
       const asOf = rows[0]?.asOf ?? (await now());
       // A page that is neither full nor empty is the last page. An empty page shows the total only if it is the first.
       const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);

@@ -1,11 +1,10 @@
 // Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
-import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
-import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { lockRules } from '../availability/rule-statements.ts';
+import { inTransaction, type Run, retryOnce } from '../database/in-transaction.ts';
 import { outcomeOf, Rollback } from '../database/rollback.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../idempotency/store.ts';
-import { isoTimestamps } from '../time/timestamps.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 
 const byName = 'order by bay.name collate "C", bay.id collate "C"';
@@ -60,12 +59,12 @@ export type ClosureStore = ReturnType<typeof createClosureStore>;
 
 export function createClosureStore(db: Database) {
   async function find(facilities: readonly string[], id: string): Promise<ClosureRow | undefined> {
-    return (await query<ClosureRow>(db, closureReads.find, [facilities, id], isoTimestamps))[0];
+    return (await query<ClosureRow>(db, closureReads.find, [facilities, id]))[0];
   }
 
   /** Reads the closure in a transaction that has locked its bays. */
   async function findIn(run: Run, { facilityId, id }: Closure): Promise<ClosureRow | undefined> {
-    const [[row]] = await run<[ClosureRow[]]>([closureReads.find, [[facilityId], id], isoTimestamps]);
+    const [[row]] = await run<[ClosureRow[]]>([closureReads.find, [[facilityId], id]]);
     return row;
   }
 
@@ -96,7 +95,7 @@ export function createClosureStore(db: Database) {
       const dates = [start?.toISOString() ?? null, end?.toISOString() ?? null];
       const filterValues = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
       const [rows, counted] = await Promise.all([
-        query<ClosureRow>(db, closureReads.list, [...filterValues, page.pageSize, offsetOf(page)], isoTimestamps),
+        query<ClosureRow>(db, closureReads.list, [...filterValues, page.pageSize, offsetOf(page)]),
         query<{ total: number }>(db, closureReads.count, filterValues),
       ]);
       return { rows, total: counted[0]?.total ?? 0 };

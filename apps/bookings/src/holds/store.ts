@@ -5,15 +5,14 @@
 // (bookings/storage/statements.ts).
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { type Database, query } from '@bay-booking/service/database/database';
 import type { Caller } from '../auth/caller.ts';
 import { bayStatements, bookingReads } from '../bookings/storage/statements.ts';
 import type { BayConflicts } from '../bookings/storage/store.ts';
+import { inTransaction, retryOnce } from '../database/in-transaction.ts';
 import { outcomeOf, Rollback } from '../database/rollback.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../idempotency/store.ts';
 import { createFacilityLookup, isUuid } from '../places/tagged-id.ts';
-import { isoTimestamps } from '../time/timestamps.ts';
 import type { FoundHold, Hold } from './hold.ts';
 
 export const holdReads = {
@@ -109,7 +108,7 @@ export function createHoldStore(db: Database) {
     // The id of a hold ends with the tag of the facility in which the hold was created (bookings/booking-id.ts). A hold
     // never moves to another facility. The loop usually has one step, because few facilities have the same tag.
     for (const facilityId of findLikelyFacilities(facilities, id)) {
-      const [hold] = await query<FoundHold>(db, holdReads.find, [facilityId, id, clientId, subject], isoTimestamps);
+      const [hold] = await query<FoundHold>(db, holdReads.find, [facilityId, id, clientId, subject]);
       if (hold) return hold;
     }
     return undefined;
@@ -120,7 +119,7 @@ export function createHoldStore(db: Database) {
 
     /** Returns the time of the database, whose clock decides when holds expire. */
     now: async (): Promise<string> => {
-      const [row] = await query<{ now: string }>(db, holdReads.clock, [], isoTimestamps);
+      const [row] = await query<{ now: string }>(db, holdReads.clock, []);
       if (!row) throw new Error('the database returned no time');
       return row.now;
     },
@@ -173,7 +172,7 @@ export function createHoldStore(db: Database) {
           const { facilityId, id, bayId } = hold;
           const [, [found]] = await run<[object[], LockedHold[]]>(
             [bayStatements.lock, [facilityId, [bayId]]],
-            [holdReads.findLocked, [facilityId, id], isoTimestamps],
+            [holdReads.findLocked, [facilityId, id]],
           );
           if (!found) return 'gone';
           const expiry = Date.parse(found.now) + seconds * 1_000;

@@ -1,7 +1,7 @@
 // Limits the requests per minute of each subject of a client, and of the client as a whole. The counts are in
 // PostgreSQL, so the limits hold over all instances (docs/behaviour.md, "Rate limits").
 import { createHash } from 'node:crypto';
-import { asPgClient, type Database } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
@@ -28,9 +28,8 @@ export function createRateLimit(
   if (requestsPerMinute === 0) return undefined;
   const limiterOf = (keyPrefix: string, points: number) =>
     new RateLimiterPostgres({
-      storeClient: asPgClient(db),
-      // `storeClient` only imitates a client of the package pg, so rate-limiter-flexible cannot recognise it.
-      storeType: 'client',
+      storeClient: db.connections.pool,
+      storeType: 'pool',
       tableName: 'rate_limit',
       // A migration creates the table, so rate-limiter-flexible must not create it.
       tableCreated: true,

@@ -1,7 +1,7 @@
 // Reads and writes the table idempotency_key, which has the first successful response for each Idempotency-Key.
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
-import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../bookings/booking.ts';
+import type { Run } from '../database/in-transaction.ts';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 // Reads and writes the opening hours of locations.
-import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { lockRules } from '../availability/rule-statements.ts';
+import { inTransaction, retryOnce } from '../database/in-transaction.ts';
 import type { OpeningHours } from './hours.ts';
 
 export interface HoursRow {

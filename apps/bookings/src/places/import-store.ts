@@ -1,7 +1,7 @@
 // Writes imported facilities, locations and bays. One transaction writes the whole file, so a file is imported
 // completely or not at all. Each writing statement changes only rows of one facility.
 import { ImportError } from '@bay-booking/common/import-document';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../changes/totals/statements.ts';
 import { hoursStatements } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './import-document.ts';
@@ -78,7 +78,7 @@ const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
  * nothing is changed.
  */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
-  return db.transaction(async (trx) => {
+  return transaction(db, async (trx) => {
     await query(trx, importReads.lock);
     const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
     if (errors.length > 0) throw new ImportError(errors);
@@ -91,7 +91,10 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
  * Stores a facility with its locations and bays. If the file leaves out a field of a bay, an existing bay keeps the
  * stored value, and a new bay gets the default value.
  */
-async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
+async function importFacility(
+  trx: Queryable,
+  { id, name, timeZone, locations, bays }: ImportedFacility,
+): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
@@ -115,7 +118,7 @@ async function importFacility(trx: Database, { id, name, timeZone, locations, ba
  *
  * Each error begins with the `path` of an object in the file, such as `/facilities/0`.
  */
-async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
+async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);
   const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);
   const unknown = new Set(rows.map(({ name }) => name));
@@ -128,7 +131,7 @@ async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacili
  * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
  * twice was rejected before (import-document.ts).
  */
-async function idErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
+async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
   for (const [kind, sql] of [
     ['locations', importReads.facilitiesOfLocationIds],

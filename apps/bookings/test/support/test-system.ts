@@ -1,5 +1,5 @@
 // Starts the real application on a port, with its own token issuer, and a database with the bays of places.ts.
-import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
+import { connectDatabase, type Database, errorCode } from '@bay-booking/service/database/database';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
@@ -11,6 +11,7 @@ import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
 import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
+import { isoTimestamps } from '../../src/time/timestamps.ts';
 import { createWebhooks } from '../../src/webhooks/webhooks.ts';
 import { checkResponse } from './check-response.ts';
 import { importTestPlaces } from './places.ts';
@@ -81,9 +82,15 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const issuer =
     sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
-  const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax, migrationsDirectory });
+  const db = connectDatabase({
+    url: databaseUrl,
+    applicationName: 'test',
+    poolMax,
+    migrationsDirectory,
+    types: isoTimestamps,
+  });
   const databaseErrors: string[] = [];
-  onFailure(db, (error) => databaseErrors.push(String(errorCode(error))));
+  db.connections.events.on('failure', (error) => databaseErrors.push(String(errorCode(error))));
   if (!sharing) await importTestPlaces(db);
   const logged: string[] = [];
   const logger = createLogger({

@@ -1,70 +1,78 @@
-// Connects to PostgreSQL and runs queries.
-//
-// This module, transaction.ts, migrate.ts and distribute.ts are the interface of this folder. The other modules are
-// internal (docs/decisions/0011-internals-of-knex-and-pg.md).
-import knex from 'knex';
-import type { TypeParsers } from './batch.ts';
-import { Connection } from './connection.ts';
-import {
-  connectionSourceOf,
-  type Database,
-  findPool,
-  type Queryable,
-  requirePool,
-  setPool,
-} from './connection-source.ts';
-import { isTransactionConflict } from './errors.ts';
-import { Pool } from './pool.ts';
-import { createErrorInspector } from './schema-version.ts';
+// Connects to PostgreSQL, and runs statements and transactions.
+import { EventEmitter } from 'node:events';
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import { errorCode, isConnectionError, isTransactionConflict } from './errors.ts';
+import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
-export type { Database, Queryable } from './connection-source.ts';
 export { errorCode, isUnavailable } from './errors.ts';
 export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
 
+/** Converts the text of a column to a JavaScript value, by the type of the column. */
+export type TypeParsers = pg.CustomTypesConfig;
+
 export interface DatabaseOptions {
   readonly url: string;
   readonly applicationName: string;
-  /**
-   * The maximum number of connections. Default: 10. All instances of a service together should have twice as many
-   * connections as the database server has CPU cores.
-   */
+  /** The maximum number of connections. All instances together should have twice the CPU cores of the server. */
   readonly poolMax?: number;
-  /**
-   * Whether statements are prepared. Default: true. Must be false behind a PgBouncer older than 1.21 in transaction
-   * mode, which does not support prepared statements.
-   */
+  /** False behind a PgBouncer older than 1.21 in transaction mode, which does not support prepared statements. */
   readonly prepared?: boolean;
-  /**
-   * How long one statement may take, in ms. Default: 8000. The `statement_timeout` of the database role should be
-   * shorter, so that PostgreSQL cancels the statement before this client closes the connection.
-   */
+  /** How long one statement may take, in ms. The `statement_timeout` of the database role should be shorter. */
   readonly queryTimeout?: number;
-  /**
-   * The folder of the service's migrations. If the folder is given, `isUnavailable` returns true for errors that occur
-   * because the schema of the database does not fit this release.
-   */
+  /** The parsers of columns. Default: those of pg. */
+  readonly types?: TypeParsers;
+  /** The migrations of the service. With them, `isUnavailable` is true for errors because of another schema. */
   readonly migrationsDirectory?: string;
 }
 
+interface Events {
+  /** A statement or a connection has failed. */
+  failure: [error: unknown];
+  /** A transaction is run again after a deadlock or a serialization failure. */
+  retry: [];
+}
+
+interface Connections {
+  readonly pool: pg.Pool;
+  readonly events: EventEmitter<Events>;
+  readonly prepared: boolean;
+  readonly inspectError: InspectError | undefined;
+}
+
+/** A pool of connections, and the query builder of knex over the same pool. */
+export type Database = Knex & { readonly connections: Connections };
+
+/** A transaction that `transaction` has begun. */
+export interface Transaction {
+  readonly db: Database;
+  readonly client: pg.PoolClient;
+  /** The statements of `send`, whose results nobody awaits yet. */
+  readonly sent: Promise<unknown>[];
+}
+
+export type Queryable = Database | Transaction;
+
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000, migrationsDirectory } = options;
-  const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
-  const pool: Pool<Connection> = new Pool({
+  const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000, types } = options;
+  const { migrationsDirectory } = options;
+  const events = new EventEmitter<Events>();
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: applicationName,
     max: poolMax,
-    acquireTimeoutMs: 3_000,
-    idleTimeoutMs: 30_000,
-    open: () =>
-      Connection.open({
-        url,
-        applicationName,
-        prepared,
-        queryTimeout,
-        onFailure: (error) => pool.emit('failure', error),
-        inspectError,
-      }),
+    connectionTimeoutMillis: 3_000,
+    idleTimeoutMillis: 30_000,
+    query_timeout: queryTimeout,
+    keepAlive: true,
+    pipeline: true,
+    ...(types && { types }),
   });
-  const db = knex({
+  pool.on('error', (error) => events.emit('failure', error));
+  // Without a listener, a connection that is lost while it is used would end the process. Its statements fail too.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  const builder = knex({
     client: 'pg',
     connectionPool: pool,
     // If this option were true, error messages and therefore the log would contain the values of the statement.
@@ -72,64 +80,130 @@ export function connectDatabase(options: DatabaseOptions): Database {
     // By default, knex writes messages to the console.
     log: { warn: () => {}, error: () => {}, deprecate: () => {}, debug: () => {} },
   });
-  setPool(db, pool);
+  const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
   // knex does not close a pool that it has not created.
-  Object.defineProperty(db, 'destroy', { value: () => pool.destroy() });
-  return db;
+  Object.defineProperty(builder, 'destroy', { value: () => (pool.ended || pool.ending ? undefined : pool.end()) });
+  return Object.assign(builder, { connections: { pool, events, prepared, inspectError } });
 }
 
-/**
- * Runs one statement with placeholders such as $1 and returns its rows. `types` are the parsers of the columns, by
- * default those of pg. The same query takes six times as much CPU time with the query builder of knex.
- */
-export function query<Row extends object>(
-  db: Queryable,
+/** Runs one statement with placeholders such as $1 and returns its rows. */
+export async function query<Row extends object>(
+  on: Queryable,
   sql: string,
   values: readonly unknown[] = [],
-  types?: TypeParsers,
 ): Promise<readonly Row[]> {
-  const source = connectionSourceOf(db);
-  return new Promise((resolve, reject) => {
-    const run = (connection: Connection): void => {
-      connection.send([[sql, values, types]], (error, results) => {
-        source.release(connection);
-        if (error) reject(error);
-        else resolve((results[0]?.rows ?? []) as readonly Row[]);
-      });
-    };
-    // Taking an idle connection synchronously saves a promise for each query.
-    const idle = source.takeIdle();
-    if (idle) run(idle);
-    else source.acquire().promise.then(run, reject);
-  });
-}
-
-/** Calls `listener` with the error of every statement and every connection of `db` that fails. */
-export function onFailure(db: Database, listener: (error: unknown) => void): void {
-  requirePool(db).on('failure', listener);
-}
-
-/**
- * Runs `work`, and runs it a second time if PostgreSQL has rolled its transaction back because of a deadlock or a
- * serialization failure.
- */
-export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  if ('sent' in on) return run<Row>(on.db, on.client, sql, values);
+  const client = await connect(on);
+  let isBroken = false;
   try {
-    return await work();
+    return await run<Row>(on, client, sql, values);
   } catch (error) {
-    if (!isTransactionConflict(error)) throw error;
-    // The metrics count this event. A transaction of knex has no pool and emits no event.
-    findPool(db)?.emit('retry');
-    return work();
+    isBroken = isConnectionError(error);
+    throw error;
+  } finally {
+    client.release(isBroken);
   }
 }
 
-/** Adapts a database to libraries that expect a client of pg. `rowCount` is the number of returned rows. */
-export function asPgClient(db: Database) {
-  return {
-    query: async ({ text, values = [] }: { text: string; values?: readonly unknown[] }) => {
-      const rows = await query<object>(db, text, values);
-      return { rows, rowCount: rows.length };
-    },
-  };
+/**
+ * Sends a statement whose result the transaction does not need. `transaction` awaits it together with the commit, and
+ * fails if the statement fails.
+ */
+export function send(tx: Transaction, sql: string, values: readonly unknown[] = []): void {
+  const sent = run(tx.db, tx.client, sql, values);
+  // `transaction` handles the error.
+  sent.catch(() => {});
+  tx.sent.push(sent);
+}
+
+/** Thrown inside a transaction to roll it back. `transaction` then returns `result`. */
+export class Rollback<T> extends Error {
+  readonly result: T;
+  constructor(result: T) {
+    super('rolled back');
+    this.result = result;
+  }
+}
+
+/**
+ * Runs `work` in a transaction and returns its result. Statements that are started together, with `Promise.all` or
+ * `send`, are sent without waiting for each other. After a deadlock or a serialization failure, `work` runs once more.
+ * @throws {Error} the error of `work`, of a statement or of the commit. If the connection is lost during the commit,
+ * it is unknown whether the transaction was committed.
+ */
+export async function transaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  try {
+    return await attempt(db, work);
+  } catch (error) {
+    if (!isTransactionConflict(error)) throw error;
+    db.connections.events.emit('retry');
+    return attempt(db, work);
+  }
+}
+
+async function attempt<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const client = await connect(db);
+  const tx: Transaction = { db, client, sent: [] };
+  let isBroken = false;
+  try {
+    send(tx, 'begin');
+    const result = await work(tx);
+    const commit = client.query('commit');
+    await Promise.all([...tx.sent, commit]);
+    // If a statement has failed, PostgreSQL responds to `commit` with a rollback.
+    if ((await commit).command !== 'COMMIT') throw new Error('the transaction had failed before its end');
+    return result;
+  } catch (error) {
+    isBroken = isConnectionError(error);
+    if (!isBroken) {
+      await client.query('rollback').catch(() => {
+        isBroken = true;
+      });
+    }
+    if (error instanceof Rollback && !isBroken) return error.result as T;
+    throw error;
+  } finally {
+    client.release(isBroken);
+  }
+}
+
+async function connect(db: Database): Promise<pg.PoolClient> {
+  try {
+    return await db.connections.pool.connect();
+  } catch (error) {
+    db.connections.events.emit('failure', error);
+    throw error;
+  }
+}
+
+/** The SQLSTATE of every statement that follows a failed statement of its transaction. */
+const inFailedTransaction = '25P02';
+
+async function run<Row extends object>(
+  { connections: { events, prepared, inspectError } }: Database,
+  client: pg.PoolClient,
+  sql: string,
+  values: readonly unknown[],
+): Promise<readonly Row[]> {
+  // A text without values is often used only once, so it is not prepared.
+  const name = prepared && values.length > 0 ? statementName(sql) : undefined;
+  try {
+    return (await client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) })).rows;
+  } catch (error) {
+    if (errorCode(error) !== inFailedTransaction) events.emit('failure', error);
+    if (inspectError && isSchemaRelated(error)) await inspectError(error);
+    throw error;
+  }
+}
+
+/** PostgreSQL stores prepared statements until the connection ends, so SQL with many variants would fill its memory. */
+const maxPreparedStatements = 500;
+const statementNames = new Map<string, string>();
+
+function statementName(sql: string): string | undefined {
+  const existing = statementNames.get(sql);
+  if (existing !== undefined || statementNames.size >= maxPreparedStatements) return existing;
+  const name = `s${statementNames.size + 1}`;
+  statementNames.set(sql, name);
+  return name;
 }

@@ -35,8 +35,17 @@ const transientErrors = new Set([
  */
 const transientClasses = /^(08|28|53|57P|58)/;
 
-/** Matches the messages of those connection errors of pg and knex that have no code. */
-const connectionErrors = /Connection terminated|timeout expired|is not queryable|Unable to acquire a connection/;
+/** Matches the messages of those connection errors and timeouts of pg, pg-pool and knex that have no code. */
+const connectionErrors = new RegExp(
+  [
+    'Connection terminated',
+    'not queryable',
+    'Query read timeout',
+    'timeout exceeded when trying to connect',
+    'Cannot use a pool after calling end',
+    'Unable to acquire a connection',
+  ].join('|'),
+);
 
 const errorsMarkedAsUnavailable = new WeakSet<object>();
 
@@ -61,6 +70,13 @@ export function isUnavailable(error: unknown): boolean {
   if (code !== undefined) return transientErrors.has(code) || transientClasses.test(code);
   if (!Error.isError(error)) return false;
   return error.name === 'TimeoutError' || connectionErrors.test(error.message);
+}
+
+/** Whether the connection on which the error occurred cannot be used again. */
+export function isConnectionError(error: unknown): boolean {
+  const code = errorCode(error);
+  if (code !== undefined) return /^(08|57P|E)/.test(code);
+  return Error.isError(error) && connectionErrors.test(error.message);
 }
 
 export function isTransactionConflict(error: unknown): boolean {

@@ -1,13 +1,10 @@
-// Registers the metrics of databases: the connections of the pools, the errors, and the repeated transactions.
+// Registers the metrics of a database: the connections of its pool, its errors, and the repeated transactions.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
-import { type Database, requirePool } from './connection-source.ts';
+import type { Database } from './database.ts';
 import { errorCode } from './errors.ts';
 
-/**
- * SQLSTATEs whose counters exist from the start with the value 0. Prometheus would otherwise not see the increase from
- * 0 to 1.
- */
+/** SQLSTATEs that are counted from 0, so that Prometheus sees the increase from 0 to 1. */
 const expectedErrors = [
   '40P01', // deadlock_detected
   '40001', // serialization_failure
@@ -15,21 +12,18 @@ const expectedErrors = [
   '57014', // query_canceled
 ];
 
-/** The keys of `databases` are the values of the label `pool`. */
-export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonly<Record<string, Database>>): void {
-  const pools = Object.entries(databases).map(([name, db]) => [name, requirePool(db)] as const);
+export function collectDatabaseMetrics({ registry }: Metrics, { connections: { pool, events } }: Database): void {
+  const label = { pool: 'primary' };
   new Gauge({
     name: 'database_pool_connections',
     help: 'Connections of the pool by state, the limit, and the requests that wait for one.',
     labelNames: ['pool', 'state'],
     registers: [registry],
     collect() {
-      for (const [name, pool] of pools) {
-        this.set({ pool: name, state: 'used' }, pool.numUsed());
-        this.set({ pool: name, state: 'free' }, pool.numFree());
-        this.set({ pool: name, state: 'waiting' }, pool.numPendingAcquires());
-        this.set({ pool: name, state: 'limit' }, pool.max);
-      }
+      this.set({ ...label, state: 'used' }, pool.totalCount - pool.idleCount);
+      this.set({ ...label, state: 'free' }, pool.idleCount);
+      this.set({ ...label, state: 'waiting' }, pool.waitingCount);
+      this.set({ ...label, state: 'limit' }, pool.options.max);
     },
   });
   const retries = new Counter({
@@ -44,18 +38,15 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
     labelNames: ['pool', 'code'],
     registers: [registry],
   });
-  for (const [name, pool] of pools) {
-    for (const code of expectedErrors) errors.inc({ pool: name, code }, 0);
-    retries.inc({ pool: name }, 0);
-    pool.on('failure', (error) => errors.inc({ pool: name, code: errorLabel(error) }));
-    pool.on('retry', () => retries.inc({ pool: name }));
-  }
+  for (const code of expectedErrors) errors.inc({ ...label, code }, 0);
+  retries.inc(label, 0);
+  events.on('failure', (error) => errors.inc({ ...label, code: errorLabel(error) }));
+  events.on('retry', () => retries.inc(label));
 }
 
 /** Matches SQLSTATEs and names such as ECONNRESET. The number of these codes is limited, so they can be labels. */
 const labelCodes = /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/;
 
-/** Returns the value of the label `code`: the code of the error if it can be a label, or else `timeout` or `other`. */
 function errorLabel(error: unknown): string {
   const code = errorCode(error);
   if (code !== undefined && labelCodes.test(code)) return code;

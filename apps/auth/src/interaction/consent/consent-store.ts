@@ -1,6 +1,6 @@
 // Stores the scopes that a user granted to each client (table `consent`). On the page "Your account", the user sees
 // these clients and scopes, and can revoke the access of a client.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 
 export interface ConnectedClient {
@@ -72,7 +72,7 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
      * `ended` contains only the entry of this client.
      */
     async revoke(accountId: string, clientId: string): Promise<void> {
-      await db.transaction(async (tx) => {
+      await transaction(db, async (tx) => {
         await query(tx, 'delete from consent where account_id = $1 and client_id = $2', [accountId, clientId]);
         await query(
           tx,

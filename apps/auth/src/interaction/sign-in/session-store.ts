@@ -1,7 +1,7 @@
 // Stores the browsers in which accounts are signed in (table `browser_session`), and ends the sessions that
 // oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens:
 // the SQL `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 
 export interface SessionRow {
@@ -21,7 +21,7 @@ export interface NewSessionRow {
 }
 
 export interface SessionStoreOptions {
-  readonly db: Database;
+  readonly db: Queryable;
   /** Starts to send the queued logout tokens, and does not wait until they are sent. */
   readonly sendLogoutTokens: () => void;
 }

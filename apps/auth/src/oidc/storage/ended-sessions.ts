@@ -1,5 +1,5 @@
 // Ends the session of a browser, and queues logout tokens for the clients of the session.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 import { hashSecret } from '../../secrets.ts';
 import { orUnavailable } from '../unavailable.ts';
@@ -8,7 +8,7 @@ import { orUnavailable } from '../unavailable.ts';
 export type EndSession = (id: string) => Promise<void>;
 
 export interface EndedSessionOptions {
-  readonly db: Database;
+  readonly db: Queryable;
   /** Starts to send the queued logout tokens, and does not wait for them. */
   readonly sendLogoutTokens: () => void;
 }

@@ -1,5 +1,5 @@
 // Locks a facility before its members or invitations change, and reads the role of the user who makes the change.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FacilityRole } from '../../facilities/store.ts';
 import { isManaging, type ManagingRole } from '../rules.ts';
 
@@ -13,7 +13,7 @@ import { isManaging, type ManagingRole } from '../rules.ts';
 export async function lockFacilityAs(
   actorId: string,
   facilityId: string,
-  tx: Database,
+  tx: Queryable,
 ): Promise<ManagingRole | undefined> {
   // Unlike `for update`, this lock does not block transactions that insert rows which reference the facility.
   await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);

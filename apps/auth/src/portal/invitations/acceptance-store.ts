@@ -1,6 +1,6 @@
 // Accepts invitations. One transaction creates the account if it is new, gives it the role, and marks the invitation as
 // accepted. The transaction locks the invitation, so that only one use of its link succeeds.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
 import { hashSecret } from '../../secrets.ts';
 import { accountKindFor, type InvitableRole } from '../rules.ts';
@@ -37,7 +37,7 @@ export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
   /** Returns undefined if the invitation of the link was accepted or withdrawn, or has expired. */
-  const lockInvitation = async (tx: Database, token: string): Promise<LockedInvitation | undefined> => {
+  const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(
       tx,
       `select id, facility_id as "facilityId", email, role from invitation
@@ -48,7 +48,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
   };
 
   const accept = async (
-    tx: Database,
+    tx: Queryable,
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
@@ -77,7 +77,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     },
 
     acceptWithAccount: (token: string, account: Pick<Account, 'id' | 'kind'>): Promise<Acceptance> =>
-      db.transaction(async (tx) => {
+      transaction(db, async (tx) => {
         const invitation = await lockInvitation(tx, token);
         if (!invitation || accountKindFor(invitation.role) !== account.kind) return { error: 'not-open' };
         return accept(tx, invitation, account.id);
@@ -91,7 +91,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
       token: string,
       { name, passwordHash }: { name: string | null; passwordHash: string },
     ): Promise<Acceptance> =>
-      db.transaction(async (tx) => {
+      transaction(db, async (tx) => {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);

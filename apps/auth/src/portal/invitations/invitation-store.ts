@@ -1,6 +1,6 @@
 // Stores invitations (table `invitation`).
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../../secrets.ts';
 import { lockFacilityAs } from '../facility/facility-lock-store.ts';
 import { accountKindFor, type InvitableRole, mayInvite } from '../rules.ts';
@@ -53,7 +53,7 @@ const source = `invitation i join facility f on f.id = i.facility_id
 const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
 
 export function createInvitationStore({ db }: { db: Database }) {
-  const find = async (facilityId: string, id: string, on: Database = db): Promise<Invitation | undefined> => {
+  const find = async (facilityId: string, id: string, on: Queryable = db): Promise<Invitation | undefined> => {
     const [row] = await query<Invitation>(
       on,
       `select ${columns} from ${source} where i.facility_id = $1 and i.id = $2`,
@@ -64,7 +64,7 @@ export function createInvitationStore({ db }: { db: Database }) {
 
   /** Inserts the invitation, or gives an existing invitation a new link. */
   const storeWithNewLink = async (
-    tx: Database,
+    tx: Queryable,
     { id, facilityId, email, role, actorId }: NewInvitation & { id: string },
   ): Promise<{ sent: SentInvitation }> => {
     const token = randomToken();
@@ -82,9 +82,9 @@ export function createInvitationStore({ db }: { db: Database }) {
   /** Locks the invitation. Runs `change` if nobody has accepted or withdrawn it, and if the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
-    change: (tx: Database, invitation: Invitation) => Promise<T>,
+    change: (tx: Queryable, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
-    db.transaction(async (tx) => {
+    transaction(db, async (tx) => {
       const actorRole = await lockFacilityAs(actorId, facilityId, tx);
       // A request that accepts an invitation does not lock the facility, so the invitation must be locked too.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
@@ -119,7 +119,7 @@ export function createInvitationStore({ db }: { db: Database }) {
     },
 
     create: (invitation: NewInvitation): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
-      db.transaction(async (tx) => {
+      transaction(db, async (tx) => {
         const { facilityId, email, role, actorId } = invitation;
         // Undefined if the user may not manage the facility
         const actorRole = await lockFacilityAs(actorId, facilityId, tx);
@@ -169,7 +169,7 @@ interface Invitee {
   readonly peopleCount: number;
 }
 
-async function findInvitee(tx: Database, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
+async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
   const [invitee] = await query<Invitee>(
     tx,
     `select exists (select from membership m join account a on a.id = m.account_id
@@ -189,7 +189,7 @@ async function findInvitee(tx: Database, { facilityId, email, role }: NewInvitat
  * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to
  * explain why their links no longer work. The events in the history of the facility are not deleted.
  */
-async function deleteOldInvitations(tx: Database, facilityId: string): Promise<void> {
+async function deleteOldInvitations(tx: Queryable, facilityId: string): Promise<void> {
   await query(
     tx,
     `delete from invitation

@@ -1,5 +1,5 @@
 // Reads and changes the members of facilities for the portal (table `membership`).
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
 import type { FacilityRole } from '../../facilities/store.ts';
 import { lockFacilityAs } from '../facility/facility-lock-store.ts';
@@ -71,14 +71,14 @@ const countMembers = (kind: AccountKind): string =>
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
 export function createMemberStore({ db }: { db: Database }) {
-  const find = async (facilityId: string, accountId: string, database: Database = db): Promise<Member | undefined> => {
+  const find = async (facilityId: string, accountId: string, database: Queryable = db): Promise<Member | undefined> => {
     const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
     const [row] = await query<Member>(database, sql, [facilityId, accountId]);
     return row;
   };
 
   /** Whether the facility has no other owner whose account is enabled. */
-  const isLastOwner = async (tx: Database, facilityId: string, accountId: string): Promise<boolean> => {
+  const isLastOwner = async (tx: Queryable, facilityId: string, accountId: string): Promise<boolean> => {
     const others = await query(
       tx,
       `select 1 as other from membership m join account a on a.id = m.account_id
@@ -93,7 +93,7 @@ export function createMemberStore({ db }: { db: Database }) {
    * role `staff`.
    */
   const withdrawInvitations = (
-    tx: Database,
+    tx: Queryable,
     facilityId: string,
     accountId: string,
     which: 'all' | 'staff',
@@ -109,9 +109,9 @@ export function createMemberStore({ db }: { db: Database }) {
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
-    change: (tx: Database, member: Member) => Promise<readonly WithdrawnInvitation[]>,
+    change: (tx: Queryable, member: Member) => Promise<readonly WithdrawnInvitation[]>,
   ): Promise<RoleChange | { error: RoleChangeError }> =>
-    db.transaction(async (tx) => {
+    transaction(db, async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
       const member = actor && (await find(facilityId, accountId, tx));
       if (!actor || !member) return { error: 'not-found' };

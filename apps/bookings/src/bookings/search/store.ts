@@ -3,7 +3,6 @@
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type CountReader, createCountReader } from '../../changes/totals/reader.ts';
-import { isoTimestamps } from '../../time/timestamps.ts';
 import type { PublicBooking } from '../booking.ts';
 import { type Segment, searchStatements } from './statements.ts';
 import type { Criteria } from './where.ts';
@@ -32,7 +31,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
     // The offset of a segment counts from the beginning of the segment.
     const skipped = segment?.offset ?? offset;
     const sql = skipped === 0 ? firstPage : laterPage;
-    return query<PublicBooking>(db, sql, [...values, pageSize, skipped], isoTimestamps);
+    return query<PublicBooking>(db, sql, [...values, pageSize, skipped]);
   }
 
   async function findPage(criteria: Criteria, pageSize: number, offset: number) {

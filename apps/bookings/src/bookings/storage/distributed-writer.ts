@@ -3,8 +3,7 @@
 //
 // One statement for both tables would be slower. Citus would split it, and send the rows between its two parts through
 // the coordinator (docs/operations/scale.md).
-import type { Statement } from '@bay-booking/service/database/transaction';
-import { isoTimestamps } from '../../time/timestamps.ts';
+import type { Statement } from '../../database/in-transaction.ts';
 import type { Booking } from '../booking.ts';
 import { deleteValues, insertValues, separateWrites, updateValues } from './statements.ts';
 import type { BookingWriter } from './writer.ts';
@@ -38,7 +37,7 @@ export const distributedWriter: BookingWriter = {
   },
 
   // With `isoTimestamps`, pg returns the timestamps of the updated booking in the format of responses.
-  update: (update) => [separateWrites.update, updateValues(update), isoTimestamps],
+  update: (update) => [separateWrites.update, updateValues(update)],
   countUpdate: (updated) => {
     const { locationId, hour, oldLocationId, oldHour, version } = updated as UpdatedRow;
     if (locationId === oldLocationId && hour === oldHour)
@@ -49,7 +48,7 @@ export const distributedWriter: BookingWriter = {
     ];
   },
 
-  delete: (key, etags) => [separateWrites.delete, deleteValues(key, etags), isoTimestamps],
+  delete: (key, etags) => [separateWrites.delete, deleteValues(key, etags)],
   countDelete: (deleted) => [
     // A deletion counts as one more version of the booking. The row of the deletion also contains the last state of the
     // booking.

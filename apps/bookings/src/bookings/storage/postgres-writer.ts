@@ -1,7 +1,6 @@
 // Writes bookings on a single PostgreSQL. One statement writes a booking and its counts, so the functions that write
 // only counts return no statements. With `isoTimestamps`, the driver returns the timestamps of a booking as text.
 
-import { isoTimestamps } from '../../time/timestamps.ts';
 import { deleteValues, insertValues, singleStatementWrites, updateValues } from './statements.ts';
 import type { BookingWriter } from './writer.ts';
 
@@ -13,8 +12,8 @@ export const postgresWriter: BookingWriter = {
       ? [[singleStatementWrites.insert, values]]
       : [[singleStatementWrites.insertWithHold, [...values, holdId]]];
   },
-  update: (update) => [singleStatementWrites.update, updateValues(update), isoTimestamps],
+  update: (update) => [singleStatementWrites.update, updateValues(update)],
   countUpdate: () => [],
-  delete: (key, etags) => [singleStatementWrites.delete, deleteValues(key, etags), isoTimestamps],
+  delete: (key, etags) => [singleStatementWrites.delete, deleteValues(key, etags)],
   countDelete: () => [],
 };

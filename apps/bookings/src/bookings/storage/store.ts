@@ -5,12 +5,11 @@
 //
 // Errors of PostgreSQL are recognised by SQLSTATE and not by the name of a constraint, because Citus renames
 // constraints on the shards of a distributed table.
-import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
-import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
+import { type Database, errorCode, query } from '@bay-booking/service/database/database';
+import { inTransaction, type Run, retryOnce, type Statement } from '../../database/in-transaction.ts';
 import { outcomeOf, Rollback } from '../../database/rollback.ts';
 import type { FoundHold } from '../../holds/hold.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
-import { isoTimestamps } from '../../time/timestamps.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
 import { allHoldsChecked, type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
@@ -88,14 +87,14 @@ export function createBookingStore(db: Database) {
    */
   function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     // The cast is needed because a function of type `Run` accepts any number of statements. This one runs exactly one.
-    const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
+    const runSingleStatement = (async ([sql, values]) => [await query(db, sql, values)]) as Run;
     const attempt = () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement));
     return outcomeOf(retryOnce(db, attempt));
   }
 
   return {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
-      (await query<Booking>(db, bookingReads.find, [facilities, id], isoTimestamps))[0],
+      (await query<Booking>(db, bookingReads.find, [facilities, id]))[0],
 
     create: async (
       booking: Booking,
@@ -234,7 +233,7 @@ export function createBookingStore(db: Database) {
     ): Promise<BayConflicts | undefined> => {
       const times = [interval?.start.toISOString() ?? null, interval?.end.toISOString() ?? null];
       const values = [facilityId, bayId, ...times, bookingId ?? null, holdId ?? null];
-      return (await query<BayConflicts>(db, bookingReads.conflicts, values, isoTimestamps))[0];
+      return (await query<BayConflicts>(db, bookingReads.conflicts, values))[0];
     },
 
     isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>

@@ -1,5 +1,5 @@
 // Defines the interface that writes a booking and its counts, on a single PostgreSQL or on a distributed database.
-import type { Statement } from '@bay-booking/service/database/transaction';
+import type { Statement } from '../../database/in-transaction.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import type { BayCheck, BookingKey, BookingUpdate } from './statements.ts';
 

@@ -10,10 +10,9 @@
 // compaction of the facility begins, so numbers become visible in their order
 // (docs/decisions/0014-numbers-of-the-change-feed.md).
 import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../../bookings/booking.ts';
 import { publicFieldsFromJson } from '../../bookings/storage/columns.ts';
-import { isoTimestamps } from '../../time/timestamps.ts';
+import { inTransaction } from '../../database/in-transaction.ts';
 import { compactionWrites } from '../totals/compaction.ts';
 import { feedReads, feedWrites } from './statements.ts';
 
@@ -121,7 +120,7 @@ export function createFeedStore(db: Database) {
     /** Returns the changes after the number `after`, in order. The caller calls `assignNumbers` first. */
     changesAfter: async (facilityId: string, after: number, limit: number): Promise<ChangePage> => {
       // One statement returns a `PageRow` with the changes, and a `BookingRow` for each changed booking that exists.
-      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, after, limit], isoTimestamps);
+      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, after, limit]);
       const page = rows.find(isPage)?.page;
       const bookings = new Map<string, PublicBooking>();
       // Sets the field `page` of each booking to undefined, so that JSON leaves it out. For 1000 rows, this is

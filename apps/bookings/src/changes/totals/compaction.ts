@@ -7,8 +7,8 @@
 //
 // Compaction and recount lock the row of the facility, so that only one of them changes the bins and the feed of a
 // facility at a time. Requests that write bookings do not lock this row, so they do not wait.
-import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { inTransaction } from '../../database/in-transaction.ts';
 import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
@@ -100,7 +100,7 @@ export function createCountCompaction(db: Database) {
     recount: async (): Promise<number> => {
       let wrongBins = 0;
       for (const { id } of await query<{ id: string }>(db, compactionReads.facilities)) {
-        wrongBins += await db.transaction(async (trx) => {
+        wrongBins += await transaction(db, async (trx) => {
           // The timeouts are switched off, because reading all bookings of a large facility can take minutes.
           await query(trx, 'set local statement_timeout = 0');
           await query(trx, 'set local lock_timeout = 0');

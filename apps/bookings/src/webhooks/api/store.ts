@@ -3,10 +3,9 @@
 // time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
 // facility from a webhook, also ends the pending deliveries of this facility.
 import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { inTransaction } from '../../database/in-transaction.ts';
 import { outcomeOf, Rollback } from '../../database/rollback.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
-import { isoTimestamps } from '../../time/timestamps.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
@@ -102,10 +101,10 @@ export function createWebhookStore(db: Database) {
     },
 
     list: (clientId: string, facilities: readonly string[]) =>
-      query<Webhook>(db, statements.list, [clientId, facilities], isoTimestamps),
+      query<Webhook>(db, statements.list, [clientId, facilities]),
 
     find: async (clientId: string, facilities: readonly string[], id: string): Promise<Webhook | undefined> =>
-      (await query<Webhook>(db, statements.find, [clientId, facilities, id], isoTimestamps))[0],
+      (await query<Webhook>(db, statements.find, [clientId, facilities, id]))[0],
 
     /**
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
@@ -121,13 +120,13 @@ export function createWebhookStore(db: Database) {
       { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
     ): Promise<Webhook | undefined> =>
       inTransaction(db, async (run) => {
-        const [[before]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
+        const [[before]] = await run<[Webhook[]]>([statements.lock, [id]]);
         if (!before) return undefined;
         check(before);
         const { url, events, facilityIds, description, state } = change;
         const becomesEnabled = before.state === 'disabled' && state !== 'disabled';
         const [[updated]] = await run<[Webhook[]]>(
-          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()], isoTimestamps],
+          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()]],
           [statements.removeCursors, [id, facilityIds]],
           [statements.failDeliveries, [id, facilityIds]],
           ...(becomesEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
@@ -139,7 +138,7 @@ export function createWebhookStore(db: Database) {
     /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
     delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
       inTransaction(db, async (run) => {
-        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
+        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id]]);
         if (!webhook) return false;
         check(webhook);
         await run([statements.delete, [id]]);

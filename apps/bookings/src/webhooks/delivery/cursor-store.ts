@@ -1,6 +1,6 @@
 // Reads and advances the cursors of webhooks. A cursor is the position of a webhook in the change feed of a facility.
 import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { inTransaction } from '../../database/in-transaction.ts';
 import type { BookingEvent } from '../webhook.ts';
 import { addStatement, type NewDelivery } from './delivery-store.ts';
 

@@ -7,8 +7,7 @@
 // first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
-import { isoTimestamps } from '../../time/timestamps.ts';
+import { inTransaction } from '../../database/in-transaction.ts';
 import type { Delivery, DeliveryState } from '../webhook.ts';
 import { deliveryStatements } from './delivery-statements.ts';
 
@@ -114,12 +113,7 @@ export function createDeliveryStore(db: Database) {
     list: async (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
       const values = [webhookId, state ?? null];
       const offset = offsetOf(page);
-      const rows = await query<Delivery>(
-        db,
-        deliveryStatements.page,
-        [...values, page.pageSize, offset],
-        isoTimestamps,
-      );
+      const rows = await query<Delivery>(db, deliveryStatements.page, [...values, page.pageSize, offset]);
       const [count] = await query<{ total: number }>(db, deliveryStatements.count, values);
       return { rows, total: reconcileTotal(rows.length, offset, count?.total ?? 0) };
     },
