@@ -5,8 +5,8 @@
 //
 // The instance that ended a session sends its tokens immediately. In addition, every instance checks the queue every
 // second. A token is never sent again, even if the client does not accept it.
-import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import type { Audit } from '../audit/audit.ts';
 import type { LogoutStore, QueuedLogout } from './store.ts';
 
@@ -105,42 +105,21 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
   };
 
-  let closed = false;
-  /** Whether `sendQueued` was called during the current check, so that the queue must be checked again. */
-  let checkAgain = false;
-  let currentCheck: Promise<void> | undefined;
-  const sendQueued = (): void => {
-    if (closed) return;
-    if (currentCheck) {
-      checkAgain = true;
-      return;
-    }
-    currentCheck = takeAndStart()
-      .catch((err: unknown) => {
-        // While the database is unavailable, failed requests already log warnings, so this warning is not needed.
-        const level = isUnavailable(err) ? 'debug' : 'warn';
-        logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
-      })
-      .finally(() => {
-        currentCheck = undefined;
-        if (!checkAgain) return;
-        checkAgain = false;
-        sendQueued();
-      });
-  };
-  const timer = setInterval(sendQueued, checkIntervalMs);
-  timer.unref();
+  const loop = startLoop({ name: 'send logout tokens', intervalMs: checkIntervalMs, logger, run: takeAndStart });
+  const sendQueued = (): void => void loop.wake();
 
-  const waitUntilIdle = async (): Promise<void> => {
-    while (currentCheck || inProgress.size > 0) await Promise.all([currentCheck, ...inProgress]);
-  };
   return {
     sendQueued,
-    waitUntilIdle,
+    waitUntilIdle: async () => {
+      await loop.wake();
+      while (inProgress.size > 0) {
+        await Promise.all(inProgress);
+        await loop.wake();
+      }
+    },
     close: async () => {
-      closed = true;
-      clearInterval(timer);
-      await waitUntilIdle();
+      await loop.stop();
+      await Promise.all(inProgress);
     },
   };
 }

@@ -2,16 +2,7 @@
 // the library adds the attribute `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
-
-export interface BrowserCookies {
-  readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** `maxAge` is in seconds. Without `maxAge`, the browser deletes the cookie when the browser is closed. */
-  readonly set: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    cookie: { name: string; value: string; maxAge?: number },
-  ) => void;
-}
+import type { BrowserCookies } from '../http/browser-cookies.ts';
 
 /**
  * Returns the full name of a cookie with the path `/`. If the issuer is an https address, the full name begins with

@@ -3,6 +3,7 @@
 // requests. signing-keys/schedule.ts explains the rotation of keys.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
 import { WrongEncryptionKey } from '../signing-keys/encryption.ts';
@@ -41,7 +42,7 @@ export interface ProviderManager {
   readonly refresh: () => Promise<void>;
   /** Whether the keys have been loaded. */
   readonly isReady: () => boolean;
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 }
 
 interface CurrentProvider {
@@ -80,17 +81,12 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
 
   // If the database is unavailable or not migrated yet, this instance starts and tries again until it is ready. A wrong
   // KEY_ENCRYPTION_KEY stops the start, because trying again cannot help.
-  let hasFailed = false;
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;
-    hasFailed = true;
     logger.warn({ err }, 'signing keys cannot be loaded yet');
   });
-  const stopPolling = poll(refresh, (err) => {
-    // The provider continues to sign with the keys that it has. Only the first failure of a series is logged.
-    if (err && !hasFailed) logger.warn({ err }, 'key table cannot be read');
-    hasFailed = err !== undefined;
-  });
+  // After an error, the provider continues to sign with the keys that it has.
+  const loop = startLoop({ name: 'check signing keys', intervalMs: pollIntervalMs, run: refresh, logger });
 
   const current = (): CurrentProvider => {
     if (!running) throw unavailable(new Error('no signing keys are loaded yet'));
@@ -107,29 +103,6 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     },
     isReady: () => running !== undefined,
     refresh,
-    close: stopPolling,
-  };
-}
-
-/**
- * Calls `work` repeatedly, with a pause before each call. `onResult` gets the error of a call, or undefined after a
- * success. Returns a function that ends the calls.
- */
-function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
-  let isStopped = false;
-  let timer: NodeJS.Timeout;
-  const scheduleNextCall = (): void => {
-    if (isStopped) return;
-    timer = setTimeout(() => {
-      work()
-        .then(() => onResult(undefined), onResult)
-        .finally(scheduleNextCall);
-    }, pollIntervalMs);
-    timer.unref();
-  };
-  scheduleNextCall();
-  return () => {
-    isStopped = true;
-    clearTimeout(timer);
+    close: loop.stop,
   };
 }

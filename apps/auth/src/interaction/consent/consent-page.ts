@@ -23,27 +23,22 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
   };
 
   return {
-    async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
+    async show(response: Response, interaction: Interaction): Promise<void> {
       const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
       const { name, kind, policyUri, tosUri } = await findClient(interaction);
       const policies = [
         ...(policyUri ? [{ href: policyUri, text: 'its privacy policy' }] : []),
         ...(tosUri ? [{ href: tosUri, text: 'its terms of service' }] : []),
       ];
-      await site.show(
-        request,
-        response,
-        'consent',
-        {
-          clientName: name,
-          scopes: describeScopes(requestedScopes, scopes, kind),
-          action: `/interaction/${uid}/consent`,
-          destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
-          policies,
-        },
-        // After the form, the browser is redirected to the client.
-        { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true },
-      );
+      const data = {
+        clientName: name,
+        scopes: describeScopes(requestedScopes, scopes, kind),
+        action: `/interaction/${uid}/consent`,
+        destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
+        policies,
+      };
+      const page = { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true };
+      await site.show(response, 'consent', data, page);
     },
 
     /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
@@ -56,7 +51,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
         .filter((scope) => scope.required || tickedScopes.includes(scope.name))
         .map((scope) => scope.name);
       const event = { accountId, clientId, address: request.ip };
-      // A user who grants only `offline_access` grants nothing: a refresh token without any other scope has no use.
+      // A refresh token without any other scope has no use.
       const grantsNothing = granted.every((scope) => scope === offlineAccess);
       if (field(request, 'decision') !== 'allow' || grantsNothing) {
         audit.record({ kind: 'consent.denied', ...event, detail: { requested } });

@@ -10,7 +10,7 @@ import { resolveTokenScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
-  readonly signIn: SignIn['signIn'];
+  readonly signIn: SignIn;
 }
 
 export function registerPasswordGrant(provider: Provider, options: PasswordGrantOptions): void {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../../secrets.ts';
-import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitableRole, mayInvite } from '../rules.ts';
 import { replaceableCondition } from './acceptance-store.ts';
 

@@ -1,8 +1,9 @@
 // Reads and changes the members of facilities for the portal (table `membership`).
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
+import { isActiveClient } from '../../clients/store.ts';
 import type { FacilityRole } from '../../facilities/store.ts';
-import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { lockFacilityAs } from '../facility-lock-store.ts';
 import { maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
 
@@ -60,8 +61,7 @@ const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at 
 /** Each membership with its account, and with the facts about the personal access tokens of the account. */
 const source = `membership m join account a on a.id = m.account_id
   cross join lateral (
-    select count(*) filter (where c.disabled_at is null and (c.expires_at is null or c.expires_at > now()))::int
-             as "activeTokens",
+    select count(*) filter (where ${isActiveClient})::int as "activeTokens",
            count(*) > 0 as "hasHadTokens", max(c.last_used_at) as "lastUsedAt"
       from client c where c.account_id = a.id) token`;
 
