@@ -41,7 +41,6 @@ export const createSignIn =
     }
     const passwordMatches = await verifyPassword(account?.passwordHash, password);
     const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
-    // Parallel attempts may have reached the limit since this attempt began.
     const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
     if (lockout) {
       audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });

@@ -4,12 +4,12 @@ import express, { type Request, type RequestHandler } from 'express';
 /** Each of our forms is much smaller than these limits. */
 export const readForm: RequestHandler = express.urlencoded({ extended: false, limit: '32kb', parameterLimit: 100 });
 
-const valueOf = (request: Request, name: string): unknown =>
+const bodyField = (request: Request, name: string): unknown =>
   (request.body as Record<string, unknown> | undefined)?.[name];
 
 /** Returns the value exactly as the user typed it, as passwords need. A missing field has the empty string as value. */
 export function rawField(request: Request, name: string): string {
-  const value = valueOf(request, name);
+  const value = bodyField(request, name);
   return typeof value === 'string' ? value : '';
 }
 
@@ -18,7 +18,7 @@ export const field = (request: Request, name: string): string => rawField(reques
 
 /** Returns all values of a field that a form can contain several times: checkboxes with the same name. */
 export const fields = (request: Request, name: string): readonly string[] =>
-  [valueOf(request, name)].flat().filter((value) => typeof value === 'string');
+  [bodyField(request, name)].flat().filter((value) => typeof value === 'string');
 
 /** Returns undefined for an unknown key, also for a name that all objects have, such as `constructor`. */
 export const textOfKey = (texts: Readonly<Record<string, string>>, key: string | undefined): string | undefined =>

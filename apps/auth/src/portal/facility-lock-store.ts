@@ -4,17 +4,15 @@ import type { FacilityRole } from '../facilities/store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 /**
- * Returns the role of the user, or undefined if the user may not manage the facility.
- *
- * With the lock, the changes of a facility run one after the other. A user can therefore not make a change with a role
- * that another transaction is revoking, and two owners cannot remove each other.
+ * Returns undefined if the user may not manage the facility. With the lock, a user cannot make a change with a role that
+ * another transaction is revoking, and two owners cannot remove each other.
  */
 export async function lockFacilityAs(
   actorId: string,
   facilityId: string,
   tx: Queryable,
 ): Promise<ManagingRole | undefined> {
-  // Unlike `for update`, this lock does not block transactions that insert rows which reference the facility.
+  // Does not block transactions that insert rows which reference the facility.
   await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
   const [row] = await query<{ role: FacilityRole }>(
     tx,

@@ -9,9 +9,8 @@ import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
 /**
- * The types of providers. The key is the value of the setting `type`. With the type argument `never`, the record can
- * contain types with different settings. This is safe, because the schema of a type validates the settings before
- * `createProvider` of the type gets them.
+ * The key is the value of the setting `type`. The record can contain types with different settings (`never`), because
+ * the schema of a type validates the settings before its `createProvider` gets them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 
@@ -46,7 +45,6 @@ const validators = new Map(
         clientId: text,
         clientSecret: text,
         scope: { type: 'string', default: '' },
-        // With an empty list, the server accepts no native tokens of the provider.
         nativeAudiences: { type: 'array', items: text, default: [] },
         ...schema.properties,
       },
@@ -54,10 +52,7 @@ const validators = new Map(
   ]),
 );
 
-/**
- * @throws {Error} if the file is not valid. The message lists every error with its path. The message is the end of a
- * sentence that begins with "SOCIAL_PROVIDERS_FILE".
- */
+/** @throws {Error} if the file is not valid. The message continues a sentence that begins with its variable. */
 export function parseSocialProviders(
   json: string,
   presets: Readonly<Record<string, Preset>> = wellKnownPresets,

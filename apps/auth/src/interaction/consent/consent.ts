@@ -7,7 +7,6 @@ export interface ConsentDecision {
   readonly clientId: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
-  /** The earlier grant of the client in this session, if there is one. */
   readonly grantId: string | undefined;
 }
 
@@ -16,14 +15,12 @@ export interface ConsentOptions {
   readonly store: ConsentStore;
 }
 
-/** Stores the decision and returns the id of the new grant. */
+/** Returns the id of the new grant. */
 export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
 
 /**
- * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined.
- * The new grant also contains the earlier decisions of this session about scopes that the client does not request now.
- *
- * The consent store contains the scopes that the user granted in all sessions, for the page "Your account".
+ * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined. It also
+ * contains the earlier decisions of this session about scopes that the client does not request now.
  */
 export const createDecideConsent =
   ({ grants, store }: ConsentOptions): DecideConsent =>

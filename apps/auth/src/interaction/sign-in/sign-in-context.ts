@@ -18,19 +18,15 @@ export interface SignInContext {
   /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
   readonly csrfContext: string;
   readonly providers: readonly ProviderLink[];
-  /** The path of the sign-in page, and of its form. */
   readonly signIn: string;
-  /** The path of the registration page, and of its form. */
   readonly register: string;
   /** The path of the form with the button "Cancel", if the page has this button. */
   readonly cancel?: string | undefined;
   /** The name of the client to which the button "Cancel" returns. */
   readonly cancelDestination?: string | undefined;
-  /** The name of the client or facility to which the user signs in. */
   readonly destination?: string | undefined;
   /** Whether a form of the page may redirect to the client or to a social provider (html/response-headers.ts). */
   readonly allowExternalFormTargets: boolean;
-  /** The parameter `login_hint` of the authorization request. */
   readonly loginHint?: string | undefined;
   /** The account of the signed-in user, if the user must prove their identity again. */
   readonly reauthenticate?: Account | undefined;

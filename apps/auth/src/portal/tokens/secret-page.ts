@@ -6,11 +6,10 @@ import type { ScopeTable } from '../../oidc/authorization/scopes.ts';
 import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
-  /** The name of the personal access token. */
   readonly name: string;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
-  /** The lifetime of access tokens in seconds. Undefined if the personal access token does not set a lifetime. */
+  /** In seconds, if the token sets it. */
   readonly accessTokenTtl?: number;
 }
 
