@@ -4,8 +4,8 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 
 /**
- * Deletes up to `limit` expired rows from each of its tables. Returns the highest number of rows that it deleted from one
- * table. If this is `limit`, there may be more expired rows.
+ * Deletes up to `limit` expired rows from each of its tables. Returns the highest number of rows that it deleted from
+ * one table. If this is `limit`, there may be more expired rows.
  */
 type CleanUp = (limit: number) => Promise<number>;
 

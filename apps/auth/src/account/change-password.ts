@@ -1,7 +1,7 @@
 // Changes the password of the signed-in user, or sets a first password.
 //
-// Somebody else may have known the old password, so every other session ends, and clients lose their access. The user can
-// choose that clients keep an access that they got in the current session.
+// Somebody else may have known the old password, so every other session ends, and clients lose their access. The user
+// can choose that clients keep an access that they got in the current session.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
@@ -33,7 +33,9 @@ const wrongPassword = 'The current password is wrong.';
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
   const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = options;
 
-  /** Checks the password like a sign-in, so that wrong passwords can lock the account. Returns nothing if it is right. */
+  /**
+   * Checks the password like a sign-in, so that wrong passwords can lock the account. Returns nothing if it is right.
+   */
   const checkCurrentPassword = async (
     request: Request,
     response: Response,

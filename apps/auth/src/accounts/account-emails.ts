@@ -62,8 +62,8 @@ export function createAccountEmails(options: AccountEmailsOptions) {
     const email = account && emailAddressOf(account);
     audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
     if (!account || account.disabledAt || !email) return;
-    // A new link ends the previous one, so an attacker could make every link of the owner stop working. Above the limit,
-    // the existing link is therefore mailed again instead, and only from time to time.
+    // A new link ends the previous one, so an attacker could make every link of the owner stop working. Above the
+    // limit, the existing link is therefore mailed again instead, and only from time to time.
     const isOverLimit = (await recipientLimit.use(email)) > 0;
     if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
     const lifetimeSeconds = lifetimeSecondsOf.reset;

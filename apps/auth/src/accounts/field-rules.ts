@@ -1,6 +1,8 @@
 // Validates names and e-mail addresses in forms and import files.
 
-/** Bidirectional control characters are excluded too: they change the order in which a page shows the text around them. */
+/**
+ * Bidirectional control characters are excluded too: they change the order in which a page shows the text around them.
+ */
 export const textPattern = '[^\\p{Cc}\\p{Bidi_Control}]*';
 const entireText = new RegExp(`^${textPattern}$`, 'u');
 

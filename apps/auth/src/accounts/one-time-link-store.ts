@@ -1,7 +1,7 @@
 // Creates, finds and deletes the one-time links that are mailed to users (table `one_time_link`).
 //
-// The token of a link is an HMAC of a random seed. The server can therefore compute it from the stored seed and mail the
-// link again, and a reader of the database, who does not have the key, cannot.
+// The token of a link is an HMAC of a random seed. The server can therefore compute it from the stored seed and mail
+// the link again, and a reader of the database, who does not have the key, cannot.
 import { createHmac } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';

@@ -8,8 +8,8 @@ const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 /** A longer password is not safer, but takes more time to hash. */
 export const maxPasswordLength = 256;
 
-// Each hash needs a core, one of the 4 threads of Node.js and 19 MiB of memory. Even with one core, 2 hashes run, so that
-// the second one continues while the main thread handles the result of the first.
+// Each hash needs a core, one of the 4 threads of Node.js and 19 MiB of memory. Even with one core, 2 hashes run, so
+// that the second one continues while the main thread handles the result of the first.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 

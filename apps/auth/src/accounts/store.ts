@@ -38,8 +38,8 @@ const cleanUsername = (username: string): string => withoutNul(username).trim();
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
- * The time at which the e-mail address of the account `a` first became verified. `infinity` if it is not verified, or if
- * an instance of an earlier release verified it, which did not know the column (migration 0004).
+ * The time at which the e-mail address of the account `a` first became verified. `infinity` if it is not verified, or
+ * if an instance of an earlier release verified it, which did not know the column (migration 0004).
  */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
 
@@ -121,8 +121,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Sets a new password for a user who opened a link that was mailed to `email`, which proves that the address belongs
-     * to the user.
+     * Sets a new password for a user who opened a link that was mailed to `email`, which proves that the address
+     * belongs to the user.
      *
      * - Before the address was first verified, an attacker may have created the account with this address, and linked
      *   identities. Identities that were linked before that time are removed.
@@ -160,8 +160,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Removes the password and all social identities of an account that somebody has created with the address of another
-     * person. Returns false if `email` is no longer the address of the account, or if it has been verified.
+     * Removes the password and all social identities of an account that somebody has created with the address of
+     * another person. Returns false if `email` is no longer the address of the account, or if it has been verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(

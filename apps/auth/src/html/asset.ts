@@ -1,4 +1,5 @@
-// Serves style sheets, scripts and icons. Each path contains a hash of the content, so browsers may cache it for a year.
+// Serves style sheets, scripts and icons. Each path contains a hash of the content, so browsers may cache it for a
+// year.
 import { createHash } from 'node:crypto';
 import { Router } from 'express';
 

@@ -70,8 +70,8 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
 const schemaFields = Object.keys(importSchema.properties.clients.items.properties);
 
 /**
- * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would make a
- * personal access token an ordinary client.
+ * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would make
+ * a personal access token an ordinary client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
   const metadata = Object.keys(imported).filter((field) => !schemaFields.includes(field));

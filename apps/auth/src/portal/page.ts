@@ -1,5 +1,5 @@
-// Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the user
-// must sign in first.
+// Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
+// user must sign in first.
 import type { Request, RequestHandler, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';

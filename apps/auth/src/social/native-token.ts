@@ -1,7 +1,7 @@
 // Finds the owner of an access token that a native app got from a social provider.
 //
-// The provider must confirm that the token was issued to one of our own apps. Without this check, the operator of another
-// app could sign in here as any user of that app.
+// The provider must confirm that the token was issued to one of our own apps. Without this check, the operator of
+// another app could sign in here as any user of that app.
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { ProfileError } from './profile.ts';

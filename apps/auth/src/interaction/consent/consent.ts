@@ -19,8 +19,8 @@ export interface ConsentOptions {
 export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
 
 /**
- * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined. It also
- * contains the earlier decisions of this session about scopes that the client does not request now.
+ * Every decision creates a new grant, because oidc-provider cannot add a scope to a grant in which it was declined. It
+ * also contains the earlier decisions of this session about scopes that the client does not request now.
  */
 export const createDecideConsent =
   ({ grants, store }: ConsentOptions): DecideConsent =>

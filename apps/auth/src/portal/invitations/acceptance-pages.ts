@@ -1,5 +1,5 @@
-// Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an account
-// signs in and accepts.
+// Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an
+// account signs in and accepts.
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';

@@ -81,8 +81,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
-        // `a.kind <> $2` excludes accounts of people from invitations for people. Deleting the sessions and grants of the
-        // replaced account ends all its tokens.
+        // `a.kind <> $2` excludes accounts of people from invitations for people. Deleting the sessions and grants of
+        // the replaced account ends all its tokens.
         await query(
           tx,
           `with replaced as (
