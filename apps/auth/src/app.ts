@@ -37,7 +37,6 @@ import { normalisePath } from './http/normalised-path.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import type { SharedServices } from './http/shared-services.ts';
 import { trustIssuerHost } from './http/trusted-host.ts';
-import { createDecideConsent } from './interaction/consent/consent.ts';
 import { createConsentStore } from './interaction/consent/consent-store.ts';
 import { devicePages } from './interaction/device/device-pages.ts';
 import { createProviderPages } from './interaction/provider-pages.ts';
@@ -347,7 +346,7 @@ function createPages(parts: Parts, provider: GetProvider): Router {
     resetLinkLimit,
     userCodeGuard: createUserCodeGuard(createCounter),
     findDeviceRequest: createDeviceSignIn({ ...shared, provider, deviceCodes, lifetimeSeconds: lifetimes.deviceCode }),
-    decide: createDecideConsent({ grants: createConsentGrants(provider, resource), store: stores.consents }),
+    grants: createConsentGrants(provider, resource),
     authorizationFlow: createAuthorizationFlow({ ...shared, ...pageServices, store: createSocialStore({ db }) }),
     signInPages: createSignInPages({
       ...shared,

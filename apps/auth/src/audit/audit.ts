@@ -29,8 +29,6 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   let queue: TimedEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
-  /** The flush that waits for the running statement. Further calls share it. */
-  let nextFlush: Promise<void> | undefined;
 
   /** Stores the events in one statement. Never rejects. */
   const write = async (events: readonly TimedEvent[]): Promise<void> => {
@@ -57,24 +55,17 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
-  /** If a statement is already running, waits for its end first. */
-  const flush = (): Promise<void> => {
+  const flush = async (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    if (writing) {
-      nextFlush ??= writing.then(() => {
-        nextFlush = undefined;
-        return flush();
-      });
-      return nextFlush;
-    }
-    if (queue.length === 0) return Promise.resolve();
+    while (writing) await writing;
+    if (queue.length === 0) return;
     const events = queue;
     queue = [];
     writing = write(events).finally(() => {
       writing = undefined;
     });
-    return writing;
+    await writing;
   };
 
   return {

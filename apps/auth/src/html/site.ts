@@ -32,6 +32,13 @@ export interface MessagePage extends Page {
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
 
+export interface FormOptions {
+  /** Whether the sign-in must be recent. Required for a form that shows a secret, or changes the ways to sign in. */
+  readonly requireFresh?: boolean;
+  /** Returns the path to which a user who must sign in first returns. Default: the page with the form. */
+  readonly returnTo?: (request: Request) => string;
+}
+
 export interface SiteOptions {
   readonly findSignedIn: FindSignedIn;
   readonly csrfTokens: CsrfTokens;
@@ -85,15 +92,11 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
 
   /** Redirects to the sign-in page if nobody is signed in, the session is idle, or `requireFresh` is not met. */
   const requireSignIn =
-    (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler =>
+    (handler: SignedInHandler, { requireFresh = false, returnTo = pageOf }: FormOptions = {}): RequestHandler =>
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
       if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
-        // A form cannot be sent again after signing in, so the user returns to the page with the form. If this page is
-        // unknown, the user goes to `baseUrl`: `/portal` in the portal, and otherwise the page "Your account".
-        const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
-        response.redirect(303, signInPath(returnTo, { again: signedIn !== undefined }));
-        return;
+        return response.redirect(303, signInPath(returnTo(request), { again: signedIn !== undefined }));
       }
       await handler(request, response, signedIn);
     };
@@ -114,15 +117,14 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
 
     forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler),
 
-    /** A form that shows a secret, or changes the ways to sign in, must set `requireFresh`. */
-    formForSignedIn: (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler[] => [
+    formForSignedIn: (handler: SignedInHandler, options?: FormOptions): RequestHandler[] => [
       readForm,
       requireSignIn(
         (request, response, signedIn) =>
           hasValidCsrfToken(request, response, signedIn.sessionId)
             ? handler(request, response, signedIn)
             : rejectForm(response),
-        { requireFresh },
+        options,
       ),
     ],
 
@@ -143,8 +145,13 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   };
 }
 
-/** Returns the path of the page from which a form was sent, if the header `Referer` names a page of this server. */
-function localReferrer(request: Request): string | undefined {
+/**
+ * Returns the path of a page, or of the page with a form. If this page is unknown, returns `baseUrl`: `/portal` in the
+ * portal, and otherwise the empty string, which stands for the page "Your account".
+ */
+function pageOf(request: Request): string {
+  if (request.method === 'GET') return request.originalUrl;
   const referrer = URL.parse(request.get('referer') ?? '');
-  return referrer && referrer.host === request.get('host') ? `${referrer.pathname}${referrer.search}` : undefined;
+  const isOurs = referrer !== null && referrer.host === request.get('host');
+  return isOurs ? `${referrer.pathname}${referrer.search}` : request.baseUrl;
 }

@@ -1,15 +1,15 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
-import type { Request, RequestHandler, Response } from 'express';
+import { readFileSync } from 'node:fs';
+import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
+import { createAsset } from '../html/asset.ts';
 import { errorMessages } from '../html/error-messages.ts';
-import { field, readForm } from '../html/form-body.ts';
-import { signInPath } from '../html/local-path.ts';
-import type { FindSignedIn, SignedIn } from '../html/signed-in.ts';
-import type { Page, SignedInHandler, Site } from '../html/site.ts';
-import { portalAssets } from './assets.ts';
+import { field } from '../html/form-body.ts';
+import type { SignedIn } from '../html/signed-in.ts';
+import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
@@ -36,6 +36,10 @@ export interface ManagerContext {
 }
 
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
+
+export const portalAssets = {
+  styles: createAsset('portal.css', 'text/css; charset=utf-8', readFileSync(new URL('./portal.css', import.meta.url))),
+};
 
 /** `/portal` shows service accounts their personal access tokens. */
 export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
@@ -69,24 +73,22 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
   address: request.ip,
 });
 
-/** What happens if the user who submits a form must sign in (again) first. */
-export interface RestorableForm {
-  /** Returns the path of the page with the form, to which the user returns. */
-  readonly returnTo: (request: Request) => string;
-  /** The fields whose values the query string of this path gets. */
-  readonly fields?: readonly string[];
-  /** Whether the form requires a recent sign-in. */
-  readonly requireFresh?: boolean;
-}
-
 /** Each restored value is cut off after this number of characters. */
 const maxRestoredLength = 300;
+
+/** Adds the values of a form to the query of `path`, so that they are not lost if the user must sign in first. */
+export function withInput(path: string, request: Request, fields: readonly string[]): string {
+  const query = new URLSearchParams();
+  for (const name of fields) {
+    if (field(request, name)) query.set(name, field(request, name).slice(0, maxRestoredLength));
+  }
+  return query.size > 0 ? `${path}?${query}` : path;
+}
 
 const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 
 export interface PortalPagesOptions {
   readonly site: Site;
-  readonly findSignedIn: FindSignedIn;
   readonly members: Pick<MemberStore, 'findFacility'>;
 }
 
@@ -98,7 +100,7 @@ const facilityTabs = [
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, findSignedIn, members }: PortalPagesOptions) {
+export function createPortalPages({ site, members }: PortalPagesOptions) {
   const show = (
     response: Response,
     template: string,
@@ -141,25 +143,6 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
     (request, response, signedIn) =>
       signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(response);
 
-  const restoreAfterSignIn =
-    ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
-    async (request, response, next) => {
-      const signedIn = await findSignedIn(request, response);
-      const needsSignIn = !signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh);
-      if (!needsSignIn) return next();
-      const input = new URLSearchParams();
-      for (const name of fields)
-        if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
-      const query = input.size > 0 ? `?${input}` : '';
-      response.redirect(303, signInPath(`${returnTo(request)}${query}`, { again: signedIn !== undefined }));
-    };
-
-  const form = (handler: SignedInHandler, restorable: RestorableForm): RequestHandler[] => [
-    readForm,
-    restoreAfterSignIn(restorable),
-    ...site.formForSignedIn(handler),
-  ];
-
   return {
     show,
     showMessage: site.showMessage,
@@ -169,13 +152,12 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
     /** For owners and staff of the facility in the path. */
     forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),
-    /** A user who must sign in first returns to the page of the facility. */
+    /** A user who must sign in first returns to the page of the facility, with the values of `fields`. */
     formForManager: (handler: ManagerHandler, fields: readonly string[] = []) =>
-      form(asManager(handler), {
-        returnTo: (request) => facilityPath(idParameter(request, 'facilityId')),
-        fields,
+      site.formForSignedIn(asManager(handler), {
+        returnTo: (request) => withInput(facilityPath(idParameter(request, 'facilityId')), request, fields),
       }),
-    formForServiceAccount: (handler: SignedInHandler, restorable: RestorableForm) =>
-      form(asServiceAccount(handler), restorable),
+    formForServiceAccount: (handler: SignedInHandler, options: FormOptions) =>
+      site.formForSignedIn(asServiceAccount(handler), options),
   };
 }

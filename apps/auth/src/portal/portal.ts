@@ -2,14 +2,13 @@
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
 import { type NextFunction, type Request, type Response, Router } from 'express';
 import { assetRoutes } from '../html/asset.ts';
-import { portalAssets } from './assets.ts';
 import { type FacilityPagesOptions, facilityRoutes } from './facility/facility-pages.ts';
 import { type HistoryPagesOptions, historyRoutes } from './facility/history-pages.ts';
 import { homeRoutes } from './home-pages.ts';
 import { type AcceptancePagesOptions, acceptanceRoutes } from './invitations/acceptance-pages.ts';
 import { type InvitationPagesOptions, invitationRoutes } from './invitations/invitation-pages.ts';
 import { type MemberPagesOptions, memberRoutes } from './members/member-pages.ts';
-import { createPortalPages, type PortalPagesOptions } from './page.ts';
+import { createPortalPages, type PortalPagesOptions, portalAssets } from './page.ts';
 import { createSecretPage, type SecretPageOptions } from './tokens/secret-page.ts';
 import { type TokenChangePagesOptions, tokenChangeRoutes } from './tokens/token-change-pages.ts';
 import { createTokenPages, type TokenPagesOptions } from './tokens/token-pages.ts';
@@ -25,11 +24,11 @@ export type PortalOptions = Omit<
     SecretPageOptions &
     TokenChangePagesOptions &
     TokenPagesOptions,
-  'pages' | 'secretPage' | 'findSignedIn'
+  'pages' | 'secretPage'
 >;
 
 export function createPortal(options: PortalOptions): Router {
-  const pages = createPortalPages({ ...options, findSignedIn: options.sessions.current });
+  const pages = createPortalPages(options);
   const withPages = { ...options, pages };
   const withSecretPage = { ...withPages, secretPage: createSecretPage(withPages) };
   const tokenPages = createTokenPages(withSecretPage);

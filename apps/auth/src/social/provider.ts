@@ -63,3 +63,7 @@ export class NativeTokenError extends Error {
     this.unavailable = unavailable;
   }
 }
+
+/** JSON Schemas that the settings of all types use. */
+export const url = { type: 'string', format: 'uri', pattern: '^https?://' } as const;
+export const text = { type: 'string', minLength: 1 } as const;

@@ -3,8 +3,7 @@ import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Preset, presets as wellKnownPresets } from './presets.ts';
-import type { CommonSettings, ProviderType, SocialProvider } from './provider.ts';
-import { text } from './schema.ts';
+import { type CommonSettings, type ProviderType, type SocialProvider, text } from './provider.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 

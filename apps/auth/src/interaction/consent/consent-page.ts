@@ -3,19 +3,42 @@ import type { Request, Response } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import { field, fields } from '../../html/form-body.ts';
 import type { Site } from '../../html/site.ts';
+import type { ConsentGrants, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
 import { offlineAccess, type ScopeTable } from '../../oidc/authorization/scopes.ts';
-import type { DecideConsent } from './consent.ts';
+import type { ConsentStore } from './consent-store.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
 export interface ConsentPageOptions {
   readonly site: Site;
-  readonly decide: DecideConsent;
+  readonly grants: ConsentGrants;
+  readonly consents: Pick<ConsentStore, 'findScopes' | 'save'>;
   readonly scopes: ScopeTable;
   readonly audit: Audit;
 }
 
-export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOptions) {
+export function createConsentPage({ site, grants, consents, scopes, audit }: ConsentPageOptions) {
+  /**
+   * Stores a decision and returns the id of the new grant. Every decision creates one, because oidc-provider cannot add
+   * a scope to a grant in which it was declined. The new grant also contains the earlier decisions of this session
+   * (`grantId`) about scopes that the client does not request now (specification, "Scopes", rule 3).
+   */
+  const decide = async (
+    { requestedScopes: requested, grantId }: Interaction,
+    owner: GrantOwner,
+    granted: readonly string[],
+  ): Promise<string> => {
+    const { accountId, clientId } = owner;
+    const wasNotRequested = (scope: string): boolean => !requested.includes(scope);
+    const earlier = await grants.find(grantId, owner);
+    const allGranted = [...(earlier?.granted.filter(wasNotRequested) ?? []), ...granted];
+    const declined = requested.filter((scope) => !granted.includes(scope));
+    const allDeclined = [...(earlier?.declined.filter(wasNotRequested) ?? []), ...declined];
+    const grantedInOtherSessions = (await consents.findScopes(accountId, clientId)).filter(wasNotRequested);
+    await consents.save(accountId, clientId, [...new Set([...grantedInOtherSessions, ...allGranted])]);
+    return grants.create(owner, { granted: allGranted, declined: allDeclined });
+  };
+
   const findClient = async (interaction: Interaction) => {
     const client = await interaction.findClient();
     if (!client) throw new InteractionExpired('the client no longer exists');
@@ -43,7 +66,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
 
     /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
     async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
-      const { prompt, accountId, requestedScopes: requested, grantId } = interaction;
+      const { prompt, accountId, requestedScopes: requested } = interaction;
       const { clientId, kind } = await findClient(interaction);
       if (prompt !== 'consent' || !accountId) throw new InteractionExpired('the request is not waiting for consent');
       const tickedScopes = fields(request, 'scope');
@@ -57,7 +80,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
         audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
         return interaction.deny(response, 'the resource owner denied the request');
       }
-      const newGrantId = await decide({ accountId, clientId, requested, granted, grantId });
+      const newGrantId = await decide(interaction, { accountId, clientId }, granted);
       audit.record({ kind: 'consent.given', ...event, detail: { requested, granted } });
       await interaction.consent(response, newGrantId);
     },

@@ -9,7 +9,7 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { fieldErrors, type ValidationError } from '../../html/validation-errors.ts';
 import type { MemberStore } from '../members/member-store.ts';
-import { actorOf, type PortalPages } from '../page.ts';
+import { actorOf, type PortalPages, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
 import { maxActiveTokens, maxTokenDays, type Tokens } from './tokens.ts';
@@ -113,8 +113,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     ...pages.formForServiceAccount(createToken, {
       // The response shows a secret, so the form requires a recent sign-in.
       requireFresh: true,
-      returnTo: () => '/portal',
-      fields: ['name', 'expiresInDays'],
+      returnTo: (request) => withInput('/portal', request, ['name', 'expiresInDays']),
     }),
   );
   return { showTokens, routes };

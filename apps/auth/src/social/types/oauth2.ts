@@ -1,8 +1,14 @@
 // Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub.
 import * as openid from 'openid-client';
 import { identityFrom, ProfileError } from '../profile.ts';
-import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
-import { text, url } from '../schema.ts';
+import {
+  type CommonSettings,
+  NativeTokenError,
+  type ProviderType,
+  type SocialProvider,
+  text,
+  url,
+} from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 

@@ -2,8 +2,14 @@
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';
-import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
-import { text, url } from '../schema.ts';
+import {
+  type CommonSettings,
+  NativeTokenError,
+  type ProviderType,
+  type SocialProvider,
+  text,
+  url,
+} from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeoutSeconds } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
