@@ -188,7 +188,7 @@ type Stores = ReturnType<typeof createStores>;
 function createAccountServices(shared: SharedServices, { accounts, socialIdentities, links }: Stores) {
   const { db, config, audit } = shared;
   const createCounter = createFailureCounterFactory(db);
-  const guard = createSignInGuard(createCounter, config.signInLimits);
+  const guard = createSignInGuard(createCounter, config);
   const mailer = createOutboxMailer({ ...shared, store: createMailStore({ db }) });
   return {
     createCounter,

@@ -4,27 +4,15 @@
 // which the account has signed in before has a separate count, so that nobody else can lock the owner out of this
 // browser.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuthConfig } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** The rules of the lockout, from the variables `LOCKOUT_*`. */
-export interface SignInLimits {
-  /** The number of failed sign-ins after which a user name is locked out. */
-  readonly accountFailures: number;
-  /** The number of failed sign-ins after which an IP address is locked out. */
-  readonly addressFailures: number;
-  /** The time for which failures are counted, from the first one on. A lockout ends with it. */
-  readonly lockoutSeconds: number;
-  /** The wait after three failures. Each further failure doubles it, up to eight times. With 0, no attempt waits. */
-  readonly slowDownMs: number;
-}
-
-export const defaultSignInLimits: SignInLimits = {
-  accountFailures: 10,
-  addressFailures: 100,
-  lockoutSeconds: 15 * 60,
-  slowDownMs: 250,
-};
+/** The variables `LOCKOUT_*` (apps/auth/README.md). */
+type SignInLimits = Pick<
+  AuthConfig,
+  'lockoutAccountFailures' | 'lockoutAddressFailures' | 'lockoutSeconds' | 'lockoutSlowDownMs'
+>;
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
@@ -58,18 +46,18 @@ export type SignInGuard = ReturnType<typeof createSignInGuard>;
 
 export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits) {
   const windowSeconds = limits.lockoutSeconds;
-  const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, windowSeconds });
-  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
-  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, windowSeconds });
+  const accountFailures = createCounter({ name: 'account', limit: limits.lockoutAccountFailures, windowSeconds });
+  const deviceFailures = createCounter({ name: 'device', limit: limits.lockoutAccountFailures, windowSeconds });
+  const addressFailures = createCounter({ name: 'address', limit: limits.lockoutAddressFailures, windowSeconds });
   let waitingAttempts = 0;
 
-  /** Waits after three or more failures. Returns a lockout if too many attempts are already waiting. */
+  /** Each failure after the third doubles the wait. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
-    if (failures < failuresBeforeSlowDown || limits.slowDownMs === 0) return undefined;
+    if (failures < failuresBeforeSlowDown || limits.lockoutSlowDownMs === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFullSeconds };
     waitingAttempts++;
     try {
-      await sleep(limits.slowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
+      await sleep(limits.lockoutSlowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
     } finally {
       waitingAttempts--;
     }
