@@ -117,12 +117,14 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   const shared = createShared(dependencies);
   const { db, logger, audit } = shared;
   // The pages need the provider, and the provider needs the pages, so the pages get a function that returns it later.
-  const provider = () => providerManager.provider();
+  let manager: ProviderManager | undefined;
+  const provider = () => (manager as ProviderManager).provider();
   const logoutSender = createLogoutSender({
     ...shared,
     store: createLogoutStore({ db }),
     send: createSendLogoutToken(provider),
-    isReady: () => providerManager.isReady(),
+    // The first check may come before the manager has tried to load the keys.
+    isReady: () => manager?.isReady() === true,
   });
   const sendLogoutTokens = logoutSender.sendQueued;
   const stores = createStores(shared, sendLogoutTokens);
@@ -134,6 +136,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   const tokenServices = createTokenServices(shared, stores, protocol);
   const parts: Parts = { shared, stores, accountServices, protocol, tokenServices, pageServices, providerPages };
   const providerManager = await createManager(parts, createOutboundFetch(outbound));
+  manager = providerManager;
   observeKeys(shared.metrics, providerManager.keys);
   const jobs = startJobs({ logger, artifacts: protocol.artifacts, expiredRows: createExpiredRowsStore({ db }) });
 
