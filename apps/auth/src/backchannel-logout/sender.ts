@@ -1,7 +1,7 @@
 // Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
 // queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
-import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import type { Audit } from '../audit/audit.ts';
 import type { LogoutStore, QueuedLogout } from './store.ts';
 
@@ -81,41 +81,21 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
   };
 
-  let closed = false;
-  let checkAgain = false;
-  let currentCheck: Promise<void> | undefined;
-  const sendQueued = (): void => {
-    if (closed) return;
-    if (currentCheck) {
-      checkAgain = true;
-      return;
-    }
-    currentCheck = takeAndStart()
-      .catch((err: unknown) => {
-        // While the database is unavailable, failed requests already log warnings.
-        const level = isUnavailable(err) ? 'debug' : 'warn';
-        logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
-      })
-      .finally(() => {
-        currentCheck = undefined;
-        if (!checkAgain) return;
-        checkAgain = false;
-        sendQueued();
-      });
-  };
-  const timer = setInterval(sendQueued, checkIntervalMs);
-  timer.unref();
+  const loop = startLoop({ name: 'send logout tokens', intervalMs: checkIntervalMs, logger, run: takeAndStart });
+  const sendQueued = (): void => void loop.wake();
 
-  const waitUntilIdle = async (): Promise<void> => {
-    while (currentCheck || inProgress.size > 0) await Promise.all([currentCheck, ...inProgress]);
-  };
   return {
     sendQueued,
-    waitUntilIdle,
+    waitUntilIdle: async () => {
+      await loop.wake();
+      while (inProgress.size > 0) {
+        await Promise.all(inProgress);
+        await loop.wake();
+      }
+    },
     close: async () => {
-      closed = true;
-      clearInterval(timer);
-      await waitUntilIdle();
+      await loop.stop();
+      await Promise.all(inProgress);
     },
   };
 }

@@ -1,16 +1,7 @@
 // Reads and writes our own unsigned cookies. oidc-provider adds `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
-
-export interface BrowserCookies {
-  readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** `maxAge` is in seconds. Without it, the cookie ends with the browser. */
-  readonly set: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    cookie: { name: string; value: string; maxAge?: number },
-  ) => void;
-}
+import type { BrowserCookies } from '../http/browser-cookies.ts';
 
 /** Browsers accept `__Host-` cookies only from this host, and not from other hosts of the domain (RFC 6265bis). */
 export const hostCookieName = (issuer: string, name: string): string =>

@@ -1,6 +1,7 @@
 // Creates the provider, and replaces it when the signing keys change, because a provider reads its keys only once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
 import { createKeySchedule } from '../signing-keys/schedule.ts';
@@ -27,7 +28,7 @@ export interface ProviderManager {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly refresh: () => Promise<void>;
   readonly isReady: () => boolean;
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 }
 
 interface CurrentProvider {
@@ -59,18 +60,14 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
 
-  // While the database is unavailable, this instance tries again. A wrong KEY_ENCRYPTION_KEY stops the start.
-  let hasFailed = false;
+  // If the database is unavailable or not migrated yet, this instance starts and tries again until it is ready. A wrong
+  // KEY_ENCRYPTION_KEY stops the start, because trying again cannot help.
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;
-    hasFailed = true;
     logger.warn({ err }, 'signing keys cannot be loaded yet');
   });
-  const stopPolling = poll(refresh, (err) => {
-    // Only the first failure of a series is logged.
-    if (err && !hasFailed) logger.warn({ err }, 'key table cannot be read');
-    hasFailed = err !== undefined;
-  });
+  // After an error, the provider continues to sign with the keys that it has.
+  const loop = startLoop({ name: 'check signing keys', intervalMs: pollIntervalMs, run: refresh, logger });
 
   const current = (): CurrentProvider => {
     if (!running) throw unavailable(new Error('no signing keys are loaded yet'));
@@ -87,25 +84,6 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     },
     isReady: () => running !== undefined,
     refresh,
-    close: stopPolling,
-  };
-}
-
-function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
-  let isStopped = false;
-  let timer: NodeJS.Timeout;
-  const scheduleNextCall = (): void => {
-    if (isStopped) return;
-    timer = setTimeout(() => {
-      work()
-        .then(() => onResult(undefined), onResult)
-        .finally(scheduleNextCall);
-    }, pollIntervalMs);
-    timer.unref();
-  };
-  scheduleNextCall();
-  return () => {
-    isStopped = true;
-    clearTimeout(timer);
+    close: loop.stop,
   };
 }

@@ -5,13 +5,12 @@ export interface ScopeDescription {
   readonly name: string;
   readonly title: string;
   readonly detail: string;
-  /** Whether the user cannot decline the scope. The consent page then shows no checkbox for it. */
+  /** Whether the user cannot decline the scope. */
   readonly required: boolean;
 }
 
 type ScopeText = readonly [title: string, detail: string];
 
-/** The texts of the scopes that have the same name in every installation. */
 const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   openid: ['Know who you are', 'Your unique user ID.'],
   profile: ['See your profile', 'Your name and your user name.'],
@@ -23,7 +22,6 @@ const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   ],
 };
 
-/** Describes the scopes for a client of this kind. An unknown scope gets its name as title. */
 export function describeScopes(
   requested: readonly string[],
   scopes: ScopeTable,

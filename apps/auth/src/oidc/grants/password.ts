@@ -9,7 +9,7 @@ import { lockedOut } from './locked-out.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
-  readonly signIn: SignIn['signIn'];
+  readonly signIn: SignIn;
 }
 
 export function registerPasswordGrant(provider: Provider, options: PasswordGrantOptions): void {

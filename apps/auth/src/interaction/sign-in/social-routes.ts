@@ -1,22 +1,21 @@
-// Serves the routes of a sign-in at a social provider: the redirect to the provider and the callback (specification,
-// "Social identity provider login"). A sign-in begins in an authorization request, on our own sign-in page, or on the
-// page "Your account" to link a provider to the account.
+// Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
+// identity provider login").
 import { type Request, type Response, Router } from 'express';
-import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
-import type { Account } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import { errorMessages } from '../html/error-messages.ts';
-import { queryText } from '../html/form-body.ts';
-import { localPath } from '../html/local-path.ts';
-import type { Site } from '../html/site.ts';
-import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
-import type { SignInPages } from '../interaction/sign-in/sign-in-pages.ts';
-import type { Interactions } from '../oidc/authorization/interactions.ts';
-import type { BrowserCookies } from '../oidc/cookies.ts';
-import { type AuthorizationFlow, newBrowserSecret } from './authorization-flow.ts';
-import { createFailurePages, signInPageOf } from './failure-pages.ts';
-import { type SocialProviders, titleOfProvider } from './settings.ts';
-import type { FlowPurpose } from './store.ts';
+import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { Account } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import { errorMessages } from '../../html/error-messages.ts';
+import { queryText } from '../../html/form-body.ts';
+import { localPath } from '../../html/local-path.ts';
+import type { Site } from '../../html/site.ts';
+import type { BrowserCookies } from '../../http/browser-cookies.ts';
+import type { Interactions } from '../../oidc/authorization/interactions.ts';
+import { type AuthorizationFlow, newBrowserSecret } from '../../social/authorization-flow.ts';
+import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import type { FlowPurpose } from '../../social/store.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
+import type { StartSession } from './start-session.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
@@ -29,9 +28,9 @@ export interface SocialRoutesOptions {
   readonly providers: SocialProviders;
   readonly authorizationFlow: AuthorizationFlow;
   readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly pages: SignInPages;
-  readonly socialIdentities: SocialIdentityStore;
+  readonly sessions: Pick<BrowserSessions, 'current'>;
+  readonly startSession: StartSession;
+  readonly socialIdentities: Pick<SocialIdentityStore, 'link'>;
   readonly findOrCreateSocialAccount: (identity: SocialIdentity) => Promise<Account>;
   /** Informs the owner of the account about a new way to sign in. */
   readonly sendSocialLinked: (account: Account, provider: string) => Promise<void>;
@@ -41,9 +40,10 @@ export interface SocialRoutesOptions {
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
 export function createSocialRoutes(options: SocialRoutesOptions) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, pages, socialIdentities, audit } =
-    options;
-  const failurePages = createFailurePages({ site, providers });
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = options;
+
+  const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
+    site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
 
   /** Redirects the browser to the provider. The page "Your account" also calls this function. */
   const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
@@ -54,23 +54,22 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       url = await authorizationFlow.begin(name, browserSecret, purpose);
     } catch (err) {
       response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
-      return failurePages.show(request, response, { name, purpose, failure: 'unavailable' });
+      return showFailure(response, name, purpose, 'unavailable');
     }
-    if (!url) return failurePages.showUnknownProvider(request, response, purpose);
+    if (!url) return site.showMessage(response, unknownProviderPage(purpose));
     cookies.set(request, response, { name: cookieName, value: browserSecret, maxAge: cookieLifetimeSeconds });
     response.redirect(303, url.href);
   };
 
   /**
-   * Redirects a user who cancelled at the provider to the page on which they chose the provider. If the client chose
-   * the provider with `acr_values`, there is no such page, and the user returns to the client.
+   * Redirects a user who cancelled to the page where they chose the provider. If the client chose it with `acr_values`,
+   * there is no such page, and the user returns to the client.
    */
   const returnAfterCancel = async (response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
     const query = `cancelled=${encodeURIComponent(name)}`;
     const page = signInPageOf(purpose);
-    // Without an interaction, the address of the page already contains the parameter `return`, so the next parameter
-    // begins with `&`.
+    // Without an interaction, the address already contains the parameter `return`.
     if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
     const interaction = await interactions.findByUid(purpose.interactionUid);
     if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');
@@ -81,7 +80,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const { provider } = identity;
     const title = titleOfProvider(providers, provider);
     const showNotAdded = (text: string) =>
-      site.showMessage(request, response, {
+      site.showMessage(response, {
         status: 409,
         title: `${title} was not added`,
         text,
@@ -102,7 +101,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     }
     audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
     await options.sendSocialLinked(signedIn.account, title);
-    return response.redirect(303, '/account?done=linked');
+    response.redirect(303, '/account?done=linked');
   };
 
   /** Signs in the user who owns the social identity. The first sign-in creates an account. */
@@ -112,15 +111,14 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
-      return failurePages.show(request, response, { name, purpose, failure: 'refused' });
+      return showFailure(response, name, purpose, 'refused');
     }
     const { interactionUid, returnTo } = purpose;
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     // `fed` (federated) means that another provider has authenticated the user.
-    const session = { account, acr: `idp:${name}`, amr: ['fed'] };
-    await pages.completeSignIn(request, response, session, async (result) =>
-      interaction ? interaction.signIn(response, result) : response.redirect(303, returnTo ?? '/account'),
-    );
+    const result = await options.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
+    if (interaction) await interaction.signIn(response, result);
+    else response.redirect(303, returnTo ?? '/account');
   };
 
   const router = Router();
@@ -131,38 +129,33 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   });
   router.get('/social/:name', async (request, response) => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
-    const purpose = { interactionUid: null, returnTo, linkAccountId: null };
-    await begin(request, response, request.params.name, purpose);
+    await begin(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
     // A browser without the cookie has begun no flow, so no flow is found for the empty text.
     const browserSecret = cookies.get(request, response, cookieName) ?? '';
-    // Only the query is used. The host is needed to parse the path.
-    const query = new URL(request.originalUrl, 'http://local.invalid').search;
-    const result = await authorizationFlow.callback(name, browserSecret, query);
+    const { search } = new URL(request.originalUrl, 'http://local.invalid');
+    const result = await authorizationFlow.callback(name, browserSecret, search);
     if (!result) {
-      return site.showMessage(request, response, {
-        status: 400,
-        ...errorMessages.signInExpired,
-        tone: 'bad',
-        links: [{ href: '/sign-in', text: 'Sign in' }],
-      });
+      const links = [{ href: '/sign-in', text: 'Sign in' }];
+      return site.showMessage(response, { status: 400, ...errorMessages.signInExpired, tone: 'bad', links });
     }
-    // The flow says for what the user signs in, so it is also passed as the purpose.
     const { flow } = result;
     if ('failure' in result) {
       const { failure, reason } = result;
       response.locals.logger?.warn({ provider: name, reason }, 'social sign-in was not completed');
       audit.record({ kind: 'sign-in.refused', address: request.ip, detail: { provider: name, reason: failure } });
-      if (failure === 'cancelled') return returnAfterCancel(response, name, flow);
-      return failurePages.show(request, response, { name, purpose: flow, failure });
+      return failure === 'cancelled'
+        ? returnAfterCancel(response, name, flow)
+        : showFailure(response, name, flow, failure);
     }
     const { identity } = result;
-    if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
-    return signIn(request, response, flow, identity);
+    return flow.linkAccountId === null
+      ? signIn(request, response, flow, identity)
+      : linkIdentity(request, response, flow.linkAccountId, identity);
   });
-  // The router of interaction/routes.ts handles the errors of paths below `/interaction`.
+  // interaction/routes.ts handles the errors of paths below `/interaction`.
   router.use('/social', site.errorHandler);
   return { router, begin };
 }

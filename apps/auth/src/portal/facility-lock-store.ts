@@ -1,13 +1,10 @@
 // Locks a facility before its members or invitations change, and reads the role of the user who makes the change.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import type { FacilityRole } from '../../facilities/store.ts';
-import { isManaging, type ManagingRole } from '../rules.ts';
+import type { FacilityRole } from '../facilities/store.ts';
+import { isManaging, type ManagingRole } from './rules.ts';
 
 /**
- * Locks the facility until the transaction ends. Returns the role of the user, or undefined if the user may not manage
- * the facility.
- *
- * With the lock, the changes of a facility run one after the other. A user can therefore not make a change with a role
+ * Returns undefined if the user may not manage the facility. With the lock, a user cannot make a change with a role
  * that another transaction is revoking, and two owners cannot remove each other.
  */
 export async function lockFacilityAs(
@@ -15,7 +12,7 @@ export async function lockFacilityAs(
   facilityId: string,
   tx: Queryable,
 ): Promise<ManagingRole | undefined> {
-  // Unlike `for update`, this lock does not block transactions that insert rows which reference the facility.
+  // Does not block transactions that insert rows which reference the facility.
   await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
   const [row] = await query<{ role: FacilityRole }>(
     tx,
