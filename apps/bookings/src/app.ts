@@ -6,8 +6,8 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
-import type { JwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
+import type { SigningKeys } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createEndpoints } from './endpoints.ts';
@@ -17,14 +17,14 @@ import { formats } from './http/formats.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import { mountUndecodablePaths } from './http/undecodable-path.ts';
-import { observeJwksCache } from './metrics.ts';
+import { observeKeyAge } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
   readonly config: Config;
   readonly db: Database;
-  readonly jwksCache: JwksCache;
+  readonly signingKeys: SigningKeys;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
@@ -40,7 +40,7 @@ export interface AppOptions {
 export function createApp({
   config,
   db,
-  jwksCache,
+  signingKeys,
   logger,
   metrics,
   webhooks,
@@ -54,7 +54,7 @@ export function createApp({
   const endpoints = [...createEndpoints({ db, stopping, config, metrics, now }), ...(webhooks?.endpoints ?? [])];
 
   collectDatabaseMetrics(metrics, db);
-  observeJwksCache(metrics, jwksCache);
+  observeKeyAge(metrics, signingKeys);
 
   const app = createHttpApp({
     logger,
@@ -66,14 +66,14 @@ export function createApp({
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {
-        if (jwksCache.age() === undefined) throw new Error('no signing key has been fetched yet');
+        if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
       },
     }),
   });
   mountBasePath(app, baseUrl);
   mountUndecodablePaths(app);
   const authorize = createAccessTokenVerifier({
-    jwksCache,
+    signingKeys,
     issuer: authIssuer,
     audience,
     scope,

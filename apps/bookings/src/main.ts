@@ -6,8 +6,8 @@ import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
-import { createJwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
+import { createSigningKeys } from './auth/signing-keys.ts';
 import { createFeedStore } from './changes/feed/store.ts';
 import { createCountCompaction } from './changes/totals/compaction.ts';
 import { readBookingsConfig } from './config.ts';
@@ -34,17 +34,10 @@ runService(async () => {
     prepared: config.databasePrepared,
   };
   const db = connectDatabase({ ...connection, url: config.databaseUrl, migrationsDirectory, types: isoTimestamps });
-  const countFailedFetch = countFailedFetches(metrics);
-  const jwksCache = createJwksCache({
-    issuer: config.authIssuer,
-    jwksUri: config.authJwksUri,
-    onFetchError: (err) => {
-      countFailedFetch();
-      logger.warn({ err }, 'signing keys not fetched');
-    },
-  });
-  // Fetches the keys in the background: the service starts even if the authorization server is not ready yet.
-  jwksCache.start();
+  const { authIssuer: issuer, authJwksUri: jwksUri } = config;
+  const signingKeys = createSigningKeys({ issuer, jwksUri, logger, onFetchError: countFailedFetches(metrics) });
+  // The service starts even if the authorization server is not ready yet.
+  const stopSigningKeys = signingKeys.start();
   const idempotency = createIdempotencyStore(db);
   const holds = createHoldStore(db);
   const proofs = createProofStore(db);
@@ -78,14 +71,14 @@ runService(async () => {
    * waiting.
    */
   const stopping = new AbortController();
-  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
+  const app = createApp({ config, db, signingKeys, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({
     listeners: serviceListeners({ name: 'api', app, respondToMalformed: malformedRequestResponse, config, metrics }),
     logger,
     onStop: () => stopping.abort(),
     close: async () => {
       stopPeriodicJobs();
-      jwksCache.close();
+      await stopSigningKeys();
       await stopWebhooks?.();
       await db.destroy();
     },

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { apiError, unavailable } from '../errors.ts';
 import type { Caller } from './caller.ts';
 import { type AuthorizedRequest, checkProof, type DpopOptions, dpopError, dpopParameters } from './dpop.ts';
-import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
+import { NoSigningKeysError, type SigningKeys } from './signing-keys.ts';
 
 /**
  * Returns the caller that the headers of a request identify.
@@ -18,7 +18,7 @@ import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
 export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
 export interface AccessTokenVerifierOptions extends DpopOptions {
-  readonly jwksCache: JwksCache;
+  readonly signingKeys: Pick<SigningKeys, 'find' | 'has'>;
   readonly issuer: string;
   readonly audience: string;
   readonly scope: string;
@@ -47,7 +47,7 @@ const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
-  const { jwksCache, resourceMetadataUrl, now } = options;
+  const { signingKeys, resourceMetadataUrl, now } = options;
   const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
   const dpopChallenge = `DPoP ${dpopParameters}`;
   // Finding a token in this cache takes 0.2 µs. Verifying a token that is signed with ES256 takes 100 µs.
@@ -63,7 +63,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     // Two headers can have the same cache key, so the whole header is compared. A token is no longer valid if its
     // signing key was removed from the JWKS.
     const isValid =
-      token?.authorization === authorization && token.expiresAt > now().getTime() && jwksCache.has(token.kid);
+      token?.authorization === authorization && token.expiresAt > now().getTime() && signingKeys.has(token.kid);
     return isValid ? token : undefined;
   };
 
@@ -138,7 +138,7 @@ async function verifyToken(token: string, options: TokenVerification): Promise<O
 /** Checks the header and the signature of the token, its issuer, its audience and its times. */
 async function verifySignature(
   token: string,
-  { jwksCache, issuer, audience, now, invalidToken }: TokenVerification,
+  { signingKeys, issuer, audience, now, invalidToken }: TokenVerification,
 ): Promise<{ readonly claims: JwtPayload; readonly kid: string | undefined }> {
   const header = headerOf(token);
   if (!header) throw invalidToken('The token is not a signed JWT.');
@@ -146,7 +146,7 @@ async function verifySignature(
   const kid = typeof header.kid === 'string' ? header.kid : undefined;
   if (!tokenTypes.has(String(typ).toLowerCase())) throw invalidToken('The token is not an access token.');
   if (crit !== undefined) throw invalidToken('The token needs an unknown extension.');
-  const key = await jwksCache.find(kid).catch((error: unknown) => {
+  const key = await signingKeys.find(kid).catch((error: unknown) => {
     throw error instanceof NoSigningKeysError ? unavailable(error, retryAfterSeconds) : error;
   });
   if (!key) throw invalidToken('The token is signed with an unknown key.');

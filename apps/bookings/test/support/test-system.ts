@@ -7,7 +7,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
-import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
+import { createSigningKeys, type SigningKeys } from '../../src/auth/signing-keys.ts';
 import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
@@ -33,7 +33,7 @@ export interface TestSystem {
   readonly databaseUrl: string;
   readonly db: Database;
   readonly issuer: TestIssuer;
-  readonly jwksCache: JwksCache;
+  readonly signingKeys: SigningKeys;
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
@@ -54,11 +54,11 @@ export interface TestSystemOptions {
    */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
-  /** Times in ms. The first three are options of the JWKS cache. */
+  /** Times in ms. The first three are options of the signing keys. */
   readonly issuer?: {
     readonly timeout?: number;
     readonly refreshInterval?: number;
-    readonly unknownKidInterval?: number;
+    readonly unknownKeyInterval?: number;
     /** How long the issuer delays its responses after `fail('slow')`. */
     readonly slowMilliseconds?: number;
   };
@@ -98,7 +98,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     level: 'info',
     destination: { write: (line) => void logged.push(line) },
   });
-  const jwksCache = createJwksCache({ issuer: issuer.url, onFetchError: () => {}, ...options.issuer });
+  const signingKeys = createSigningKeys({ issuer: issuer.url, logger, ...options.issuer });
   const metrics = createMetrics('bookings');
   const config = {
     ...readBookingsConfig({ DATABASE_URL: databaseUrl, BASE_URL: baseUrl, AUTH_ISSUER: issuer.url }),
@@ -109,7 +109,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const keys = options.webhooks?.keys ?? [webhookKey];
   const webhooks = createWebhooks({ db, config, keys, logger, metrics, now });
   const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
-  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, now });
+  const app = createApp({ config, db, signingKeys, logger, metrics, webhooks, now });
   const server = await startHttpServer({ handler: app, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
   // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
@@ -121,7 +121,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     databaseUrl,
     db,
     issuer,
-    jwksCache,
+    signingKeys,
     logged,
     databaseErrors,
     token,
@@ -132,7 +132,6 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       await job.run();
     },
     close: async () => {
-      jwksCache.close();
       await server.drain();
       await stopWebhooks?.();
       await db.destroy();
