@@ -11,14 +11,14 @@ import type { SigningKeys } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createEndpoints } from './endpoints.ts';
-import { mountBasePath } from './http/base-path.ts';
-import { mountErrorHandler } from './http/error-handler.ts';
-import { formats } from './http/formats.ts';
+import { mountErrorHandler } from './http/error-responses.ts';
 import { createRateLimit } from './http/rate-limit.ts';
+import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
+import { setCommonHeaders } from './http/response.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
-import { mountUndecodablePaths } from './http/undecodable-path.ts';
 import { observeKeyAge } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
+import { formats } from './time/formats.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
@@ -61,8 +61,6 @@ export function createApp({
     metrics,
     trustProxy,
     serveMetrics: servesMetrics,
-    // http/response.ts writes the common headers together with the other headers of a response, which is faster.
-    setHeaders: false,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {
@@ -70,8 +68,7 @@ export function createApp({
       },
     }),
   });
-  mountBasePath(app, baseUrl);
-  mountUndecodablePaths(app);
+  app.use(setCommonHeaders, removeBasePath(baseUrl), escapeUndecodablePath);
   const authorize = createAccessTokenVerifier({
     signingKeys,
     issuer: authIssuer,

@@ -13,7 +13,7 @@ import { createCountCompaction } from './changes/totals/compaction.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldStore } from './holds/store.ts';
-import { malformedRequestResponse } from './http/malformed-request.ts';
+import { malformedRequestResponse } from './http/error-responses.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { countFailedFetches } from './metrics.ts';
 import { startPeriodicJobs } from './periodic-jobs.ts';

@@ -18,7 +18,7 @@ import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { readJsonObject, readOptionalBody } from './request-body.ts';
-import { sendResponse, sendWithoutBody } from './response.ts';
+import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';
 /**
@@ -77,7 +77,7 @@ export function mountPath(
     response.locals.errorContext = errorContext;
     const handler = handlers.get(request.method);
     if (handler) return handler(request, response, next);
-    if (request.method === 'OPTIONS') return sendWithoutBody(response, 204, preflightHeaders);
+    if (request.method === 'OPTIONS') return void response.set(preflightHeaders).status(204).end();
     throw apiError('ERR00405', { headers: { Allow: allow } });
   });
 }

@@ -1,7 +1,9 @@
-// Keeps a public document in memory, with its entity tag and a compressed copy.
+// Keeps a public document in memory, and sends it, in gzip if the client accepts gzip.
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { Request, Response } from 'express';
+import { isNotModified } from '../http/etag.ts';
 
 export interface PublicDocument {
   readonly content: Buffer;
@@ -32,4 +34,21 @@ export function createPublicDocument(
       return compressedContent;
     },
   };
+}
+
+/** Sends the document, or 304 if the client already has this version. */
+export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
+  const etag = `"${document.hash}"`;
+  response.set({
+    'Cache-Control': 'public, max-age=300',
+    // The entity tag is weak, because the compressed and the plain content share it.
+    ETag: `W/${etag}`,
+    Vary: 'Accept-Encoding',
+    ...document.headers,
+  });
+  if (isNotModified(request.get('if-none-match'), etag)) {
+    response.status(304).end();
+  } else if (request.acceptsEncodings('gzip') === 'gzip') {
+    response.set('Content-Encoding', 'gzip').send(await document.compressed());
+  } else response.send(document.content);
 }

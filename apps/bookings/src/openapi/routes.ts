@@ -5,10 +5,9 @@ import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Request, RequestHandler } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
-import { sendDocument } from '../http/response.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
-import { createPublicDocument, type PublicDocument } from './public-document.ts';
+import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';
 import { contentSecurityPolicy, renderPage } from './reference/page.ts';
 

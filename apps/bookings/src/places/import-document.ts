@@ -7,10 +7,10 @@ import {
   propertyOf,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
-import { formats } from '../http/formats.ts';
 import { patternWithout, textSchema } from '../http/text.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
+import { formats } from '../time/formats.ts';
 
 /** Returns the schema of a record of the file: an object with an id, a name and these `properties`. */
 function recordSchema<const Properties extends object>(properties: Properties) {

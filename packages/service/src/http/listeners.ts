@@ -3,7 +3,7 @@
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';
-import { createMetricsApp, messageClassesOf } from './app.ts';
+import { createMetricsApp } from './app.ts';
 
 export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respondToMalformed'> {
   readonly app: Express;
@@ -19,10 +19,7 @@ export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respon
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
   const { name, app, respondToMalformed, metrics } = options;
   const { port, metricsPort, host, maxConnections } = options.config;
-  // Express sets the prototype of every request and response, which takes time if the prototype changes. With these
-  // classes, the prototype is already the right one (app.ts).
-  const messageClasses = messageClassesOf(app);
-  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed, messageClasses };
+  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed };
   // Without a separate port, `app` itself serves the metrics.
   if (metricsPort === undefined) return [listener];
   return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];

@@ -1,4 +1,4 @@
-// Gives each request an id and a logger, and logs and counts the request when its response has ended.
+// Gives each request an id, a logger and the headers of every response, and logs and counts it when its response ends.
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
@@ -61,6 +61,8 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
     const traceId = typeof traceparent === 'string' ? traceparentHeader.exec(traceparent)?.[1] : undefined;
     const locals = new Locals(requestId, traceId, logger);
     response.locals = locals;
+    // helmet is not used, because most of its headers are for HTML pages, whose headers apps/auth sets itself.
+    response.set({ 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' });
     // The path is read here, because routers change it later. The query is not logged, because it may contain a code or
     // a token.
     const path = request.path;

@@ -1,7 +1,7 @@
 // Runs an HTTP server that finishes its requests before it closes, responds to malformed requests, and limits the
 // number of connections and the memory that clients can occupy (docs/behaviour.md, "Rate limits").
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
   hasOneHost,
@@ -25,12 +25,8 @@ const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB, so 5,000 connections occupy 50 MB. */
 export const defaultMaxConnections = 5_000;
 
-/** The classes of the `request` and `response` objects that a handler gets. */
-export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
-
 export interface HttpServerOptions {
   readonly handler: RequestListener;
-  readonly messageClasses?: MessageClasses | undefined;
   /** The port to listen on. 0 selects any free port. */
   readonly port: number;
   /** The address to listen on. Default: all addresses of this machine. */
@@ -56,7 +52,7 @@ export interface HttpServer {
 
 /** @throws {Error} if the server cannot listen, for example EADDRINUSE if the port is in use */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { handler, port, host, respondToMalformed, messageClasses } = options;
+  const { handler, port, host, respondToMalformed } = options;
   // Times are in ms. The maximum size of all headers of a request is in bytes.
   const server = createServer({
     requestTimeout: 30_000,
@@ -69,7 +65,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     maxHeaderSize: 131_072,
     // With `respondToMalformed`, the queue below checks the header Host. Node's own check would respond without a body.
     requireHostHeader: !respondToMalformed,
-    ...messageClasses,
   });
   server.maxConnections = options.maxConnections ?? defaultMaxConnections;
   server.timeout = options.inactivityTimeout ?? defaultInactivityTimeout;

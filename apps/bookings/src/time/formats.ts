@@ -1,7 +1,6 @@
-// Defines the string formats that the schemas of requests and import files use. The hint of a format says how to
-// correct a value.
+// Defines the string formats that the schemas of requests and import files use.
 import type { Formats } from '@bay-booking/common/validation';
-import { dateTimeHint, isDateTime } from '../time/date-times.ts';
+import { dateTimeHint, isDateTime } from './date-times.ts';
 
 /** Matches a time from 00:00 to 23:59. */
 const wallClockTime = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
