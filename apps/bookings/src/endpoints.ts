@@ -67,7 +67,7 @@ export function createEndpoints({ db, stopping, config, metrics, now }: Endpoint
   const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   const feed = createFeedStore(db);
   const places = createPlacesStore(db);
-  const catalogue = createCatalogue({ store: places });
+  const catalogue = createCatalogue(places);
   const idempotency = createIdempotencyStore(db);
   const rules = createRulesStore(db);
   const bookings = createBookingStore(db);

@@ -1,5 +1,5 @@
 // Creates the Express application of a service, with request ids, the access log, metrics and health checks
-// (docs/behaviour.md, "Health, metrics and logs"). The service adds its routes, limits and error responses.
+// (docs/behaviour.md, "Health, metrics and logs").
 import express, { type Express, type RequestHandler } from 'express';
 import type { Logger } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
@@ -12,9 +12,7 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly readiness: () => Promise<Readiness>;
-  /** The setting `trust proxy` of Express. Default: false. */
   readonly trustProxy?: boolean | number | string;
-  /** Whether the application serves `/metrics`. Default: true. */
   readonly serveMetrics?: boolean;
 }
 
@@ -35,7 +33,6 @@ export function createHttpApp(options: HttpAppOptions): Express {
   return app;
 }
 
-/** Creates the application for `/metrics` on its own port. */
 export function createMetricsApp(metrics: Metrics): Express {
   const app = express();
   app.disable('x-powered-by');

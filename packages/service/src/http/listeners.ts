@@ -1,5 +1,4 @@
-// Describes the HTTP servers of a service: one for its application, and one for its metrics if they have a separate
-// port.
+// Describes the HTTP servers of a service: one for its application, and one for its metrics with METRICS_PORT.
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';
@@ -20,7 +19,6 @@ export function serviceListeners(options: ServiceListenersOptions): readonly Lis
   const { name, app, respondToMalformed, metrics } = options;
   const { port, metricsPort, host, maxConnections } = options.config;
   const listener = { name, handler: app, port, host, maxConnections, respondToMalformed };
-  // Without a separate port, `app` itself serves the metrics.
   if (metricsPort === undefined) return [listener];
   return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
 }
