@@ -36,6 +36,23 @@ export function reconcileTotal(shown: number, offset: number, counted: number): 
 }
 
 /**
+ * Reads one page of a list and the total of the list. `count` is called only if the page does not show the total. Items
+ * can be created or deleted between the two reads, so the total is made consistent with the page.
+ */
+export async function readPage<Row>(
+  request: PageRequest,
+  readRows: (limit: number, offset: number) => Promise<readonly Row[]>,
+  count: () => Promise<number>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const offset = offsetOf(request);
+  const rows = await readRows(request.pageSize, offset);
+  // A page that is not full is the last page, unless it is an empty page after the end of the list.
+  const isLastPage = rows.length < request.pageSize && (rows.length > 0 || offset === 0);
+  if (isLastPage) return { rows, total: offset + rows.length };
+  return { rows, total: reconcileTotal(rows.length, offset, await count()) };
+}
+
+/**
  * Returns the envelope with the items of one page. `hrefOf` returns the URL of a page of the list. The links `next` and
  * `prev` are present only if these pages exist. If the requested page is after the last page, `prev` leads to the last
  * page. An empty list has `pageCount` 0, and its link `last` leads to page 1.
