@@ -6,7 +6,6 @@ import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts'
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
-import type { Interval } from '../time/interval.ts';
 import type { Conflict } from './rule.ts';
 
 /** The valid fields of a request body, which can be incomplete. */
@@ -16,21 +15,24 @@ export interface ReservationBody {
   readonly endDate?: string;
 }
 
-export interface BayAndTimes {
+export interface Bay {
   readonly facilityId: string;
   readonly bayId: string;
-  /** Times in the format of responses. */
+}
+
+/** Times in the format of responses. */
+export interface Times {
   readonly startDate: string;
   readonly endDate: string;
 }
 
 export interface Reservation {
   /** Undefined if the facilities of the token do not have the bay. */
-  readonly bay: { readonly facilityId: string; readonly bayId: string } | undefined;
+  readonly bay: Bay | undefined;
   /** Undefined if a date is missing or invalid, or if the end is before the start. */
-  readonly interval: Interval | undefined;
+  readonly times: Times | undefined;
   /** Undefined if the request has an error. */
-  readonly valid: BayAndTimes | undefined;
+  readonly valid: (Bay & Times) | undefined;
   readonly validationErrors: readonly ValidationError[];
   readonly codes: readonly ErrorCode[];
 }
@@ -56,13 +58,10 @@ export async function validateReservation(
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
   if (bayId !== undefined && facilityId === undefined) codes.push('ERR00012');
   const bay = bayId !== undefined && facilityId !== undefined ? { facilityId, bayId } : undefined;
-  const interval = start && end && start <= end ? { start: start.getTime(), end: end.getTime() } : undefined;
+  const times =
+    start && end && start <= end ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
   const isValid = validationErrors.length === 0 && codes.length === 0;
-  const valid =
-    isValid && bay && start && end
-      ? { ...bay, startDate: start.toISOString(), endDate: end.toISOString() }
-      : undefined;
-  return { bay, interval, valid, validationErrors, codes };
+  return { bay, times, valid: isValid && bay && times ? { ...bay, ...times } : undefined, validationErrors, codes };
 }
 
 /** Creates the error that reports all errors of a request together. `context` is the `contextData` of each error. */
