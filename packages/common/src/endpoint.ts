@@ -31,6 +31,8 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly validationErrors: readonly ValidationError[];
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
+  /** The id of the request in the log and in the header `X-Request-Id`. */
+  readonly requestId: string;
 }
 
 export interface SuccessDescription {

@@ -18,7 +18,8 @@ export function mountErrorHandler(app: Express): void {
     const sent = apiErrorOf(error);
     // The log entry and the metrics of the request contain these codes.
     response.locals.codes = sent.problems.map(({ code }) => code);
-    if (sent.status >= 500) logger.error({ err: error }, sent.problems[0]?.code);
+    // A client error has a cause only if it shows a defect of the service.
+    if (sent.status >= 500 || sent.cause !== undefined) logger.error({ err: error }, sent.problems[0]?.code);
     sendError(response, sent, errorContext);
   });
 }

@@ -150,6 +150,7 @@ function createHandler(
       ...input,
       header: (name) => request.get(name),
       caller,
+      requestId: (response.locals as RequestLocals).requestId,
     };
     // The list of endpoints does not contain the types of each query and body, so a type assertion is needed. It is
     // safe, because `readInput` has validated both against the schemas of the endpoint.
