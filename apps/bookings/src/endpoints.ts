@@ -3,9 +3,7 @@
 import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
-import { createRulesStore } from './availability/rules-store.ts';
 import { availabilityComponents } from './availability/schema.ts';
-import { createAvailabilityStore } from './availability/store.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { bookingComponents } from './bookings/schema.ts';
 import { createSearchStore } from './bookings/search/store.ts';
@@ -69,14 +67,12 @@ export function createEndpoints({ db, stopping, config, metrics, now }: Endpoint
   const places = createPlacesStore(db);
   const catalogue = createCatalogue(places);
   const idempotency = createIdempotencyStore(db);
-  const rules = createRulesStore(db);
-  const bookings = createBookingStore(db);
   const holds = createHoldStore(db);
-  const bookingServices = { ...shared, idempotency, catalogue, rules };
+  const bookingServices = { ...shared, idempotency, catalogue };
   return [
     ...createBookingEndpoints({
       ...bookingServices,
-      store: bookings,
+      store: createBookingStore(db),
       searches: createSearchStore(db),
       findLikelyFacilities: createFacilityLookup(),
       findHold: holds.find,
@@ -85,8 +81,8 @@ export function createEndpoints({ db, stopping, config, metrics, now }: Endpoint
     ...createPlacesEndpoints({ ...shared, store: places }),
     ...createOpeningHoursEndpoints({ ...shared, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...shared, store: createClosureStore(db), idempotency }),
-    ...createAvailabilityEndpoints({ ...shared, store: createAvailabilityStore(db), findHold: holds.find }),
+    ...createAvailabilityEndpoints({ ...shared, db, findHold: holds.find }),
     // A maximum of 0 holds turns the feature off.
-    ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...bookingServices, store: holds, bookings })),
+    ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...bookingServices, store: holds })),
   ];
 }

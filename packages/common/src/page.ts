@@ -31,6 +31,20 @@ export function reconcileTotal(shown: number, offset: number, counted: number): 
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
+/** Reads one page of a list and its total. `count` is called only if the page does not show the total. */
+export async function readPage<Row>(
+  request: PageRequest,
+  readRows: (limit: number, offset: number) => Promise<readonly Row[]>,
+  count: () => Promise<number>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const offset = offsetOf(request);
+  const rows = await readRows(request.pageSize, offset);
+  // A page that is not full is the last page, unless it is an empty page after the end of the list.
+  const isLastPage = rows.length < request.pageSize && (rows.length > 0 || offset === 0);
+  if (isLastPage) return { rows, total: offset + rows.length };
+  return { rows, total: reconcileTotal(rows.length, offset, await count()) };
+}
+
 /** If the requested page is after the last page, `prev` leads to the last page. */
 export function listEnvelope<Item>(
   items: readonly Item[],

@@ -17,11 +17,12 @@ export function mountErrorHandler(app: Express): void {
     throw apiError('ERR00404');
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    const { status, problems, headers } = apiErrorOf(error);
+    const { status, problems, headers, cause } = apiErrorOf(error);
     const locals = response.locals as Locals;
     // The log entry and the metrics of the request contain these codes.
     locals.codes = problems.map(({ code }) => code);
-    if (status >= 500) locals.logger.error({ err: error }, problems[0]?.code);
+    // A client error has a cause only if it shows a defect of the service.
+    if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
     if (response.headersSent) {
       response.destroy();
       return;

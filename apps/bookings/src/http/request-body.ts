@@ -65,7 +65,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 async function readBytes(request: Request, response: Response): Promise<Buffer> {
   await new Promise<void>((resolve, reject) => {
-    readRawBody(request, response, (error?: unknown) => (error ? reject(apiErrorOf(error)) : resolve()));
+    readRawBody(request, response, (error?: object) => (error ? reject(apiErrorOf(error)) : resolve()));
   });
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
@@ -74,7 +74,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(decode(bytes));
   } catch (cause) {
-    throw cause instanceof SyntaxError ? apiError('ERR00003', { cause }) : cause;
+    throw cause instanceof SyntaxError ? apiError('ERR00003') : cause;
   }
 }
 
@@ -82,8 +82,8 @@ function parseJson(bytes: Buffer): unknown {
 function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
-  } catch (cause) {
-    throw apiError('ERR00003', { cause });
+  } catch {
+    throw apiError('ERR00003');
   }
 }
 
@@ -92,10 +92,9 @@ function isUtf8(request: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
-/** `cause` is an error of body-parser, whose field `type` says what went wrong. */
-function apiErrorOf(cause: unknown): Error {
-  const { type } = cause as { type?: string };
-  if (type === 'entity.too.large') return apiError('ERR00413', { cause });
-  if (type === 'encoding.unsupported') return apiError('ERR00415', { cause });
-  return apiError('ERR00003', { cause });
+/** Converts an error of body-parser. */
+function apiErrorOf({ type }: { readonly type?: string }): Error {
+  if (type === 'entity.too.large') return apiError('ERR00413');
+  if (type === 'encoding.unsupported') return apiError('ERR00415');
+  return apiError('ERR00003');
 }

@@ -1,5 +1,5 @@
 // Reads locations and bays of the facilities that a token names. import-store.ts writes them.
-import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
+import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 
 export interface LocationRow {
@@ -50,17 +50,12 @@ export interface LocationFilter {
   readonly ids?: readonly string[] | undefined;
 }
 
-export interface PageOfRows<Row> {
-  readonly rows: readonly Row[];
-  readonly total: number;
-}
-
 export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
 export function createPlacesStore(db: Queryable) {
   return {
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
-      readPage<LocationRow>(
+      readRows<LocationRow>(
         placeReads.locations,
         placeReads.countLocations,
         [facilities, facilityIds ?? null, ids ?? null],
@@ -71,7 +66,7 @@ export function createPlacesStore(db: Queryable) {
       (await query<LocationRow>(db, placeReads.location, [facilities, id]))[0],
 
     findBays: (facilities: readonly string[], locationId: string | undefined, page: PageRequest) =>
-      readPage<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], page),
+      readRows<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], page),
 
     findBayPlaces: (facilities: readonly string[]) => query<BayPlace>(db, placeReads.bayPlaces, [facilities]),
 
@@ -87,19 +82,11 @@ export function createPlacesStore(db: Queryable) {
     return (await query<{ facility_id: string }>(db, sql, [facilities, ids])).map(({ facility_id }) => facility_id);
   }
 
-  async function readPage<Row extends object>(
-    pageStatement: string,
-    countStatement: string,
-    filter: readonly unknown[],
-    page: PageRequest,
-  ): Promise<PageOfRows<Row>> {
-    const offset = offsetOf(page);
-    const rows = await query<Row>(db, pageStatement, [...filter, page.pageSize, offset]);
-    // A page that is not full is the last page, unless it is an empty page after the end of the list.
-    const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
-    if (isLastPage) return { rows, total: offset + rows.length };
-    const [counted] = await query<{ total: number }>(db, countStatement, filter);
-    // Rows can be imported between the two statements, so the total is made consistent with the page.
-    return { rows, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
+  function readRows<Row extends object>(sql: string, countSql: string, filter: readonly unknown[], page: PageRequest) {
+    return readPage(
+      page,
+      (limit, offset) => query<Row>(db, sql, [...filter, limit, offset]),
+      async () => (await query<{ total: number }>(db, countSql, filter))[0]?.total ?? 0,
+    );
   }
 }

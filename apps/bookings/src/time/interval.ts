@@ -1,5 +1,4 @@
-// Defines intervals of time, and operations on them. With these operations, the service finds the times at which a
-// location is open and a bay is free. Times are in milliseconds since 1970.
+// Defines intervals of time and operations on them. Times are in milliseconds since 1970.
 //
 // An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
 // includes only this moment.
@@ -7,6 +6,11 @@
 export interface Interval {
   readonly start: number;
   readonly end: number;
+}
+
+/** Converts times in the format of responses. */
+export function intervalOf({ startDate, endDate }: { readonly startDate: string; readonly endDate: string }): Interval {
+  return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 
 export function isInstant({ start, end }: Interval): boolean {

@@ -18,6 +18,7 @@ interface Column {
 /** The JSON of a booking has the fields in the order of this table. */
 const table = {
   facilityId: { column: 'facility_id', type: 'text', internal: true },
+  locationId: { column: 'location_id', type: 'text', internal: true },
   id: { column: 'id', type: 'uuid' },
   externalBookingId: { column: 'external_booking_id', type: 'text', optional: true, setBy: 'create' },
   correlationId: { column: 'correlation_id', type: 'text', optional: true, setBy: 'create' },
