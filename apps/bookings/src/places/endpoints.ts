@@ -4,8 +4,8 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { isText, textSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { isText, textSchema } from '../http/text.ts';
 import {
   bayListExample,
   bayQueryExample,

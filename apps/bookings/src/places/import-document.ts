@@ -7,7 +7,7 @@ import {
   propertyOf,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
-import { patternWithout, textSchema } from '../http/text.ts';
+import { patternWithout, textSchema } from '../http/schemas.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import { formats } from '../time/formats.ts';
