@@ -2,17 +2,14 @@
 import { hash } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** Stores the use of a proof. Returns false if a proof with this key and `jti` was used before. */
+/** Returns false if a proof with this key and `jti` was used before. */
 export type UseProof = (jkt: string, jti: string) => Promise<boolean>;
 
-/**
- * How long a proof is stored. A proof can be used for 120 s: from 60 s before until 60 s after its `iat`. The longer
- * time covers differences between the clocks of the instances.
- */
+/** A proof can be used for 120 s. The longer time covers differences between the clocks of the instances. */
 const lifetimeSeconds = 300;
 
-// The commit does not wait for the disk. Only a crash of the database loses the proofs of the last 0.6 s (three times
-// wal_writer_delay), which could then be used a second time.
+// A crash of the database loses the proofs of the last 0.6 s (three times wal_writer_delay), because the commit does
+// not wait for the disk.
 const insert = `insert into dpop_proof (id, expires_at)
 select $1, now() + make_interval(secs => $2) from set_config('synchronous_commit', 'off', true)
 on conflict do nothing returning id`;

@@ -1,8 +1,8 @@
-// Keeps the public signing keys of the authorization server in memory. They are fetched again every 30 s, and when a
-// token names an unknown key. While the authorization server is unavailable, the last keys stay valid.
+// Keeps the public signing keys of the authorization server. They are fetched every 30 s, and for an unknown key. While
+// the authorization server is unavailable, the last keys stay valid.
 //
-// jwks-rsa fetches and parses the keys. Its own cache and rate limit are not used: the limit also counts known keys
-// whose cache entry has expired, so tokens with invented key ids would make the service reject valid tokens.
+// The cache and the rate limit of jwks-rsa are not used: the limit also counts known keys whose cache entry has
+// expired, so tokens with invented key ids would make the service reject valid tokens.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
@@ -18,32 +18,30 @@ export class NoSigningKeysError extends Error {
   override readonly name = 'NoSigningKeysError';
 }
 
-/** All durations are in milliseconds. */
 export interface SigningKeysOptions {
   /** Without a slash at the end. */
   readonly issuer: string;
-  /** If undefined, the address is found by discovery. */
+  /** Default: the address that discovery returns. */
   readonly jwksUri?: string | undefined;
   readonly logger: Logger;
   readonly onFetchError?: () => void;
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The minimum time between a fetch and the next one for an unknown key. Tokens with invented key ids cause at most one
-   * fetch in this time. It must be shorter than KEY_PUBLISH_DELAY of auth: a new key is then known before it signs.
+   * The minimum time between a fetch and the next one for an unknown key. Shorter than KEY_PUBLISH_DELAY of auth, so a
+   * new key is known before it signs.
    */
   readonly unknownKeyInterval?: number;
 }
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 
-/** How often the loop checks whether a fetch is due. Without keys, every check fetches them. */
+/** Without keys, every check of the loop fetches them. */
 const checkInterval = 2_000;
 
 export function createSigningKeys(options: SigningKeysOptions) {
   const { issuer, jwksUri, logger, onFetchError, timeout = 4_000 } = options;
-  // A removed key must be unknown after a minute. 2 s pass until auth notices the removal, and caches between the
-  // services may serve the old JWKS for 15 s.
+  // A removed key must be unknown after a minute: 2 s until auth notices, 15 s in caches, 30 s here.
   const { refreshInterval = 30_000, unknownKeyInterval = 5_000 } = options;
   const client = new JwksClient({
     jwksUri: jwksUri ?? issuer,
@@ -61,7 +59,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
   const fetchKeys = async (): Promise<void> => {
     attemptedAt = performance.now();
     try {
-      // Fails if there is no signing key. `kid` and `alg` may be missing, unlike the types of jwks-rsa say.
+      // Fails if there is no signing key. Unlike the types say, `kid` and `alg` may be missing.
       const found = await client.getSigningKeys();
       keys = new Map(found.map((key) => [key.kid, { key: createPublicKey(key.getPublicKey()), alg: key.alg }]));
       fetchedAt = performance.now();
@@ -86,10 +84,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
     kid === undefined && keys.size === 1 ? keys.values().next().value : keys.get(kid);
 
   return {
-    /**
-     * Returns the key with this `kid`, or undefined if it is unknown.
-     * @throws {NoSigningKeysError} if no fetch has succeeded yet
-     */
+    /** @throws {NoSigningKeysError} if no fetch has succeeded yet */
     find: async (kid: string | undefined): Promise<SigningKey | undefined> => {
       const known = lookUp(kid);
       if (known) return known;
@@ -98,9 +93,9 @@ export function createSigningKeys(options: SigningKeysOptions) {
       return lookUp(kid);
     },
     has: (kid: string | undefined): boolean => lookUp(kid) !== undefined,
-    /** The time since the last successful fetch. Undefined before the first one. */
+    /** The milliseconds since the last successful fetch. */
     age: (): number | undefined => (fetchedAt === undefined ? undefined : performance.now() - fetchedAt),
-    /** Begins the first fetch, and the refreshes in the background. Returns a function that stops them. */
+    /** Returns a function that stops the refreshes in the background. */
     start: (): (() => Promise<void>) => {
       const run = async () => {
         if (fetchedAt === undefined || timeSinceAttempt() >= refreshInterval) await refresh();
@@ -126,7 +121,7 @@ const maxResponseBytes = 1_000_000;
 async function fetchJson(uri: string, timeout: number): Promise<Record<string, unknown>> {
   const signal = AbortSignal.timeout(timeout);
   const request = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
-  // When an instance of auth stops, its connections break. Another instance may respond, so the request is sent twice.
+  // When an instance of auth stops, its connections break, and another instance may respond.
   const response = await request().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : request()));
   if (!response.ok) throw new Error(`${uri} returned status ${response.status}`);
   let text = '';

@@ -8,10 +8,10 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import { apiError, problemOf, unavailable } from '../errors.ts';
 import { commonHeaders } from './response.ts';
 
-/** The router stores the default `contextData` of the errors of a path in `response.locals`. */
+/** The router stores the default `contextData` of the path in `response.locals`. */
 type Locals = RequestLocals & { errorContext?: Readonly<Record<string, unknown>> };
 
-/** Must be mounted after all routes, because a request that reaches this handler without an error gets 404. */
+/** Must be mounted after all routes. */
 export function mountErrorHandler(app: Express): void {
   app.use(() => {
     throw apiError('ERR00404');
@@ -19,7 +19,7 @@ export function mountErrorHandler(app: Express): void {
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     const { status, problems, headers, cause } = apiErrorOf(error);
     const locals = response.locals as Locals;
-    // The log entry and the metrics of the request contain these codes.
+    // For the log entry and the metrics of the request.
     locals.codes = problems.map(({ code }) => code);
     // A client error has a cause only if it shows a defect of the service.
     if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
@@ -44,7 +44,7 @@ function apiErrorOf(error: unknown): ApiError {
 
 const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 431: 'ERR00431' } as const;
 
-/** The response to a request that Node rejects before any handler runs, such as malformed HTTP. */
+/** The response to a request that Node rejects, such as malformed HTTP. */
 export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
   headers: {
     ...commonHeaders,

@@ -4,13 +4,10 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Link } from '@bay-booking/common/links';
 import { apiError } from '../errors.ts';
 
-/** Matches one entity tag of a list, such as `"abc"` or `W/"abc"`. The groups are the prefix and `abc`. */
+/** The groups are the prefix `W/` and the tag without quotes. */
 const entityTag = /(W\/)?"([^"]*)"/g;
 
-/**
- * Whether the header If-None-Match names `etag`, which includes the quotes. The comparison ignores the prefix `W/` of
- * weak tags. `*` stands for every entity tag.
- */
+/** Compares weakly, without the prefix `W/`. */
 export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -19,16 +16,15 @@ export function isNotModified(ifNoneMatch: string | undefined, etag: string): bo
 }
 
 /**
- * Returns the entity tags of the header If-Match, without quotes. The request is allowed only if one of them is the
- * entity tag of the resource. Returns undefined if every entity tag is allowed. Weak tags are left out, because
- * If-Match uses strong comparison. A header with only weak tags therefore never allows the request.
+ * Returns the tags of If-Match without quotes, or undefined if every tag is allowed. Weak tags never match (strong
+ * comparison).
  */
 export function tagsToMatch(ifMatch: string | undefined): readonly string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }
 
-/** Derives a strong entity tag, without quotes, from the content: 22 characters with 132 bits of a hash. */
+/** Returns a strong tag without quotes: 132 bits of a hash. */
 function contentEtag(body: object): string {
   return createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22);
 }
@@ -42,9 +38,8 @@ export function createdResponse(resource: { readonly _links: { readonly self: Li
   return { status: 201, body, headers: { ...headers, Location: resource._links.self.href } };
 }
 
-/** @throws {ApiError} 412 if the header If-Match does not allow the current version of the resource */
+/** @throws {ApiError} 412 */
 export function checkIfMatch(ifMatch: string | undefined, resource: object): void {
-  // Undefined if every ETag is allowed.
   const etags = tagsToMatch(ifMatch);
   if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }

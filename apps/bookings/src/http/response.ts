@@ -20,10 +20,7 @@ const exposedHeaders = [
   'X-Request-Id',
 ].join(', ');
 
-/**
- * Any origin may read the responses, because they depend on a token and never on a cookie. If a browser shows a response
- * as a document, the document can load nothing and run no scripts.
- */
+/** Any origin may read the responses, because they depend on a token and never on a cookie. */
 export const commonHeaders = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': exposedHeaders,
@@ -39,7 +36,6 @@ export function setCommonHeaders(_request: Request, response: Response, next: Ne
   next();
 }
 
-/** Sends the result of an endpoint, or 304 if the client already has this version. */
 export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
   const { status, body, headers = {} } = result;
   const isRead = request.method === 'GET' || request.method === 'HEAD';

@@ -1,5 +1,4 @@
-// Defines the JSON Schemas that several resources share, and which strings requests may contain (docs/behaviour.md,
-// "Validation").
+// Defines the JSON Schemas that several resources share (docs/behaviour.md, "Validation").
 import { linksSchema } from '@bay-booking/common/links';
 
 export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
@@ -8,7 +7,7 @@ export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
-/** Returns the schema of an object in a response. Only the properties in `optional` can be left out. */
+/** The schema of an object in a response. */
 export function responseSchema<const Properties extends object>(
   properties: Properties,
   optional: readonly (keyof Properties)[] = [],
@@ -18,8 +17,8 @@ export function responseSchema<const Properties extends object>(
 }
 
 /**
- * A pattern for text without lone surrogates and without the characters of `range`. Clients compile patterns with or
- * without the flag `u`. Without `u`, the second part matches the two code units of a character such as 🏌.
+ * A pattern for text without lone surrogates and the characters of `range`. Clients may compile it without the flag
+ * `u`: its second part then matches the two code units of a character such as 🏌.
  */
 export function patternWithout(range: string): string {
   return `^(?:[^${range}\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$`;
@@ -36,7 +35,7 @@ export const textSchema = {
 
 const textPattern = new RegExp(textSchema.pattern);
 
-/** Whether an id in a path can be the id of a resource. `length` counts a character such as 🏌 twice. */
+/** Whether an id in a path is possible. `length` counts a character such as 🏌 twice. */
 export function isText(value: string): boolean {
   return value.length > 0 && value.length <= 2 * textSchema.maxLength && textPattern.test(value);
 }

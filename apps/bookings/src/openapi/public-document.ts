@@ -7,16 +7,16 @@ import { isNotModified } from '../http/etag.ts';
 
 export interface PublicDocument {
   readonly content: Buffer;
-  /** A short hash of the content, which can be part of a URL. */
+  /** Can be part of a URL. */
   readonly hash: string;
-  /** Headers that the response has in addition to the default headers of documents, or instead of them. */
+  /** In addition to the default headers of documents, or instead of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the content in gzip. The content is compressed at the first call, and later calls share the result. */
+  /** Compresses at the first call. */
   readonly compressed: () => Promise<Buffer>;
 }
 
 const compress = promisify(gzip);
-/** In base64url, 22 characters contain 132 bits. */
+/** 132 bits in base64url. */
 const hashLength = 22;
 
 export function createPublicDocument(
@@ -36,7 +36,6 @@ export function createPublicDocument(
   };
 }
 
-/** Sends the document, or 304 if the client already has this version. */
 export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
   const etag = `"${document.hash}"`;
   response.set({

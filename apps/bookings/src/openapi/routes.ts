@@ -1,5 +1,4 @@
-// Serves the documents about the API: the OpenAPI document, the page of the API reference, and the resource metadata
-// (RFC 9728). A request for a document needs no token.
+// Serves the OpenAPI document, the API reference and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Request, RequestHandler } from 'express';
@@ -54,7 +53,6 @@ function mountDocument(app: Express, path: string, document: PublicDocument): vo
   mountReads(app, path, () => document);
 }
 
-/** Mounts GET and HEAD. `find` returns the document for a request. Undefined leads to a 404 error. */
 function mountReads(app: Express, path: string, find: (request: Request) => PublicDocument | undefined): void {
   const handler: RequestHandler = async (request, response) => {
     const document = find(request);

@@ -1,12 +1,11 @@
-// Caches which facility each bay and each location belongs to. Nearly every request needs this, and only imports change
-// it. Bays and locations never move to another facility, so an entry never names a wrong facility. A bay or location
-// that no entry contains can be new, so it is looked up in the database.
+// Caches which facility each bay and each location belongs to, which never changes. A bay or location that is not in
+// the cache can be new, so it is looked up in the database.
 import { LRUCache } from 'lru-cache';
 import type { BayPlace, PlacesStore } from './store.ts';
 
 interface FacilityPlaces {
   readonly bays: ReadonlySet<string>;
-  /** The ids of the locations that have bays. */
+  /** Only locations that have bays. */
   readonly locations: ReadonlySet<string>;
 }
 
@@ -17,7 +16,6 @@ export type Catalogue = ReturnType<typeof createCatalogue>;
 export function createCatalogue(store: CatalogueStore) {
   const cache = new LRUCache<string, FacilityPlaces>({ max: 10_000, ttl: 60_000 });
 
-  /** Loads the facilities that are not in the cache. */
   async function load(facilities: readonly string[]): Promise<void> {
     const missing = facilities.filter((facility) => !cache.has(facility));
     if (missing.length === 0) return;
@@ -25,7 +23,7 @@ export function createCatalogue(store: CatalogueStore) {
     for (const facility of missing) cache.set(facility, placesOf(rows.get(facility) ?? []));
   }
 
-  /** Returns the facilities that have one of the bays or locations `ids`, in the order of `facilities`. */
+  /** The result is in the order of `facilities`. */
   async function findFacilitiesWith(
     kind: 'bays' | 'locations',
     facilities: readonly string[],
@@ -38,7 +36,7 @@ export function createCatalogue(store: CatalogueStore) {
     if (unknownIds.length > 0) {
       const lookUp = kind === 'bays' ? store.findFacilitiesOfBays : store.findFacilitiesOfLocations;
       for (const facility of await lookUp(facilities, unknownIds)) {
-        // The entry lacks the new bay or location, so the next request must load the facility again.
+        // The next request must load the facility again.
         cache.delete(facility);
         result.add(facility);
       }
@@ -47,14 +45,11 @@ export function createCatalogue(store: CatalogueStore) {
   }
 
   return {
-    /** Returns the facility among `facilities` that the bay belongs to. */
     findFacilityOfBay: async (facilities: readonly string[], bayId: string): Promise<string | undefined> =>
       facilities.find((facility) => cache.get(facility)?.bays.has(bayId)) ??
       (await findFacilitiesWith('bays', facilities, [bayId]))[0],
-    /** Returns the facilities among `facilities` that have a bay in one of the locations. */
     findFacilitiesOfLocations: (facilities: readonly string[], locationIds: readonly string[]) =>
       findFacilitiesWith('locations', facilities, locationIds),
-    /** Returns the facilities among `facilities` that have one of the bays. */
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       findFacilitiesWith('bays', facilities, bayIds),
   };

@@ -34,7 +34,6 @@ export const bayQuerySchema = listQuerySchema(
   defaultPageSizes.bays,
 );
 
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const placeComponents = {
   BookingLocation: locationSchema,
   BookingLocationList: locationListSchema,

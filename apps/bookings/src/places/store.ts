@@ -22,10 +22,10 @@ export interface BayPlace {
   readonly bay_id: string;
 }
 
-/** Orders rows by name, then id. The collation "C" gives the same order in every database. */
+/** The collation "C" gives the same order in every database. */
 const orderByName = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
 
-// $1 are the facilities of the token. The conditions with `is null` are filters: null selects all rows.
+// $1 are the facilities of the token. For a filter, null selects all rows.
 const fromLocations = `from location
 where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`;
 const fromBays = `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
@@ -73,7 +73,6 @@ export function createPlacesStore(db: Queryable) {
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfBays, facilities, bayIds),
 
-    /** Returns the facilities among `facilities` that have a bay in one of the locations. */
     findFacilitiesOfLocations: (facilities: readonly string[], locationIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfLocations, facilities, locationIds),
   };
