@@ -92,7 +92,9 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
 
   function itemOf({ bookingId, number, isDeleted, state }: Change) {
     const item = { kind: 'Booking', id: bookingId, modified: number };
-    return isDeleted || !state ? { state: 'deleted', ...item } : { state: 'updated', ...item, data: bookingItem(state) };
+    return isDeleted || !state
+      ? { state: 'deleted', ...item }
+      : { state: 'updated', ...item, data: bookingItem(state) };
   }
 }
 
