@@ -5,12 +5,14 @@ import type { Database } from '@bay-booking/service/database/database';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { availabilityComponents } from './availability/schema.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { bookingComponents } from './bookings/schema.ts';
+import { bookingListExample } from './bookings/examples.ts';
+import { createStateItem } from './bookings/resource.ts';
+import { bookingComponents, bookingItemSchema } from './bookings/schema.ts';
 import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
 import { createFeedEndpoints } from './changes/feed/endpoints.ts';
-import { feedComponents } from './changes/feed/schema.ts';
+import { changeListSchema } from './changes/feed/schema.ts';
 import { createFeedStore } from './changes/feed/store.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { closureComponents } from './closures/schema.ts';
@@ -40,13 +42,15 @@ export const tags = [
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
 ];
 
+const bookingChangeList = changeListSchema(bookingItemSchema);
+
 /**
  * The schemas that have a name in the OpenAPI document. Clients that are generated from the document use these names
  * for their types.
  */
 export const namedSchemas = {
   ...bookingComponents,
-  ...feedComponents,
+  BookingChangeList: bookingChangeList,
   ...placeComponents,
   ...webhookComponents,
   ...openingHoursComponents,
@@ -77,7 +81,14 @@ export function createEndpoints({ db, stopping, config, metrics, now }: Endpoint
       findLikelyFacilities: createFacilityLookup(),
       findHold: holds.find,
     }),
-    ...createFeedEndpoints({ ...shared, feed, changeWatcher: createChangeWatcher({ store: feed, stopping }) }),
+    ...createFeedEndpoints({
+      ...shared,
+      feed,
+      changeWatcher: createChangeWatcher({ store: feed, stopping }),
+      bookingItem: createStateItem(shared.link),
+      bookingExample: bookingListExample(config.baseUrl).items[0] as { id: string },
+      listSchema: bookingChangeList,
+    }),
     ...createPlacesEndpoints({ ...shared, store: places }),
     ...createOpeningHoursEndpoints({ ...shared, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...shared, store: createClosureStore(db), idempotency }),

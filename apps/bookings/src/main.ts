@@ -1,5 +1,6 @@
 // Starts the Bookings API: reads the configuration, connects to the database, fetches the signing keys of the
 // authorization server, and starts the periodic jobs and the HTTP server.
+import { linksBelow } from '@bay-booking/common/links';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
@@ -8,8 +9,10 @@ import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metri
 import { createApp } from './app.ts';
 import { createProofStore } from './auth/proof-store.ts';
 import { createSigningKeys } from './auth/signing-keys.ts';
+import { createStateItem } from './bookings/resource.ts';
 import { createFeedStore } from './changes/feed/store.ts';
-import { createCountCompaction } from './changes/totals/compaction.ts';
+import { removeExpiredChanges } from './changes/retention.ts';
+import { compactChanges, createCountCompaction } from './changes/totals/compaction.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldStore } from './holds/store.ts';
@@ -41,11 +44,18 @@ runService(async () => {
   const idempotency = createIdempotencyStore(db);
   const holds = createHoldStore(db);
   const proofs = createProofStore(db);
-  const compaction = createCountCompaction(db);
-  const feed = createFeedStore(db);
   const retentionMilliseconds = config.changeRetentionDays * day;
   // Without WEBHOOK_KEY, the service has no webhooks.
-  const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
+  const webhooks =
+    config.webhookKeys &&
+    createWebhooks({
+      db,
+      config,
+      keys: config.webhookKeys,
+      bookingItem: createStateItem(linksBelow(config.baseUrl)),
+      logger,
+      metrics,
+    });
   const stopWebhooks = webhooks?.start();
   const stopPeriodicJobs = startPeriodicJobs(
     [
@@ -53,14 +63,12 @@ runService(async () => {
       { name: 'idempotency keys', intervalMilliseconds: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: minute, run: () => holds.deleteExpired() },
       { name: 'DPoP proofs', intervalMilliseconds: 5 * minute, run: () => proofs.deleteExpired() },
-      // The total of a list is calculated from the counts (table booking_count) and from each row of the log
-      // (booking_change) that this job has not yet added to the counts. With the short interval, such rows are few.
-      { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
-      { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
+      // A total is calculated from the bins and from each change that this job has not yet added to the bins.
+      { name: 'counts', intervalMilliseconds: 10_000, run: () => compactChanges(db) },
       {
         name: 'retention of the change feed',
         intervalMilliseconds: minute,
-        run: () => feed.removeExpired(new Date(Date.now() - retentionMilliseconds)),
+        run: () => removeExpiredChanges(db, new Date(Date.now() - retentionMilliseconds)),
       },
       ...(webhooks?.periodicJobs ?? []),
     ],

@@ -2,7 +2,7 @@
 // completely or not at all. Each writing statement changes only rows of one facility.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import { binOf, locationSpans } from '../changes/totals/statements.ts';
+import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { setHours } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './import-document.ts';
 

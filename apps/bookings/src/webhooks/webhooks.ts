@@ -6,8 +6,10 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { Caller } from '../auth/caller.ts';
 import { createFeedStore } from '../changes/feed/store.ts';
+import type { BookingState } from '../changes/log.ts';
 import type { Config } from '../config.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { createIdempotencyStore } from '../idempotency/store.ts';
@@ -21,7 +23,6 @@ import { observeDeliveries } from './delivery/metrics.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { createLeaseRenewal, leaseStart } from './lease.ts';
 import { reencryptSecrets } from './reencrypt.ts';
-import { createSecretBox } from './secrets.ts';
 
 const dayMilliseconds = 86_400_000;
 /** How long ended deliveries are listed, in milliseconds. */
@@ -32,6 +33,8 @@ export interface WebhookOptions {
   readonly config: Config;
   /** The first key encrypts the signing secrets. The other keys only decrypt secrets that they encrypted earlier. */
   readonly keys: readonly Buffer[];
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
@@ -50,7 +53,7 @@ export interface Webhooks {
 }
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
-  const { db, config, keys, logger, metrics, now = () => new Date() } = options;
+  const { db, config, keys, bookingItem, logger, metrics, now = () => new Date() } = options;
   const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
@@ -101,9 +104,9 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     ],
     start: () => {
       worker = startWorker({ ...shared, store: deliveries, secretBox, outbound, countOutcome, logger });
-      const stopFeeder = startFeeder({ ...shared, cursors, feed, wakeWorker, logger });
+      const feeder = startFeeder({ ...shared, cursors, feed, bookingItem, wakeWorker, logger });
       return async () => {
-        await Promise.all([stopFeeder(), worker?.stop()]);
+        await Promise.all([feeder.stop(), worker?.stop()]);
         outbound.close();
       };
     },

@@ -1,4 +1,5 @@
 // Starts the real application on a port, with its own token issuer, and a database with the bays of places.ts.
+import { linksBelow } from '@bay-booking/common/links';
 import { connectDatabase, type Database, errorCode } from '@bay-booking/service/database/database';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';
@@ -8,6 +9,7 @@ import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booki
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
 import { createSigningKeys, type SigningKeys } from '../../src/auth/signing-keys.ts';
+import { createStateItem } from '../../src/bookings/resource.ts';
 import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
@@ -107,7 +109,8 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     ...options.config,
   };
   const keys = options.webhooks?.keys ?? [webhookKey];
-  const webhooks = createWebhooks({ db, config, keys, logger, metrics, now });
+  const bookingItem = createStateItem(linksBelow(baseUrl));
+  const webhooks = createWebhooks({ db, config, keys, bookingItem, logger, metrics, now });
   const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
   const app = createApp({ config, db, signingKeys, logger, metrics, webhooks, now });
   const server = await startHttpServer({ handler: app, port: 0 });

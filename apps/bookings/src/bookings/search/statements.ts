@@ -58,7 +58,7 @@ function compile(builder: Knex.QueryBuilder): Statement {
 }
 
 function selectBookings(db: Knex, columns: string, conditions: readonly Condition[]): Knex.QueryBuilder {
-  const query = db('booking').select(db.raw(columns));
+  const query = db.queryBuilder().select(db.raw(columns)).from('booking');
   for (const [sql, parameters = []] of conditions) query.whereRaw(sql, parameters);
   return query;
 }
@@ -76,7 +76,7 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
   // all of them: with `order by start_date`, PostgreSQL would scan an index of the starts of all bookings, instead of
   // the small index booking_long.
   const firstRows = (owner: Condition): Knex.QueryBuilder =>
-    db.unionAll(
+    db.queryBuilder().unionAll(
       parts.map((part) => {
         const query = selectBookings(db, fields, [owner, ...conditions, ...part.conditions]);
         if (part.hasFewRows) return query;
@@ -85,27 +85,33 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
       true,
     );
 
+  const pageOfEach = (table: string, owner: Condition): Knex.QueryBuilder =>
+    db
+      .queryBuilder()
+      .select('page.*')
+      .from(db.raw('?? cross join lateral ? page', [table, firstRows(owner)]));
+
   // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
   // took hundreds of times as long.
   if (isReadByBay(shape)) {
     // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay
     // but returns rows in no order.
-    const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
-    const query = db('bay')
-      .select('page.*')
-      .joinRaw('cross join lateral ? page', [firstRows(ofBay)]);
-    query.whereRaw(`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']).whereRaw('bay.id = any(?)', ['bays']);
-    return pageInOrder(query);
+    const query = pageOfEach('bay', ['facility_id = bay.facility_id and bay_id = any(array[bay.id])']);
+    query.whereRaw(`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']);
+    return pageInOrder(query.whereRaw('bay.id = any(?)', ['bays']));
   }
   if (shape.facilities === 'several' && !isSelective(shape)) {
-    const ofFacility: Condition = ['facility_id = facility.id'];
-    const query = db('facility')
-      .select('page.*')
-      .joinRaw('cross join lateral ? page', [firstRows(ofFacility)]);
+    const query = pageOfEach('facility', ['facility_id = facility.id']);
     return pageInOrder(query.whereRaw('facility.id = any(?)', ['facilities']));
   }
   const owner = ofFacilities(shape);
-  if (parts.length > 1) return pageInOrder(db.select('page.*').fromRaw('? page', [firstRows(owner)]));
+  if (parts.length > 1)
+    return pageInOrder(
+      db
+        .queryBuilder()
+        .select('page.*')
+        .from(db.raw('? page', [firstRows(owner)])),
+    );
   return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), 'booking.start_date, booking.id');
 }
 
@@ -137,7 +143,7 @@ function isReadByBay(shape: Shape): boolean {
 function countRows(db: Knex, shape: Shape): Knex.QueryBuilder {
   const conditions = [ofFacilities(shape), ...conditionsOf(shape)];
   const parts = partsOf(shape).map((part) => selectBookings(db, '1', [...conditions, ...part.conditions]));
-  return db.select(db.raw('count(*)::int as total')).from(db.unionAll(parts, true).as('matching'));
+  return sumOf(db, 'count(*)', parts);
 }
 
 /**
@@ -161,5 +167,13 @@ function countWithBins(db: Knex, shape: Shape, { at, side, inProgress }: BinnedC
     for (const conditions of inProgressAt(at, shape.isActive !== undefined))
       counts.push(selectBookings(db, `facility_id, ${inProgress}`, [...scope, ...conditions]));
   }
-  return db.select(db.raw('coalesce(sum(n), 0)::int as total')).from(db.unionAll(counts, true).as('counted'));
+  return sumOf(db, 'coalesce(sum(n), 0)', counts);
+}
+
+function sumOf(db: Knex, total: string, queries: readonly Knex.QueryBuilder[]): Knex.QueryBuilder {
+  const rows = db.queryBuilder().unionAll([...queries], true);
+  return db
+    .queryBuilder()
+    .select(db.raw(`${total}::int as total`))
+    .from(rows.as('counted'));
 }

@@ -34,12 +34,14 @@ export function startCounts(db: Knex, scope: Scope, side?: Side): Knex.QueryBuil
     return locations ? query.whereRaw(`location_id ${oneOf(locations)}`, ['locations']) : query;
   };
   const bins = (span: number): Knex.QueryBuilder => {
-    const query = ofScope(db('booking_count').select('facility_id', 'n').whereRaw(`span = ${span}`));
+    const query = ofScope(
+      db.queryBuilder().select('facility_id', 'n').from('booking_count').whereRaw(`span = ${span}`),
+    );
     return locations ? query : query.whereRaw("location_id = ''");
   };
-  const uncounted = db
-    .select('facility_id', 'n')
-    .fromRaw(`(${uncountedStarts(inFacilities)}) uncounted`, ['facilities', 'facilities', 'facilities']);
+  const parameters = ['facilities', 'facilities', 'facilities'];
+  const starts = db.raw(`(${uncountedStarts(inFacilities)}) uncounted`, parameters);
+  const uncounted = db.queryBuilder().select('facility_id', 'n').from(starts);
   if (locations) uncounted.whereRaw(`location_id ${oneOf(locations)}`, ['locations']);
 
   const spans = spansOf(scope);
@@ -53,7 +55,7 @@ export function startCounts(db: Knex, scope: Scope, side?: Side): Knex.QueryBuil
       return longer ? query.whereRaw(`begins ${outside} ?::timestamptz`, [boundaryName(longer)]) : query;
     }),
     uncounted.whereRaw(`start_date ${inside} ?::timestamptz`, [shortest]),
-    ofScope(db('booking').select('facility_id', db.raw('1')))
+    ofScope(db.queryBuilder().select('facility_id', db.raw('1')).from('booking'))
       .whereRaw(`start_date ${outside} ?::timestamptz`, [shortest])
       .whereRaw(`start_date ${inside} ?::timestamptz`, ['instant']),
   ];

@@ -4,6 +4,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { Caller } from '../../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { checkIfMatch, versionedResponse } from '../../http/etag.ts';
@@ -11,8 +12,7 @@ import { defaultPageSizes, listResponse, pageRequest } from '../../http/paginati
 import type { SharedServices } from '../../http/shared-services.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
-import { newSecret, type SecretBox } from '../secrets.ts';
-import type { DeliveryState, Webhook } from '../webhook.ts';
+import { type DeliveryState, newSecret, type Webhook } from '../webhook.ts';
 import { webhookPath, webhookResource, withSecret } from './resource.ts';
 import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
