@@ -5,10 +5,10 @@ import { linkSchema } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
-import { namedSchemas, tags } from '../endpoints.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { codeSamples } from './code-samples.ts';
+import { namedSchemas, tags } from './components.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
