@@ -1,4 +1,4 @@
-// Reads locations and bays of the facilities that a token names. import-store.ts writes them.
+// Reads locations and bays of the facilities that a token names. import/store.ts writes them.
 import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 

@@ -4,7 +4,7 @@ import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { setHours } from '../opening-hours/store.ts';
-import type { ImportedFacility } from './import-document.ts';
+import type { ImportedFacility } from './document.ts';
 
 export const importReads = {
   /**
@@ -122,7 +122,7 @@ async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacil
 
 /**
  * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
- * twice was rejected before (import-document.ts).
+ * twice was rejected before (document.ts).
  */
 async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];

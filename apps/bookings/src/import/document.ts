@@ -57,7 +57,7 @@ interface ImportedRecord {
 
 /** A field that the file leaves out keeps its stored value. */
 export interface ImportedBay extends ImportedRecord {
-  /** Named like the column, because import-store.ts sends the bay to the database as JSON. */
+  /** Named like the column, because store.ts sends the bay to the database as JSON. */
   readonly location_id: string;
   readonly description?: string;
   readonly kind?: string;
