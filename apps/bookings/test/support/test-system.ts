@@ -39,7 +39,7 @@ export interface TestSystem {
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
-  /** Runs a periodic job now, such as: `webhook deliveries` or `webhook secrets`. */
+  /** Runs a periodic job now, such as `webhook deliveries` or `webhook secrets`. */
   runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
