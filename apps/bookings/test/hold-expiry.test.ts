@@ -33,8 +33,6 @@ async function holdFor(milliseconds: number, { startDate, endDate }: BookingBody
   const { body } = await fast.call('POST', '/api/booking-holds', { body: { bayId, startDate, endDate } });
   const expiry = `now() + ${milliseconds} * interval '1 ms'`;
   await query(fast.db, `update booking_hold set expires_at = ${expiry} where id = $1::uuid`, [body.id]);
-  // The bay stores the latest expiry of its holds.
-  await query(fast.db, `update bay set held_until = ${expiry} where facility_id = 'fac-north' and id = $1`, [bayId]);
   return body.id;
 }
 

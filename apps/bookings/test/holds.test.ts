@@ -1,8 +1,6 @@
 // Tests holds: their endpoints, the requests that they block, and bookings that use them up.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { fields, pick } from '../src/bookings/storage/columns.ts';
-import { createBookingStore } from '../src/bookings/storage/store.ts';
 import { createHoldStore } from '../src/holds/store.ts';
 import { type BookingBody, bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -147,28 +145,6 @@ describe('live holds', () => {
     expect(booked.body).not.toHaveProperty('holdId');
     expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
-  });
-
-  test('a deleted hold is not enough for a booking if another client has got a hold of its time slot', async () => {
-    const body = bookingBody();
-    const { body: created } = await hold(holdBody(body));
-    // The client and the subject of the default token.
-    const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
-    // This test runs two steps of a booking request itself: it finds the hold now, and stores the booking after the
-    // hold was deleted.
-    const found = await createHoldStore(system.db).find(created.id, caller);
-    await system.call('DELETE', `/api/booking-holds/${created.id}`);
-    const other = await hold(holdBody(body, { holdSeconds: 30 }), { token: await tokenOfOtherClient() });
-    expect(other.status).toBe(201);
-    const now = new Date().toISOString();
-    const written = { id: created.id, facilityId: 'fac-north', version: 1, createdAt: now, lastUpdatedAt: now };
-    const booking = pick(fields, { ...body, ...written });
-    // No opening hours or closures have changed, so the version of these rules is 0. As in a first attempt to store a
-    // booking, other holds are not looked up.
-    const creation = { rulesVersion: 0, looksUpHolds: false, hold: found };
-    expect(await createBookingStore(system.db).create(booking, creation)).toBe('conflict');
-    await system.call('DELETE', `/api/booking-holds/${other.body.id}`, { token: await tokenOfOtherClient() });
-    expect((await book(body)).status).toBe(201);
   });
 
   test('a booking of another bay or outside the times of its hold returns ERR00002', async () => {

@@ -4,8 +4,9 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { isDistributed } from './support/lock-waits.ts';
+import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
 
 afterEach(closeExtraSystems);
 
@@ -18,9 +19,21 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 const repeat = <T>(count: number, create: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => create(index));
 
-// Codes of PostgreSQL (SQLSTATE). An exclusion violation means that two bookings of the same bay would overlap.
-const exclusionViolation = '23P01';
+/** A code of PostgreSQL (SQLSTATE). */
 const deadlockDetected = '40P01';
+
+const findOverlaps = () =>
+  query(
+    system.db,
+    `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
+     and a.start_date < b.end_date and b.start_date < a.end_date`,
+  );
+
+/** Citus sometimes reports a deadlock although there is none. The service then runs the transaction again. */
+async function expectNoErrors(codes: readonly string[]): Promise<void> {
+  const distributed = await isDistributed(system.db);
+  expect(codes.filter((code) => !(distributed && code === deadlockDetected))).toEqual([]);
+}
 
 async function countDeadlocks(): Promise<number> {
   const [row] = await query<{ deadlocks: string }>(
@@ -238,19 +251,12 @@ describe('32 concurrent clients on a few bays', () => {
     await Promise.all(repeat(32, runClient));
     expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
     for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
-    // Citus sometimes reports a deadlock although there is none. The service then runs the transaction again.
-    const expectedErrors = [exclusionViolation, ...((await isDistributed(system.db)) ? [deadlockDetected] : [])];
-    expect(instance.databaseErrors.filter((code) => !expectedErrors.includes(code))).toEqual([]);
+    await expectNoErrors(instance.databaseErrors);
     // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
     // when it ends, so the test ends all sessions of the system.
     await closeExtraSystems();
     expect(await countDeadlocks()).toBe(deadlocksBefore);
-    const overlapping = await query(
-      system.db,
-      `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
-       and a.start_date < b.end_date and b.start_date < a.end_date`,
-    );
-    expect(overlapping).toEqual([]);
+    expect(await findOverlaps()).toEqual([]);
     // The test uses two statements, because Citus cannot join booking_reference with booking: the two tables have
     // different distribution columns.
     const columns = 'external_booking_id as external, facility_id as facility';
@@ -258,4 +264,85 @@ describe('32 concurrent clients on a few bays', () => {
     const referenced = `select ${columns}, id from booking where external_booking_id is not null order by 1`;
     expect(references).toEqual(await query(system.db, referenced));
   });
+});
+
+test('12 clients change opening hours, closures, holds and bookings of two bays, and each request is decided', async () => {
+  const instance = await createExtraSystem({ sharing: system, poolMax: 12 });
+  const deadlocksBefore = await countDeadlocks();
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T;
+  const bays = ['bay-n2-01', 'bay-n2-02'];
+  const times = () => {
+    const start = Date.UTC(2051, 0, 2, Math.floor(Math.random() * 12));
+    return { startDate: new Date(start).toISOString(), endDate: new Date(start + 3_600_000).toISOString() };
+  };
+  const bayAndTimes = () => ({ bayId: pick(bays), ...times() });
+  const hours = '/api/booking-locations/loc-north-2/opening-hours';
+  const place = () => pick([{ bayIds: bays }, { bayIds: [pick(bays)] }, { locationId: 'loc-north-2' }]);
+  const outcomes = new Set<string>();
+
+  const runClient = async (): Promise<void> => {
+    const own = { bookings: [] as string[], 'booking-holds': [] as string[], 'booking-closures': [] as string[] };
+    const call = async (method: string, path: string, body?: object): Promise<Response> => {
+      const response = await instance.call(method, path, { body });
+      const [, kind] = /^\/api\/([a-z-]+)/.exec(path) as unknown as [string, string];
+      outcomes.add(`${method} ${kind} ${response.status === 400 ? errorCodes(response).join() : response.status}`);
+      return response;
+    };
+    const create = async (kind: keyof typeof own, body: object): Promise<void> => {
+      const { status, body: created } = await call('POST', `/api/${kind}`, body);
+      if (status === 201) own[kind].push(created.id);
+    };
+    const update = async (kind: keyof typeof own, body: object): Promise<void> => {
+      if (own[kind].length > 0) await call('PUT', `/api/${kind}/${pick(own[kind])}`, body);
+    };
+    const remove = async (kind: keyof typeof own): Promise<void> => {
+      const id = own[kind].pop();
+      if (id !== undefined) await call('DELETE', `/api/${kind}/${id}`);
+    };
+    const actions = [
+      () => call('PUT', hours, { weekly: { monday: [{ opens: '06:00', closes: '12:00' }] } }),
+      () => call('DELETE', hours),
+      () => create('booking-closures', { ...place(), ...times() }),
+      () => update('booking-closures', { ...place(), ...times() }),
+      () => remove('booking-closures'),
+      () => remove('booking-closures'),
+      () => create('booking-holds', bayAndTimes()),
+      () => update('booking-holds', { holdSeconds: 30 }),
+      () => remove('booking-holds'),
+      () => create('bookings', { ...bayAndTimes(), userAlias: 'Ann' }),
+      () => create('bookings', { ...bayAndTimes(), userAlias: 'Ann' }),
+      () => update('bookings', { ...bayAndTimes(), userAlias: 'Bob' }),
+      () => update('bookings', { ...bayAndTimes(), bayId: 'bay-s1-04', userAlias: 'Bob' }),
+      () => remove('bookings'),
+    ];
+    for (let step = 0; step < 120; step += 1) await pick(actions)();
+  };
+  await Promise.all(repeat(12, runClient));
+
+  const reasons = ['BOOK00002', 'BOOK00003', 'BOOK00002,BOOK00003'];
+  const statuses = [...outcomes].map((outcome) => outcome.split(' ')[2] as string);
+  expect(new Set(statuses).difference(new Set(['200', '201', '204', ...reasons]))).toEqual(new Set());
+  for (const outcome of ['201', ...reasons]) expect(outcomes).toContain(`POST bookings ${outcome}`);
+  await expectNoErrors(instance.databaseErrors);
+  await closeExtraSystems();
+  expect(await countDeadlocks()).toBe(deadlocksBefore);
+  expect(await findOverlaps()).toEqual([]);
+}, 60_000);
+
+test('the constraint of the table rejects an overlap that a program without locks causes, and the log shows it', async () => {
+  const body = bookingBody({ bayId: 'bay-n1-10' });
+  const program = await system.db.transaction();
+  await program.raw(
+    `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at,
+       last_updated_at)
+     values ('fac-north', gen_random_uuid(), 'loc-north-1', 'bay-n1-10', 'x', ?, ?, now(), now())`,
+    [body.startDate, body.endDate],
+  );
+  const request = post(body);
+  await until(() => isTransactionWaiting(system.db), Boolean);
+  await program.commit();
+  expect(errorCodes(await request)).toEqual(['BOOK00002']);
+  expect(system.logged.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ level: 'error', err: expect.objectContaining({ message: expect.any(String) }) }),
+  );
 });

@@ -4,7 +4,6 @@ import { dpopAlgorithms, InvalidDpopProof, verifyDpopProof } from '@bay-booking/
 import { apiError, unavailable } from '../errors.ts';
 import type { UseProof } from './proof-store.ts';
 
-/** The parts of a request that are needed to verify its access token and its proof. */
 export interface AuthorizedRequest {
   readonly method: string;
   /** The path below BASE_URL, with the query string. */
@@ -18,10 +17,9 @@ export interface DpopOptions {
   readonly now: () => Date;
 }
 
-/** The maximum difference between the `iat` of a proof and our clock, in seconds. */
+/** In seconds. */
 const maxClockDifference = 60;
 
-/** The parameters of the challenge that tell clients with which algorithms they can sign a proof. */
 export const dpopParameters = `algs="${dpopAlgorithms.join(' ')}"`;
 
 export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason: string): ApiError {
@@ -30,7 +28,7 @@ export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason:
 }
 
 /**
- * Checks the proof of a request. `jkt` is the thumbprint of the key that the token is bound to.
+ * `jkt` is the thumbprint of the key that the token is bound to.
  * @throws {ApiError} 401 if the proof is not valid; 503 if the database is unavailable
  */
 export async function checkProof(
@@ -39,7 +37,7 @@ export async function checkProof(
   { baseUrl, useProof, now }: DpopOptions,
 ): Promise<void> {
   const { dpop } = headers;
-  // `dpop` is undefined if the request has no proof. Node joins repeated headers to one text, which `verifyDpopProof` rejects.
+  // Node joins repeated headers to one text, which is not a valid proof.
   if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifference, now: now() };
   const proof = await verifyDpopProof(dpop, request).catch((error: unknown) => {

@@ -2,21 +2,21 @@
 // "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
+import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import type { FindHold } from '../holds/store.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Interval } from '../time/interval.ts';
+import { readBayStates } from './bay-states.ts';
+import { findBays } from './bays.ts';
 import { availabilityExample } from './examples.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
-import { createScheduleCache } from './rules-store.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
-import type { AvailabilityStore, BayRow, TakenTimes } from './store.ts';
 
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
@@ -24,37 +24,12 @@ const defineEndpoint = endpointDefiner<Caller>();
 const maxLengthMs = maxDays * 24 * 3_600_000;
 
 export interface AvailabilityServices extends SharedServices {
-  readonly store: AvailabilityStore;
-  readonly findHold: FindHold;
+  readonly db: Database;
+  /** Finds a live hold of the caller. */
+  readonly findHold: (id: string, caller: Caller) => Promise<{ readonly id: string } | undefined>;
 }
 
-export function createAvailabilityEndpoints({ store, findHold, link }: AvailabilityServices) {
-  const schedules = createScheduleCache();
-
-  /** Reads the bookings, holds and closures that make bays unavailable, and groups them by facility. */
-  async function findTaken(
-    bays: readonly BayRow[],
-    interval: Interval,
-    options: { readonly asOf: string; readonly exceptHoldId: string | undefined },
-  ): Promise<ReadonlyMap<string, TakenTimes>> {
-    const byFacility = [...Map.groupBy(bays, ({ facilityId }) => facilityId)];
-    const entries = byFacility.map(async ([facilityId, baysOfFacility]): Promise<[string, TakenTimes]> => {
-      const bayIds = baysOfFacility.map(({ id }) => id);
-      return [facilityId, await store.findTaken(facilityId, bayIds, interval, options)];
-    });
-    return new Map(await Promise.all(entries));
-  }
-
-  /** Returns the intervals in which a bay is free. `taken` and `closures` are those of all bays of its facility. */
-  function gapsOf(bay: BayRow, { taken, closures }: TakenTimes, interval: Interval): Interval[] {
-    const { id, bookable, locationId, hours, timeZone } = bay;
-    const closuresOfBay = closures.filter(
-      (closure) => closure.locationId === locationId || closure.bayIds?.includes(id),
-    );
-    const rules = { bookable, schedule: schedules.get(hours, timeZone), closures: closuresOfBay };
-    return findGaps(rules, taken.get(id) ?? [], interval);
-  }
-
+export function createAvailabilityEndpoints({ db, findHold, link }: AvailabilityServices) {
   return [
     defineEndpoint({
       operationId: 'getAvailability',
@@ -80,14 +55,25 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         const page = pageRequest(query, defaultPageSizes.availability);
         // The client can book the time of its own hold, so this hold makes no bay unavailable.
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
-        const { rows, asOf, total } = await store.findBays(caller.facilities, query, page);
+        const { rows, asOf, total } = await findBays(db, caller.facilities, query, page);
         // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
         const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
-        const canHaveGaps = interval.start < interval.end;
-        const taken = await findTaken(canHaveGaps ? rows : [], interval, { asOf, exceptHoldId: hold?.id });
+        const hasTime = interval.start < interval.end;
+        const facilities = hasTime ? [...Map.groupBy(rows, ({ facilityId }) => facilityId)] : [];
+        const states = await Promise.all(
+          facilities.map(([facilityId, bays]) =>
+            readBayStates(
+              db,
+              facilityId,
+              bays.map(({ id }) => id),
+              interval,
+            ),
+          ),
+        );
+        const stateOf = new Map(states.flatMap((found) => [...found]));
         const items = rows.map((bay) => {
-          const takenInFacility = taken.get(bay.facilityId);
-          return bayAvailability(bay, takenInFacility ? gapsOf(bay, takenInFacility, interval) : [], query.minMinutes);
+          const state = stateOf.get(bay.id);
+          return bayAvailability(bay, state ? findGaps(state, interval, hold?.id) : [], query.minMinutes);
         });
         return availabilityResponse({ items, asOf, total }, { query, page }, link);
       },

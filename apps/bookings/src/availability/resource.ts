@@ -3,19 +3,18 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type ListRequest, listResponse } from '../http/pagination.ts';
 import type { Interval } from '../time/interval.ts';
-import { isoText } from '../time/iso-text.ts';
-import type { BayRow } from './store.ts';
+import type { BayRow } from './bays.ts';
 
 export const availabilityPath = '/api/booking-availability';
 
 /** Returns the gaps of a bay: the times when it is free. Gaps that are shorter than `minMinutes` are left out. */
-export function bayAvailability(bay: Omit<BayRow, 'hours' | 'asOf'>, gaps: readonly Interval[], minMinutes = 0) {
+export function bayAvailability(bay: BayRow, gaps: readonly Interval[], minMinutes = 0) {
   const { id, name, bookable, locationId, locationName, facilityId, timeZone } = bay;
   const longEnough = gaps.filter(({ start, end }) => end - start >= minMinutes * 60_000);
   return {
     bay: { id, name, bookable },
     location: { id: locationId, name: locationName, facilityId, timeZone },
-    free: longEnough.map(({ start, end }) => ({ startDate: isoText(start), endDate: isoText(end) })),
+    free: longEnough.map(({ start, end }) => ({ startDate: toText(start), endDate: toText(end) })),
     _links: {},
   };
 }
@@ -39,4 +38,8 @@ export function availabilityResponse(
     body: { items, asOf, ...(body as object) },
     headers: { ...headers, 'Cache-Control': 'no-store' },
   };
+}
+
+function toText(instant: number): string {
+  return new Date(instant).toISOString();
 }

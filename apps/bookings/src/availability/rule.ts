@@ -1,12 +1,6 @@
-// Defines when an interval of a bay can be booked. Availability, holds and bookings all use these conditions
+// Defines when an interval of a bay can be booked. Availability, holds and bookings use this rule
 // (docs/decisions/0012-one-rule-for-free-bays.md).
-//
-// Two conditions must be true:
-// 1. The bay is bookable, its location is open during the whole interval, and no closure overlaps the interval.
-// 2. No booking and no live hold overlaps the interval.
-//
-// `findGaps` applies both conditions. `findRuleViolation` checks only condition 1. The statements that add a booking or
-// a hold check condition 2 after they have locked the bay (bookings/storage/statements.ts, holds/store.ts).
+import type { ErrorCode } from '../errors.ts';
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from '../time/interval.ts';
 
@@ -14,38 +8,84 @@ export interface Closure extends Interval {
   readonly reason: string | null;
 }
 
-/** The rules that the owner of a bay has set for it. Bookings and holds are not part of the rules. */
-export interface BayRules {
+export interface TakenTime extends Interval {
+  readonly id: string;
+}
+
+export interface HeldTime extends TakenTime {
+  readonly expiresAt: number;
+}
+
+/** What decides whether the times of a bay can be booked. Times are in milliseconds since 1970. */
+export interface BayState {
   readonly bookable: boolean;
   readonly schedule: Schedule;
   /** Sorted by start. */
   readonly closures: readonly Closure[];
+  readonly bookings: readonly TakenTime[];
+  /** The holds that have not expired. */
+  readonly holds: readonly HeldTime[];
+}
+
+/** What does not prevent a booking or hold. */
+export interface Exceptions {
+  /** The booking that the request changes. */
+  readonly bookingId?: string | undefined;
+  /** The hold that the request uses. */
+  readonly holdId?: string | undefined;
+  /** True for an update that keeps the bay and the times. Opening hours and closures are then not checked again. */
+  readonly ignoresHoursAndClosures?: boolean;
+}
+
+/** A reason why an interval cannot be booked. */
+export interface Conflict {
+  readonly code: ErrorCode;
+  readonly moreInfo: string;
 }
 
 /**
- * Returns undefined if the rules permit the interval. Otherwise returns the text `moreInfo` of the error BOOK00003. The
- * text is empty if the bay is not bookable.
+ * Returns every reason why the interval cannot be booked. `bay` is undefined if the bay does not exist. Without an
+ * interval, only the bay is checked.
  */
-export function findRuleViolation({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
-  if (!bookable) return '';
+export function findConflicts(
+  bay: BayState | undefined,
+  interval: Interval | undefined,
+  exceptions: Exceptions = {},
+): readonly Conflict[] {
+  // The catalogue can contain a bay that an operator has deleted.
+  if (!bay) return [{ code: 'ERR00012', moreInfo: '' }];
+  const conflicts = interval ? findTakenTime(bay, interval, exceptions) : [];
+  if (!bay.bookable) return [...conflicts, { code: 'BOOK00003', moreInfo: '' }];
+  if (!interval || exceptions.ignoresHoursAndClosures) return conflicts;
+  const moreInfo = findClosedTime(bay, interval);
+  return moreInfo === undefined ? conflicts : [...conflicts, { code: 'BOOK00003', moreInfo }];
+}
+
+function findTakenTime(
+  { bookings, holds }: BayState,
+  interval: Interval,
+  { bookingId, holdId }: Exceptions,
+): readonly Conflict[] {
+  if (bookings.some((other) => other.id !== bookingId && doOverlap(other, interval)))
+    return [{ code: 'BOOK00002', moreInfo: '' }];
+  const expiries = holds.filter((other) => other.id !== holdId && doOverlap(other, interval));
+  if (expiries.length === 0) return [];
+  const heldUntil = Math.max(...expiries.map(({ expiresAt }) => expiresAt));
+  return [{ code: 'BOOK00002', moreInfo: `held until ${new Date(heldUntil).toISOString()}` }];
+}
+
+function findClosedTime({ schedule, closures }: BayState, interval: Interval): string | undefined {
   if (!schedule.isOpenThroughout(interval)) return 'closed';
   const closure = closures.find((other) => doOverlap(other, interval));
   if (!closure) return undefined;
   return closure.reason === null ? 'blocked' : `blocked: ${closure.reason}`;
 }
 
-/**
- * Returns the parts of `interval` that can be booked, in order of time. `taken` are the times of bookings, and of holds
- * that have not expired.
- */
-export function findGaps(
-  { bookable, schedule, closures }: BayRules,
-  taken: readonly Interval[],
-  interval: Interval,
-): Interval[] {
-  if (!bookable || interval.start >= interval.end) return [];
-  const unavailable = [...closures, ...taken];
-  return schedule.openDuring(interval).flatMap(({ start, end }) => {
+/** Returns the parts of the interval that can be booked, in order of time. The time of the hold `holdId` is free. */
+export function findGaps(bay: BayState, interval: Interval, holdId?: string): Interval[] {
+  if (!bay.bookable || interval.start >= interval.end) return [];
+  const unavailable = [...bay.closures, ...bay.bookings, ...bay.holds.filter(({ id }) => id !== holdId)];
+  return bay.schedule.openDuring(interval).flatMap(({ start, end }) => {
     // An opening can begin before the interval, end after the interval, or lie outside it.
     const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
     return open.start < open.end ? subtract(open, unavailable) : [];

@@ -1,5 +1,6 @@
-// Derives the types of a booking and of its parts from the fields in storage/columns.ts, and calculates the ETag of a
+// Derives the types of a booking and of its parts from the fields in storage/columns.ts, and checks the ETag of a
 // booking.
+import { apiError } from '../errors.ts';
 import type { Booking, PublicField, UpdateField } from './storage/columns.ts';
 
 export type { Booking } from './storage/columns.ts';
@@ -7,13 +8,22 @@ export type { Booking } from './storage/columns.ts';
 /** A booking as clients see it, apart from its links. */
 export type PublicBooking = Pick<Booking, PublicField>;
 
+/** A booking that is not stored yet. Its location is that of the bay. */
+export type NewBooking = Omit<Booking, 'locationId'>;
+
 /** The values of the fields that an update replaces. */
 export type BookingChange = Pick<Booking, UpdateField>;
 
-/** The ETags of the header If-Match, without quotes. Undefined allows every version of a resource. */
-export type AllowedEtags = readonly string[] | undefined;
-
-/** The ETag of a booking, without quotes. The database calculates the same value when it checks `If-Match`. */
+/** The ETag of a booking, without quotes. */
 export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'lastUpdatedAt'>): string {
   return `${version}-${Date.parse(lastUpdatedAt)}`;
+}
+
+/**
+ * `etags` are those of the header If-Match. Undefined allows every version.
+ * @throws {ApiError} 412 if the booking has another ETag
+ */
+export function checkIfMatch(etags: readonly string[] | undefined, booking: Booking): void {
+  if (!etags || etags.includes(etagOf(booking))) return;
+  throw apiError('ERR00412', { context: { externalBookingId: booking.externalBookingId ?? '' } });
 }

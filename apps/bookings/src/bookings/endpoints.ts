@@ -1,6 +1,7 @@
 // Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, delete.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
+import type { Author } from '../changes/log.ts';
 import {
   deletionParts,
   idempotencyKeyHeader,
@@ -80,8 +81,8 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       errorContext,
       // The handler reports the validation errors together with the errors that it finds itself.
       handlesValidationErrors: true,
-      handle: ({ body, validationErrors, caller, header }) =>
-        createBooking({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+      handle: ({ body, validationErrors, header, ...request }) =>
+        createBooking({ body, validationErrors, idempotencyKey: header('idempotency-key'), ...sender(request) }),
     }),
     defineEndpoint({
       operationId: 'searchBookings',
@@ -138,8 +139,8 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       success,
       errorContext,
       handlesValidationErrors: true,
-      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
-        updateBooking({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
+      handle: ({ params: { id = '' }, body, validationErrors, header, ...request }) =>
+        updateBooking({ id, ifMatch: header('if-match'), body, validationErrors, ...sender(request) }),
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
@@ -152,7 +153,8 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       params,
       ...deletionParts,
       errorContext,
-      handle: ({ params: { id = '' }, caller, header }) => deleteBooking({ id, caller, ifMatch: header('if-match') }),
+      handle: ({ params: { id = '' }, header, ...request }) =>
+        deleteBooking({ id, ifMatch: header('if-match'), ...sender(request) }),
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
@@ -169,4 +171,10 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
     }),
   ];
+}
+
+/** Returns the caller, and the author of the changes that the request makes. */
+function sender({ caller, requestId }: { readonly caller: Caller; readonly requestId: string }) {
+  const author: Author = { clientId: caller.clientId, subject: caller.subject, requestId };
+  return { caller, author };
 }

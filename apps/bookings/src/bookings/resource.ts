@@ -1,10 +1,11 @@
 // Maps a booking to the JSON of responses (specification, "Booking").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { type Booking, etagOf, type PublicBooking } from './booking.ts';
+import type { BookingState } from '../changes/log.ts';
+import { etagOf, type NewBooking, type PublicBooking } from './booking.ts';
 import { optionalFields, pick, publicFields } from './storage/columns.ts';
 
-export function bookingPath({ id }: Pick<Booking, 'id'>): string {
+export function bookingPath({ id }: Pick<NewBooking, 'id'>): string {
   return `/api/bookings/${id}`;
 }
 
@@ -13,7 +14,12 @@ export function bookingItem(booking: PublicBooking, link: MakeLink) {
   return toJson(booking, { self: link('GET', bookingPath(booking)) });
 }
 
-export function bookingResource(booking: Booking, link: MakeLink) {
+/** Returns the function that turns a state in the log of changes into an item of a list. */
+export function createStateItem(link: MakeLink): (state: BookingState) => object {
+  return (state) => bookingItem(pick(publicFields, state), link);
+}
+
+export function bookingResource(booking: NewBooking, link: MakeLink) {
   const path = bookingPath(booking);
   return toJson(pick(publicFields, booking), {
     self: link('GET', path),
@@ -22,7 +28,7 @@ export function bookingResource(booking: Booking, link: MakeLink) {
   });
 }
 
-export function bookingResponse(status: number, booking: Booking, link: MakeLink): EndpointResponse {
+export function bookingResponse(status: number, booking: NewBooking, link: MakeLink): EndpointResponse {
   return { status, body: bookingResource(booking, link), headers: { ETag: `"${etagOf(booking)}"` } };
 }
 

@@ -1,7 +1,6 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
 import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
@@ -12,9 +11,9 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
+import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../idempotency/store.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';
@@ -56,22 +55,32 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
     const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
     const outcome = await store.create(closure, keyed && newResponse(keyed, response));
-    return outcome === 'stored' ? response : outcome;
+    return outcome === 'created' ? response : outcome;
   }
 
-  /** Returns undefined if another request has changed or deleted the closure since `old` was read. */
-  async function update(old: ClosureRow, requested: RequestedClosure): Promise<EndpointResponse | undefined> {
-    // The store recognizes the version of a closure by `lastUpdatedAt`, so each new version needs a later timestamp.
-    const at = Math.max(clock().getTime(), Date.parse(old.lastUpdatedAt) + 1);
-    const { id, createdAt } = old;
-    const isReplaced = await store.replace(old, {
-      ...requested,
-      id,
-      createdAt,
-      lastUpdatedAt: new Date(at).toISOString(),
+  async function update(
+    old: Closure,
+    requested: RequestedClosure,
+    caller: Caller,
+    ifMatch: string | undefined,
+  ): Promise<EndpointResponse> {
+    const updated = await store.replace(old, (current) => {
+      checkIfMatch(ifMatch, closureResource(current, link));
+      // `lastUpdatedAt` never decreases, even if the clocks of two instances differ.
+      const at = Math.max(clock().getTime(), Date.parse(current.lastUpdatedAt) + 1);
+      return { ...requested, id: old.id, createdAt: current.createdAt, lastUpdatedAt: new Date(at).toISOString() };
     });
-    const updated = isReplaced ? await store.find([requested.facilityId], id) : undefined;
-    return updated && versionedResponse(closureResource(updated, link));
+    // Without the closure, another request has deleted it, or moved it to another facility.
+    return updated
+      ? versionedResponse(closureResource(updated, link))
+      : update(await find(old.id, caller), requested, caller, ifMatch);
+  }
+
+  async function remove(id: string, caller: Caller, ifMatch: string | undefined): Promise<EndpointResponse> {
+    const isDeleted = await store.delete(await find(id, caller), (current) =>
+      checkIfMatch(ifMatch, closureResource(current, link)),
+    );
+    return isDeleted ? { status: 204 } : remove(id, caller, ifMatch);
   }
 
   return [
@@ -148,13 +157,11 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       bodyExample: closureBodyExample,
       success,
       handlesValidationErrors: true,
-      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
-        repeatUntilSettled(async () => {
-          const old = await find(id, caller);
-          const requested = await validateClosure(body, validationErrors, caller.facilities, store);
-          checkIfMatch(header('if-match'), closureResource(old, link));
-          return update(old, requested);
-        }),
+      handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
+        const old = await find(id, caller);
+        const requested = await validateClosure(body, validationErrors, caller.facilities, store);
+        return update(old, requested, caller, header('if-match'));
+      },
     }),
     defineEndpoint({
       operationId: 'deleteClosure',
@@ -166,12 +173,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       description: 'The bays can be booked again.',
       params,
       ...deletionParts,
-      handle: ({ params: { id = '' }, caller, header }) =>
-        repeatUntilSettled(async () => {
-          const closure = await find(id, caller);
-          checkIfMatch(header('if-match'), closureResource(closure, link));
-          return (await store.delete(closure)) ? { status: 204 } : undefined;
-        }),
+      handle: ({ params: { id = '' }, caller, header }) => remove(id, caller, header('if-match')),
     }),
   ];
 }

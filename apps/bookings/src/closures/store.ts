@@ -1,10 +1,15 @@
 // Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
-import { type Database, query } from '@bay-booking/service/database/database';
-import { lockRules } from '../availability/rule-statements.ts';
-import { inTransaction, type Run, retryOnce } from '../database/in-transaction.ts';
-import { outcomeOf, Rollback } from '../database/rollback.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../idempotency/store.ts';
+import {
+  type Database,
+  query,
+  Rollback,
+  send,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
+import { type KeyConflict, type NewResponse, storeResponse } from '../idempotency/store.ts';
+import { lockPlaces, type Places } from '../places/locks.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 
 const byName = 'order by bay.name collate "C", bay.id collate "C"';
@@ -32,21 +37,18 @@ const matching = `from booking_closure where facility_id = any($1)
   and ($5::timestamptz is null or start_date < $5::timestamptz or ($4::timestamptz = $5::timestamptz
     and start_date = $5::timestamptz))`;
 
-export const closureReads = {
-  find: `select ${columns} from booking_closure where facility_id = any($1) and id = $2::uuid`,
-  list: `select ${columns} ${matching} order by start_date, id limit $6 offset $7`,
-  count: `select count(*)::int as total ${matching}`,
-  facilitiesOfBays: 'select facility_id as "facilityId", id from bay where facility_id = any($1) and id = any($2)',
-  baysOfLocation: `select id from bay where facility_id = $1 and location_id = $2 ${byName}`,
-  facilityOfLocation: 'select facility_id as "facilityId" from location where facility_id = any($1) and id = $2',
-} as const;
+const findClosure = `select ${columns} from booking_closure where facility_id = any($1) and id = $2::uuid`;
+const listClosures = `select ${columns} ${matching} order by start_date, id limit $6 offset $7`;
+const countClosures = `select count(*)::int as total ${matching}`;
+const lockClosure = 'select id from booking_closure where facility_id = $1 and id = $2::uuid for update';
+const insertClosure = `insert into booking_closure (facility_id, id, bay_ids, location_id, start_date, end_date, reason,
+  created_at, last_updated_at)
+values ($1, $2::uuid, $3::text[], $4, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::timestamptz)`;
+const deleteClosure = 'delete from booking_closure where facility_id = $1 and id = $2::uuid';
 
-export const closureWrites = {
-  insert: `insert into booking_closure (facility_id, id, bay_ids, location_id, start_date, end_date, reason, created_at,
-  last_updated_at)
-values ($1, $2::uuid, $3::text[], $4, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::timestamptz)`,
-  delete: 'delete from booking_closure where facility_id = $1 and id = $2::uuid',
-} as const;
+const facilitiesOfBays = 'select facility_id as "facilityId", id from bay where facility_id = any($1) and id = any($2)';
+const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 ${byName}`;
+const facilityOfLocation = 'select facility_id as "facilityId" from location where facility_id = any($1) and id = $2';
 
 export interface ClosureFilter {
   readonly locationIds?: readonly string[] | undefined;
@@ -59,32 +61,16 @@ export type ClosureStore = ReturnType<typeof createClosureStore>;
 
 export function createClosureStore(db: Database) {
   async function find(facilities: readonly string[], id: string): Promise<ClosureRow | undefined> {
-    return (await query<ClosureRow>(db, closureReads.find, [facilities, id]))[0];
+    return (await query<ClosureRow>(db, findClosure, [facilities, id]))[0];
   }
 
-  /** Reads the closure in a transaction that has locked its bays. */
-  async function findIn(run: Run, { facilityId, id }: Closure): Promise<ClosureRow | undefined> {
-    const [[row]] = await run<[ClosureRow[]]>([closureReads.find, [[facilityId], id]]);
-    return row;
-  }
-
-  /**
-   * Replaces the closure, or deletes it if no replacement is given. A replacement can belong to another facility. Citus
-   * cannot update `facility_id`, so the closure is deleted and inserted again.
-   */
-  function replaceOrDelete(old: Closure, replacement: Closure | undefined): Promise<boolean> {
-    return retryOnce(db, () =>
-      inTransaction(db, async (run) => {
-        // Locks the bays, and increases the versions of their rules. Concurrent bookings notice this.
-        for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
-        const current = await findIn(run, old);
-        // Every change of a closure gives it a later `lastUpdatedAt`.
-        if (current?.lastUpdatedAt !== old.lastUpdatedAt) return false;
-        await run([closureWrites.delete, [old.facilityId, old.id]]);
-        if (replacement) await run([closureWrites.insert, valuesOf(replacement)]);
-        return true;
-      }),
-    );
+  /** Locks a closure before its bays, unlike all other rows. Only requests that change this closure wait for it. */
+  async function lock(tx: Transaction, facilityId: string, id: string): Promise<ClosureRow | undefined> {
+    const [, [current]] = await Promise.all([
+      query(tx, lockClosure, [facilityId, id]),
+      query<ClosureRow>(tx, findClosure, [[facilityId], id]),
+    ]);
+    return current;
   }
 
   return {
@@ -95,63 +81,78 @@ export function createClosureStore(db: Database) {
       const dates = [start?.toISOString() ?? null, end?.toISOString() ?? null];
       const filterValues = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
       const [rows, counted] = await Promise.all([
-        query<ClosureRow>(db, closureReads.list, [...filterValues, page.pageSize, offsetOf(page)]),
-        query<{ total: number }>(db, closureReads.count, filterValues),
+        query<ClosureRow>(db, listClosures, [...filterValues, page.pageSize, offsetOf(page)]),
+        query<{ total: number }>(db, countClosures, filterValues),
       ]);
       return { rows, total: counted[0]?.total ?? 0 };
     },
 
     /** Returns the bays that exist in `facilities`, each with its facility. */
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
-      query<{ facilityId: string; id: string }>(db, closureReads.facilitiesOfBays, [facilities, bayIds]),
+      query<{ facilityId: string; id: string }>(db, facilitiesOfBays, [facilities, bayIds]),
 
     findFacilityOfLocation: async (facilities: readonly string[], id: string): Promise<string | undefined> =>
-      (await query<{ facilityId: string }>(db, closureReads.facilityOfLocation, [facilities, id]))[0]?.facilityId,
+      (await query<{ facilityId: string }>(db, facilityOfLocation, [facilities, id]))[0]?.facilityId,
 
     findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
-      (await query<{ id: string }>(db, closureReads.baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
+      (await query<{ id: string }>(db, baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
+
+    /** If the response cannot be stored, nothing is added, and the outcome says why. */
+    create: (closure: Closure, response: NewResponse | undefined): Promise<'created' | KeyConflict> =>
+      transaction<'created' | KeyConflict>(db, async (tx) => {
+        const stored = await storeResponse(tx, response, closure);
+        if (stored !== 'stored') throw new Rollback(stored);
+        await lockPlaces(tx, placesOf(closure));
+        send(tx, insertClosure, valuesOf(closure));
+        return 'created';
+      }),
 
     /**
-     * Adds a closure. `response` is given if the request had an Idempotency-Key, and is then stored. If the response
-     * cannot be stored, nothing is added, and the outcome says why.
+     * Replaces the closure, possibly with one of another facility. `replace` gets the current closure. If it throws an
+     * error, nothing is changed. Returns undefined if the facility does not have the closure.
      */
-    create: (closure: Closure, response: NewResponse | undefined): Promise<StoreResponseOutcome> =>
-      outcomeOf(
-        retryOnce(db, () =>
-          inTransaction(db, async (run) => {
-            const stored = await storeResponse(run, response, closure);
-            if (stored !== 'stored') throw new Rollback(stored);
-            await run(...lockRules(targetOf(closure)), [closureWrites.insert, valuesOf(closure)]);
-            return stored;
-          }),
-        ),
-      ),
+    replace: (
+      { facilityId, id }: Closure,
+      replace: (current: ClosureRow) => Closure,
+    ): Promise<ClosureRow | undefined> =>
+      transaction(db, async (tx) => {
+        const current = await lock(tx, facilityId, id);
+        if (!current) return undefined;
+        const replacement = replace(current);
+        for (const places of byFacility([current, replacement].map(placesOf))) await lockPlaces(tx, places);
+        // Citus cannot change the facility of a row.
+        send(tx, deleteClosure, [facilityId, id]);
+        send(tx, insertClosure, valuesOf(replacement));
+        const [row] = await query<ClosureRow>(tx, findClosure, [[replacement.facilityId], id]);
+        return row;
+      }),
 
-    /** Returns false if another request has changed or deleted the closure since `old` was read. */
-    replace: (old: Closure, replacement: Closure): Promise<boolean> => replaceOrDelete(old, replacement),
-
-    /** Returns false if another request has changed or deleted the closure since `old` was read. */
-    delete: (old: Closure): Promise<boolean> => replaceOrDelete(old, undefined),
+    /** Returns false if the facility does not have the closure. If `check` throws an error, nothing is changed. */
+    delete: ({ facilityId, id }: Closure, check: (current: ClosureRow) => void): Promise<boolean> =>
+      transaction(db, async (tx) => {
+        const current = await lock(tx, facilityId, id);
+        if (!current) return false;
+        check(current);
+        await lockPlaces(tx, placesOf(current));
+        send(tx, deleteClosure, [facilityId, id]);
+        return true;
+      }),
   };
 }
 
 /** Returns the bays or the location to which a closure applies. */
-function targetOf({ facilityId, bayIds, locationId }: Closure) {
+function placesOf({ facilityId, bayIds, locationId }: Closure): Places {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/**
- * Returns the bays and locations of a closure and of its replacement, if there is one, grouped by facility. The
- * facilities are sorted by id, because all transactions lock them in this order.
- */
-function targetsOf(old: Closure, replacement: Closure | undefined) {
-  const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
-  return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]
+/** Joins the places of each facility. All transactions lock facilities in the order of their ids. */
+function byFacility(places: readonly Places[]): readonly Places[] {
+  return [...Map.groupBy(places, ({ facilityId }) => facilityId)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([facilityId, targetsOfFacility]) => ({
+    .map(([facilityId, ofFacility]) => ({
       facilityId,
-      bayIds: targetsOfFacility.flatMap(({ bayIds }) => bayIds),
-      locationIds: targetsOfFacility.flatMap(({ locationIds }) => locationIds),
+      bayIds: ofFacility.flatMap(({ bayIds }) => bayIds),
+      locationIds: ofFacility.flatMap(({ locationIds }) => locationIds),
     }));
 }
 

@@ -9,16 +9,7 @@ const byFacility = (...tables: string[]) => tables.map((table) => ({ table, colu
 export const distribution: Distribution = {
   colocated: [
     { table: 'facility', column: 'id' },
-    ...byFacility(
-      'location',
-      'bay',
-      'booking',
-      'booking_change',
-      'booking_count',
-      'booking_feed',
-      'booking_closure',
-      'booking_hold',
-    ),
+    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count', 'booking_closure', 'booking_hold'),
   ],
   independent: [
     { table: 'booking_reference', column: 'external_booking_id' },
@@ -26,7 +17,6 @@ export const distribution: Distribution = {
     { table: 'booking_hold_client', column: 'id' },
   ],
   local: [
-    'booking_count_state',
     'dpop_proof',
     'import_lock',
     'rate_limit',

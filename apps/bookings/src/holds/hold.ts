@@ -12,11 +12,6 @@ export interface Hold {
   readonly correlationId: string | null;
 }
 
-export interface FoundHold extends Hold {
-  /** The value of `bay.held_until` when the hold was found. A new or extended hold of the bay increases it. */
-  readonly bayHeldUntil: string;
-}
-
 /**
  * How many seconds a hold lasts from its creation or its latest extension. `maxInTotal` limits the time from the
  * creation to the end, with all extensions.

@@ -4,7 +4,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemOf, unavailable } from '../errors.ts';
-import type { IdempotencyStore, KeyedRequest, NewResponse, StoredResponse, StoreResponseOutcome } from './store.ts';
+import type { IdempotencyStore, KeyConflict, KeyedRequest, NewResponse, StoredResponse } from './store.ts';
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
@@ -106,7 +106,7 @@ export async function createOnce(
   create: (
     keyed: KeyedRequest | undefined,
     validationErrors: readonly ValidationError[],
-  ) => Promise<EndpointResponse | Exclude<StoreResponseOutcome, 'stored'>>,
+  ) => Promise<EndpointResponse | KeyConflict>,
 ): Promise<EndpointResponse> {
   const { idempotencyKey, caller, body, validationErrors, now, context = {} } = creation;
   const { readStored = readWithAccess(caller, context) } = creation;

@@ -1,7 +1,6 @@
 // Reads and writes the opening hours of locations.
-import { type Database, query } from '@bay-booking/service/database/database';
-import { lockRules } from '../availability/rule-statements.ts';
-import { inTransaction, retryOnce } from '../database/in-transaction.ts';
+import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+import { lockPlaces } from '../places/locks.ts';
 import type { OpeningHours } from './hours.ts';
 
 export interface HoursRow {
@@ -12,40 +11,30 @@ export interface HoursRow {
   readonly hours: OpeningHours | null;
 }
 
-export const hoursStatements = {
-  find: `select location.facility_id as "facilityId", location.id as "locationId", facility.time_zone as "timeZone",
-  location.opening_hours as hours
+const findHours = `select location.facility_id as "facilityId", location.id as "locationId",
+  facility.time_zone as "timeZone", location.opening_hours as hours
 from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and location.id = $2`,
+where location.facility_id = any($1) and location.id = $2`;
 
-  set: 'update location set opening_hours = $3::jsonb where facility_id = $1 and id = $2',
-} as const;
+export const setHours = 'update location set opening_hours = $3::jsonb where facility_id = $1 and id = $2';
 
 export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
 
 export function createOpeningHoursStore(db: Database) {
   return {
     find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
-      (await query<HoursRow>(db, hoursStatements.find, [facilityIds, locationId]))[0],
+      (await query<HoursRow>(db, findHours, [facilityIds, locationId]))[0],
 
-    /**
-     * Sets the opening hours of a location, unless `check` throws an error. `check` gets the current opening hours.
-     * `retryOnce` repeats the transaction if PostgreSQL has rolled it back because of a deadlock or a serialization
-     * failure.
-     */
+    /** Sets the opening hours of a location, unless `check` throws an error. */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
-      retryOnce(db, () =>
-        inTransaction(db, async (run) => {
-          const results = await run(...lockRules({ facilityId, locationIds: [locationId], bayIds: [] }), [
-            hoursStatements.find,
-            [[facilityId], locationId],
-          ]);
-          // The last statement of this call is `find`. The statements before it take locks. Locations are never
-          // deleted, so `find` returns a row.
-          const [current] = results.at(-1) as HoursRow[];
-          check(current as HoursRow);
-          await run([hoursStatements.set, [facilityId, locationId, hours && JSON.stringify(hours)]]);
-        }),
-      ),
+      transaction(db, async (tx) => {
+        const [, [current]] = await Promise.all([
+          lockPlaces(tx, { facilityId, locationIds: [locationId], bayIds: [] }),
+          query<HoursRow>(tx, findHours, [[facilityId], locationId]),
+        ]);
+        // Locations are never deleted, so the row exists.
+        check(current as HoursRow);
+        send(tx, setHours, [facilityId, locationId, hours && JSON.stringify(hours)]);
+      }),
   };
 }

@@ -1,5 +1,4 @@
-// Defines intervals of time, and operations on them. With these operations, the service finds the times at which a
-// location is open and a bay is free. Times are in milliseconds since 1970.
+// Defines intervals of time and operations on them. Times are in milliseconds since 1970.
 //
 // An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
 // includes only this moment.
@@ -7,6 +6,10 @@
 export interface Interval {
   readonly start: number;
   readonly end: number;
+}
+
+export function intervalOf({ startDate, endDate }: { readonly startDate: string; readonly endDate: string }): Interval {
+  return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 
 export function isInstant({ start, end }: Interval): boolean {
@@ -17,7 +20,6 @@ export function doOverlap(a: Interval, b: Interval): boolean {
   return includesStartOf(a, b) || includesStartOf(b, a);
 }
 
-/** Whether every moment of `inner` belongs to `outer`. */
 export function contains(outer: Interval, inner: Interval): boolean {
   return includesStartOf(outer, inner) && inner.end <= outer.end;
 }
@@ -26,7 +28,6 @@ function includesStartOf(interval: Interval, { start }: Interval): boolean {
   return interval.start <= start && (start < interval.end || (isInstant(interval) && start === interval.start));
 }
 
-/** Sorts intervals, and joins intervals that touch or overlap. */
 export function join(intervals: readonly Interval[]): Interval[] {
   const joined: { start: number; end: number }[] = [];
   for (const { start, end } of intervals.toSorted((a, b) => a.start - b.start)) {
@@ -37,10 +38,7 @@ export function join(intervals: readonly Interval[]): Interval[] {
   return joined;
 }
 
-/**
- * Returns the parts of `interval` that belong to none of `others`. An element of `others` whose start equals its end is
- * an instant. An instant inside `interval` splits it in two parts, and the second part begins 1 ms after the instant.
- */
+/** Returns the parts of `interval` that belong to none of `others`. After an instant, a part begins 1 ms later. */
 export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
   const parts: Interval[] = [];
   let start = interval.start;

@@ -18,6 +18,7 @@ interface Column {
 /** The JSON of a booking has the fields in the order of this table. */
 const table = {
   facilityId: { column: 'facility_id', type: 'text', internal: true },
+  locationId: { column: 'location_id', type: 'text', internal: true },
   id: { column: 'id', type: 'uuid' },
   externalBookingId: { column: 'external_booking_id', type: 'text', optional: true, setBy: 'create' },
   correlationId: { column: 'correlation_id', type: 'text', optional: true, setBy: 'create' },
@@ -68,11 +69,6 @@ export function selectList(names: readonly Field[], from = 'booking'): string {
   return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }
 
-/** Builds a select list such as `null::uuid as "id", …`, for a row that has no booking. */
-export function nullList(names: readonly Field[]): string {
-  return names.map((field) => `null::${table[field].type} as "${field}"`).join(', ');
-}
-
 /** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
 export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
   const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
@@ -95,16 +91,13 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   return picked as Pick<Booking, F>;
 }
 
-/** Builds `jsonb_build_object('id', booking.id, …)`: a booking as JSON with the names of the fields as keys. */
-export function jsonObject(names: readonly Field[], from: string): string {
-  return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
-}
+/** The SQL expression for the state of a row of `booking` in the log of changes (changes/log.ts). */
+export const bookingState = `jsonb_build_object(${[...publicFields, 'locationId' as const]
+  .map((field) => `'${field}', ${stateValue(table[field])}`)
+  .join(', ')})`;
 
-/** Reads JSON that `jsonObject` has built. Converts times to UTC from the time zone of the database session. */
-export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
-  const entries = publicFields.map((field) => {
-    const value = json[field] ?? null;
-    return [field, table[field].type === 'timestamptz' ? new Date(String(value)).toISOString() : value];
-  });
-  return Object.fromEntries(entries) as Pick<Booking, PublicField>;
+function stateValue({ column, type }: Column): string {
+  return type === 'timestamptz'
+    ? `to_char(booking.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+    : `booking.${column}`;
 }

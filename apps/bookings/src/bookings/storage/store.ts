@@ -1,268 +1,245 @@
-// Reads, creates, updates, moves and deletes bookings.
+// Reads, creates, updates and deletes bookings.
 //
-// Every write is atomic. Concurrent writes cannot deadlock with each other, because all of them lock rows in the same
-// order: the idempotency key, the external booking id, the bays by facility and id, and the booking.
-//
-// Errors of PostgreSQL are recognised by SQLSTATE and not by the name of a constraint, because Citus renames
-// constraints on the shards of a distributed table.
-import { type Database, errorCode, query } from '@bay-booking/service/database/database';
-import { inTransaction, type Run, retryOnce, type Statement } from '../../database/in-transaction.ts';
-import { outcomeOf, Rollback } from '../../database/rollback.ts';
-import type { FoundHold } from '../../holds/hold.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
-import type { AllowedEtags, Booking } from '../booking.ts';
-import { pick, updateFields } from './columns.ts';
-import { allHoldsChecked, type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
-import { createWriterSelection } from './writer-selection.ts';
-
-/**
- * Nothing was written. The booking or its bay does not exist, the bay is not bookable or is held, its rules or the
- * booking have changed, or another booking overlaps a new or moved booking. The caller finds the reason.
- */
-type Conflict = 'conflict';
-export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
-export type UpdateOutcome = Booking | 'overlap' | Conflict;
-
-export interface BayConflicts {
-  readonly bookable: boolean;
-  readonly isOverlapping: boolean;
-  /** The time at which the last live hold that overlaps the interval expires. Null if there is no such hold. */
-  readonly heldUntil: string | null;
-}
-
-/** The booking that a request changes, and the hold that it uses. They do not conflict with this request. */
-export interface ExceptedIds {
-  readonly bookingId?: string | undefined;
-  readonly holdId?: string | undefined;
-}
+// Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
+// lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
+import { type Database, errorCode, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
+import { readBayStates } from '../../availability/bay-states.ts';
+import type { Bay, Times } from '../../availability/reservation.ts';
+import { type Conflict, type Exceptions, findConflicts } from '../../availability/rule.ts';
+import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
+import { apiError } from '../../errors.ts';
+import { useHold } from '../../holds/store.ts';
+import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import { lockBays } from '../../places/locks.ts';
+import { type Interval, intervalOf } from '../../time/interval.ts';
+import type { Booking, BookingChange, NewBooking } from '../booking.ts';
+import { pick, publicFields } from './columns.ts';
+import {
+  deleteBooking,
+  findBooking,
+  insertBooking,
+  insertValues,
+  lockBooking,
+  references,
+  updateBooking,
+  updateValues,
+} from './statements.ts';
 
 export interface Creation {
-  /** The version of the rules that permit the interval of the booking. */
-  readonly rulesVersion: number;
-  /**
-   * Whether the transaction locks the bay and looks up the holds that overlap the interval. Few bays have holds, so the
-   * first attempt to create the booking does not look them up: any live hold of the bay is then a conflict, even one at
-   * another time. If the booking uses `hold`, only holds that were added after `hold` was read are then conflicts (see
-   * `FoundHold.bayHeldUntil`).
-   */
-  readonly looksUpHolds: boolean;
-  /** The hold that the booking uses, and that is deleted when the booking is created. */
-  readonly hold?: FoundHold | undefined;
+  /** Bookings of one facility. Either all of them are created or none. */
+  readonly bookings: readonly [NewBooking, ...NewBooking[]];
+  /** The hold that the bookings use up. */
+  readonly holdId: string | undefined;
   /** The response to store. Undefined if the request had no Idempotency-Key. */
-  readonly response?: NewResponse | undefined;
+  readonly response: NewResponse | undefined;
+  readonly author: Author;
 }
 
-/**
- * `looksUpHolds`: whether the transaction locks the old and the new bay, and looks up the holds of the new bay that
- * overlap the interval. If false, any live hold of the new bay is a conflict. `oldBayId` is the bay of the booking when
- * the booking was read.
- */
-type HoldLookUp =
-  | { readonly looksUpHolds: false; readonly oldBayId?: undefined }
-  | { readonly looksUpHolds: true; readonly oldBayId: string };
+/** A list contains the conflicts of each booking. */
+export type CreateOutcome = 'created' | KeyConflict | readonly (readonly Conflict[])[];
 
-type CheckedUpdate = Omit<BookingUpdate, 'check'> & Pick<Creation, 'rulesVersion'>;
-export type Update = CheckedUpdate & HoldLookUp;
-
-export interface Move extends Omit<CheckedUpdate, 'key'> {
-  /** The facility of the new bay. */
+interface Write {
   readonly facilityId: string;
+  readonly id: string;
+  /** The time of the request. */
+  readonly at: Date;
+  readonly author: Author;
+  /** Gets the locked booking. If it throws an error, nothing is written. */
+  readonly check: (current: Booking) => void;
+}
+
+export interface Update extends Write {
+  readonly change: BookingChange;
+  readonly facilityOfBay: string;
+}
+
+export interface UpdateOutcome {
+  /** The booking after the update, or before it if there are conflicts. */
+  readonly booking: Booking;
+  readonly conflicts: readonly Conflict[];
 }
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
-/**
- * The SQLSTATE of a statement that would make two bookings overlap. Only updates fail with this SQLSTATE. An insert
- * returns no row instead (`on conflict … do nothing`).
- */
+// Errors are recognised by SQLSTATE and not by the name of a constraint, because Citus renames constraints.
+const uniqueViolation = '23505';
 const exclusionViolation = '23P01';
 
+const idUsed: Conflict = { code: 'BOOK00001', moreInfo: '' };
+
 export function createBookingStore(db: Database) {
-  const selectWriter = createWriterSelection(db);
-
-  /**
-   * Runs `work` atomically. If `work` throws a `Rollback`, returns the outcome in this error. After a deadlock with a
-   * statement of another program, or after a similar conflict, runs `work` a second time. A single statement is atomic
-   * without a transaction.
-   */
-  function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
-    // The cast is needed because a function of type `Run` accepts any number of statements. This one runs exactly one.
-    const runSingleStatement = (async ([sql, values]) => [await query(db, sql, values)]) as Run;
-    const attempt = () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement));
-    return outcomeOf(retryOnce(db, attempt));
-  }
-
   return {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
-      (await query<Booking>(db, bookingReads.find, [facilities, id]))[0],
+      (await query<Booking>(db, findBooking, [facilities, id]))[0],
 
-    create: async (
-      booking: Booking,
-      { rulesVersion, looksUpHolds, hold, response }: Creation,
-    ): Promise<CreateOutcome> => {
-      const writer = await selectWriter();
-      const { externalBookingId, facilityId, id } = booking;
-      // Inserts a row into booking_reference, a table in which external booking ids are unique over all facilities.
-      const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      // `checkedHeldUntil` has one of three values:
-      // - `allHoldsChecked`: the statement checks no holds. The transaction locks the bay and looks up its holds.
-      // - A timestamp: the value of `bay.held_until` when `hold` was read. Only holds that were added later prevent the
-      //   booking. The earlier holds do not overlap `hold`, which contains the interval of the booking.
-      // - null: every live hold of the bay prevents the booking.
-      const checkedHeldUntil = looksUpHolds ? allHoldsChecked : (hold?.bayHeldUntil ?? null);
-      const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
-      const needsTransaction =
-        writer.needsTransaction || reference.length > 0 || response !== undefined || looksUpHolds;
-      return atomically<CreateOutcome>(needsTransaction, async (run) => {
-        const stored = await storeResponse(run, response, booking);
-        if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
-        /** Also sends the statement for the external booking id, but returns only the rows of `statements`. */
-        const runWithReference = async (...statements: readonly Statement[]) => {
-          const rows = await run(...reference, ...statements);
-          if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
-          return rows.slice(reference.length);
-        };
-        if (looksUpHolds) {
-          const [, holds] = await runWithReference(...lockBaysAndReadHolds([booking.bayId], booking));
-          if (hasOtherHold(holds as HoldRow[], hold?.id)) throw new Rollback<CreateOutcome>('conflict');
-        }
-        const [inserted] = looksUpHolds ? await run(...insertion) : await runWithReference(...insertion);
-        if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
+    create: async ({ bookings, holdId, response, author }: Creation): Promise<CreateOutcome> => {
+      const [{ facilityId }] = bookings;
+      const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
+      const externalIds = bookings.map(({ externalBookingId }) => externalBookingId).filter((id) => id !== null);
+      const work = transaction<CreateOutcome>(db, async (tx) => {
+        const stored = await storeResponse(tx, response, bookings[0]);
+        if (stored !== 'stored') throw new Rollback(stored);
+        const [, bays, used] = await Promise.all([
+          lockBays(tx, facilityId, bayIds),
+          readBayStates(tx, facilityId, bayIds, hullOf(bookings)),
+          externalIds.length > 0 ? query<{ id: string }>(tx, references.find, [externalIds]) : [],
+        ]);
+        const usedIds = new Set(used.map(({ id }) => id));
+        const conflicts = bookings.map((booking) => [
+          ...(usedIds.has(booking.externalBookingId ?? '') ? [idUsed] : []),
+          ...findConflicts(bays.get(booking.bayId), intervalOf(booking), { holdId }),
+        ]);
+        if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
+        const created = bookings.map((booking) => ({
+          ...booking,
+          locationId: bays.get(booking.bayId)?.locationId as string,
+        }));
+        for (const booking of created) send(tx, insertBooking, insertValues(booking));
+        if (holdId !== undefined) useHold(tx, facilityId, holdId);
+        appendChanges(
+          tx,
+          created.map((booking) => changeOf('created', undefined, booking, booking.createdAt)),
+          author,
+        );
+        for (const { externalBookingId, id } of created.toSorted(byExternalId))
+          if (externalBookingId !== null) send(tx, references.insert, [externalBookingId, facilityId, id]);
         return 'created';
       });
-    },
-
-    /** Updates a booking whose old and new bay belong to the same facility. */
-    update: async ({ rulesVersion, looksUpHolds, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
-      const writer = await selectWriter();
-      const check = { rulesVersion, checkedHeldUntil: looksUpHolds ? allHoldsChecked : null };
-      const statement = writer.update({ ...update, check });
       try {
-        return await atomically<UpdateOutcome>(writer.needsTransaction || looksUpHolds, async (run) => {
-          if (looksUpHolds) {
-            const target = { facilityId: update.key.facilityId, ...update.change };
-            const [, holds, [current]] = await run<[object[], HoldRow[], { bayId: string }[]]>(
-              ...lockBaysAndReadHolds([oldBayId, target.bayId], target),
-              [bookingReads.bayOf, [update.key.facilityId, update.key.id]],
-            );
-            // Another request may have moved the booking to a third bay. Locking that bay now would violate the order
-            // of the locks. The outcome is therefore a conflict, after which the caller reads the booking again.
-            const hasMoved = current !== undefined && current.bayId !== oldBayId && current.bayId !== target.bayId;
-            if (hasMoved || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
-          }
-          const [[updated]] = await run<[Booking[]]>(statement);
-          // Nothing was written, so no rollback is needed.
-          if (!updated) return 'conflict';
-          // On a single PostgreSQL, the statement above has also changed the counts, so `countStatements` is empty.
-          const countStatements = writer.countUpdate(updated);
-          if (countStatements.length > 0) await run(...countStatements);
-          return updated;
-        });
+        return await work;
       } catch (error) {
-        if (errorCode(error) === exclusionViolation) return 'overlap';
-        throw error;
+        // A request for another bay has used the external booking id after this transaction looked for it.
+        if (errorCode(error) === uniqueViolation && externalIds.length > 0) return bookings.map(() => [idUsed]);
+        return throwOverlap(error);
       }
     },
 
-    /**
-     * Updates a booking whose new bay belongs to another facility: deletes the booking in the old facility, and inserts
-     * the booking in the new facility.
-     */
-    move: async (
-      { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
-      { facilityId, change, etags, at, rulesVersion }: Move,
-    ): Promise<UpdateOutcome> => {
-      const writer = await selectWriter();
-      const reference = referenceStatement(externalBookingId, referenceStatements.move, [id, facilityId]);
-      const bays = [
-        { facilityId: oldFacilityId, bayId: oldBayId },
-        { facilityId, bayId: change.bayId },
-      ];
-      // Every transaction locks bays in the order of their facilities, which prevents deadlocks.
-      const locks = bays
-        .sort((a, b) => (a.facilityId < b.facilityId ? -1 : 1))
-        .map((bay): Statement => [bayStatements.lock, [bay.facilityId, [bay.bayId]]]);
-      return atomically<UpdateOutcome>(true, async (run) => {
-        const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
-        const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
-        // The last result contains the deleted booking. The result before it contains the live holds of the new bay.
-        const [holds, [deleted]] = rows.slice(-2) as [HoldRow[], Booking[]];
-        if (!deleted || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
-        const now = at.toISOString();
-        // `updateFields` lists the fields of an update, so a new field cannot be forgotten here.
-        const moved: Booking = {
-          ...deleted,
-          ...pick(updateFields, change),
-          facilityId,
-          // `lastUpdatedAt` never decreases, even if the clock of another host is ahead.
-          lastUpdatedAt: now > deleted.lastUpdatedAt ? now : deleted.lastUpdatedAt,
-          version: deleted.version + 1,
+    /** Returns undefined if the facility does not have the booking. */
+    update: ({
+      facilityId,
+      id,
+      change,
+      facilityOfBay,
+      at,
+      author,
+      check,
+    }: Update): Promise<UpdateOutcome | undefined> =>
+      transaction<UpdateOutcome | undefined>(db, async (tx) => {
+        const [, [current], bays] = await Promise.all([
+          lockBays(tx, facilityOfBay, [change.bayId]),
+          query<Booking>(tx, lockBooking, [facilityId, id]),
+          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change)),
+        ]);
+        if (!current) return undefined;
+        check(current);
+        const bay = bays.get(change.bayId);
+        const conflicts = findConflicts(bay, intervalOf(change), exceptionsOf(current, change));
+        if (!bay || conflicts.length > 0) return { booking: current, conflicts };
+        const updated: Booking = {
+          ...current,
+          ...change,
+          facilityId: facilityOfBay,
+          locationId: bay.locationId,
+          lastUpdatedAt: later(current.lastUpdatedAt, at),
+          version: current.version + 1,
         };
-        const [inserted] = await run(
-          ...writer.insert(moved, { rulesVersion, checkedHeldUntil: allHoldsChecked }),
-          ...writer.countDelete(deleted),
-        );
-        if (inserted?.length === 0) throw new Rollback<UpdateOutcome>('conflict');
-        return moved;
-      });
-    },
+        if (facilityOfBay === facilityId) {
+          send(tx, updateBooking, updateValues(updated));
+          appendChanges(tx, [changeOf('updated', current, updated, updated.lastUpdatedAt)], author);
+          return { booking: updated, conflicts };
+        }
+        // Citus cannot change the facility of a row, because the facility decides on which node the row is.
+        send(tx, deleteBooking, [facilityId, id]);
+        send(tx, insertBooking, insertValues(updated));
+        const changes = [
+          changeOf('deleted', current, undefined, updated.lastUpdatedAt),
+          changeOf('created', undefined, updated, updated.lastUpdatedAt),
+        ];
+        appendChanges(tx, changes, author);
+        if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
+        return { booking: updated, conflicts };
+      }).catch(throwOverlap),
 
-    /** Returns false if the booking does not exist or has another ETag. */
-    delete: async ({ facilityId, id, externalBookingId }: Booking, etags: AllowedEtags): Promise<boolean> => {
-      const writer = await selectWriter();
-      const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
-      return atomically(writer.needsTransaction || reference.length > 0, async (run) => {
-        const deletion = writer.delete({ facilityId, id }, etags);
-        const rows = await run(...reference, deletion);
-        const deleted = rows.at(-1)?.[0] as Booking | undefined;
-        if (!deleted) throw new Rollback(false);
-        const countStatements = writer.countDelete(deleted);
-        if (countStatements.length > 0) await run(...countStatements);
+    /** Returns false if the facility does not have the booking. */
+    delete: ({ facilityId, id, at, author, check }: Write): Promise<boolean> =>
+      transaction(db, async (tx) => {
+        const [current] = await query<Booking>(tx, lockBooking, [facilityId, id]);
+        if (!current) return false;
+        check(current);
+        send(tx, deleteBooking, [facilityId, id]);
+        appendChanges(tx, [changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at))], author);
+        if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
         return true;
-      });
-    },
+      }),
 
-    /**
-     * Finds why a bay cannot be booked: it is not bookable, or has another booking or a hold in the interval. The
-     * opening hours and closures are not checked here. Returns undefined if the bay does not exist.
-     */
+    /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
     findConflicts: async (
-      { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
-      interval: { readonly start: Date; readonly end: Date } | undefined,
-      { bookingId, holdId }: ExceptedIds,
-    ): Promise<BayConflicts | undefined> => {
-      const times = [interval?.start.toISOString() ?? null, interval?.end.toISOString() ?? null];
-      const values = [facilityId, bayId, ...times, bookingId ?? null, holdId ?? null];
-      return (await query<BayConflicts>(db, bookingReads.conflicts, values))[0];
+      { facilityId, bayId }: Bay,
+      times: Times | undefined,
+      exceptions: Exceptions,
+    ): Promise<readonly Conflict[]> => {
+      const interval = times && intervalOf(times);
+      const bays = await readBayStates(db, facilityId, [bayId], interval);
+      return findConflicts(bays.get(bayId), interval, exceptions);
     },
 
     isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>
-      (await query(db, referenceStatements.find, [externalBookingId])).length > 0,
+      (await query(db, references.find, [[externalBookingId]])).length > 0,
   };
 }
 
-interface HoldRow {
-  readonly id: string;
-}
-
-type BayAndTimes = Pick<Booking, 'facilityId' | 'bayId' | 'startDate' | 'endDate'>;
-
-function lockBaysAndReadHolds(bayIds: readonly string[], target: BayAndTimes): readonly [Statement, Statement] {
-  return [[bayStatements.lock, [target.facilityId, bayIds]], readLiveHolds(target)];
-}
-
-function readLiveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): Statement {
-  return [bayStatements.liveHolds, [facilityId, bayId, startDate, endDate]];
-}
-
-function hasOtherHold(holds: readonly HoldRow[], ownHoldId?: string): boolean {
-  return holds.some(({ id }) => id !== ownHoldId);
-}
-
 /**
- * Returns the statement `sql`, which inserts, changes or deletes the row of the external booking id $1. Returns no
- * statement if the booking has no external id.
+ * A constraint of the table is the last line of defence against overlaps. Its violation is a defect, so the error has a
+ * cause, which is logged.
  */
-function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
-  return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
+function throwOverlap(error: unknown): never {
+  if (errorCode(error) === exclusionViolation) throw apiError('BOOK00002', { cause: error });
+  throw error;
+}
+
+/** An update that keeps the bay and the times is not checked against opening hours and closures again. */
+export function exceptionsOf(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): Exceptions {
+  const keepsBayAndTimes = bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
+  return { bookingId: current.id, ignoresHoursAndClosures: keepsBayAndTimes };
+}
+
+function hullOf(bookings: readonly NewBooking[]): Interval {
+  const intervals = bookings.map(intervalOf);
+  return {
+    start: Math.min(...intervals.map(({ start }) => start)),
+    end: Math.max(...intervals.map(({ end }) => end)),
+  };
+}
+
+/** `lastUpdatedAt` never decreases, even if the clocks of two instances differ. */
+function later(lastUpdatedAt: string, at: Date): string {
+  const now = at.toISOString();
+  return now > lastUpdatedAt ? now : lastUpdatedAt;
+}
+
+function byExternalId(a: NewBooking, b: NewBooking): number {
+  return (a.externalBookingId ?? '') < (b.externalBookingId ?? '') ? -1 : 1;
+}
+
+function changeOf(
+  action: 'created' | 'updated' | 'deleted',
+  before: Booking | undefined,
+  after: Booking | undefined,
+  at: string,
+) {
+  const { facilityId, id, version } = (after ?? before) as Booking;
+  return {
+    facilityId,
+    bookingId: id,
+    // A deletion counts as one more version.
+    version: after ? version : version + 1,
+    at,
+    action,
+    before: before ? stateOf(before) : null,
+    after: after ? stateOf(after) : null,
+  };
+}
+
+function stateOf(booking: Booking): BookingState {
+  return { ...pick(publicFields, booking), locationId: booking.locationId };
 }

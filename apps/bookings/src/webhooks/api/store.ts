@@ -2,10 +2,8 @@
 // contains a row for each webhook and each of its facilities: the position of the webhook in the change feed, and the
 // time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
 // facility from a webhook, also ends the pending deliveries of this facility.
-import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '../../database/in-transaction.ts';
-import { outcomeOf, Rollback } from '../../database/rollback.ts';
-import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../../idempotency/store.ts';
+import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
+import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
@@ -64,7 +62,7 @@ export interface StoredSecrets {
   readonly previousSecret: string | null;
 }
 
-export type CreateOutcome = 'created' | 'too many' | Exclude<StoreResponseOutcome, 'stored'>;
+export type CreateOutcome = 'created' | 'too many' | KeyConflict;
 export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
 export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'description' | 'state'>;
 
@@ -79,25 +77,25 @@ export function createWebhookStore(db: Database) {
      * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
      * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
      */
-    create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
+    create: (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
-      const transaction = inTransaction<CreateOutcome>(db, async (run) => {
+      return transaction<CreateOutcome>(db, async (tx) => {
         // A response is stored with only one facility, here the first one of the webhook. The others need not be
         // stored: before register.ts returns the response again, it checks that the token names all facilities of the
         // webhook.
         const [facilityId = ''] = facilityIds;
-        const stored = await storeResponse(run, response, { facilityId, createdAt });
+        const stored = await storeResponse(tx, response, { facilityId, createdAt });
         if (stored !== 'stored') throw new Rollback(stored);
-        const [, [count]] = await run<[object[], { total: number }[]]>(
-          [statements.lockClient, [clientId]],
-          [statements.count, [clientId]],
-        );
+        const [, [count]] = await Promise.all([
+          query(tx, statements.lockClient, [clientId]),
+          query<{ total: number }>(tx, statements.count, [clientId]),
+        ]);
         if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
         const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
-        await run([statements.insert, values], [statements.addCursors, [id, ...arraysOf(latest), createdAt]]);
+        send(tx, statements.insert, values);
+        send(tx, statements.addCursors, [id, ...arraysOf(latest), createdAt]);
         return 'created';
       });
-      return outcomeOf(transaction);
     },
 
     list: (clientId: string, facilities: readonly string[]) =>
@@ -119,29 +117,35 @@ export function createWebhookStore(db: Database) {
       change: WebhookChange,
       { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
     ): Promise<Webhook | undefined> =>
-      inTransaction(db, async (run) => {
-        const [[before]] = await run<[Webhook[]]>([statements.lock, [id]]);
+      transaction(db, async (tx) => {
+        const [before] = await query<Webhook>(tx, statements.lock, [id]);
         if (!before) return undefined;
         check(before);
         const { url, events, facilityIds, description, state } = change;
-        const becomesEnabled = before.state === 'disabled' && state !== 'disabled';
-        const [[updated]] = await run<[Webhook[]]>(
-          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()]],
-          [statements.removeCursors, [id, facilityIds]],
-          [statements.failDeliveries, [id, facilityIds]],
-          ...(becomesEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
-          [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
-        );
-        return updated;
+        const updated = query<Webhook>(tx, statements.update, [
+          id,
+          url,
+          events,
+          facilityIds,
+          description,
+          state,
+          at.toISOString(),
+        ]);
+        send(tx, statements.removeCursors, [id, facilityIds]);
+        send(tx, statements.failDeliveries, [id, facilityIds]);
+        if (before.state === 'disabled' && state !== 'disabled')
+          send(tx, statements.resetCursors, [id, ...arraysOf(latest)]);
+        send(tx, statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]);
+        return (await updated)[0];
       }),
 
     /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
     delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
-      inTransaction(db, async (run) => {
-        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id]]);
+      transaction(db, async (tx) => {
+        const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
         if (!webhook) return false;
         check(webhook);
-        await run([statements.delete, [id]]);
+        send(tx, statements.delete, [id]);
         return true;
       }),
 

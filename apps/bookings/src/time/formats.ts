@@ -1,11 +1,9 @@
-// Defines the string formats that the schemas of requests and import files use. The hint of a format says how to
-// correct a value.
+// Defines the string formats that the schemas of requests and import files use.
 import type { Formats } from '@bay-booking/common/validation';
-import { dateTimeHint, isDateTime } from '../time/date-times.ts';
+import { dateTimeHint, isDateTime } from './date-times.ts';
 
-/** Matches a time from 00:00 to 23:59. */
 const wallClockTime = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
-/** Matches text such as 2026-01-31. PostgreSQL has no year 0000. */
+/** PostgreSQL has no year 0000. */
 const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
 
 export const formats: Formats = {
@@ -17,6 +15,6 @@ export const formats: Formats = {
 function isDate(text: string): boolean {
   if (!date.test(text)) return false;
   const parsed = new Date(`${text}T00:00:00.000Z`);
-  // Date turns 30 February into a day in March, which this comparison detects.
+  // Date turns 30 February into a day in March.
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
 }

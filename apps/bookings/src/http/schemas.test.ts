@@ -1,7 +1,7 @@
 // Tests which characters requests may contain.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isText, patternWithout, textSchema } from './text.ts';
+import { isText, patternWithout, textSchema } from './schemas.ts';
 
 /** Generates texts of random UTF-16 code units, of which many are lone surrogates. */
 const randomTexts = fc

@@ -1,21 +1,19 @@
 // Iterates over the items or the pages of a list.
-import type { OperationId, RequestOf, ResultOf, Send } from './operations.ts';
+import type { OperationId, RequestOf, ResultOf, Send } from '../operations.ts';
 
 interface Page {
   readonly items: readonly unknown[];
   readonly _links: { readonly next?: { readonly href: string } };
 }
 
-/** The endpoints that return a list in numbered pages. Only such pages have a `total`. */
 export type ListOperation = {
   [Id in OperationId]: ResultOf<Id> extends Page & { readonly total: number } ? Id : never;
 }[OperationId];
 
 type PageOf<Id extends ListOperation> = Extract<ResultOf<Id>, Page>;
 
-/** The items of a list. A `for await` loop over the list requests one page after the other. */
+/** A `for await` loop over the list requests one page after the other. */
 export interface PagedList<List extends Page> extends AsyncIterable<List['items'][number]> {
-  /** Iterates over the pages instead of the items. A page has `total`, `page`, `pageCount` and further fields. */
   pages(): AsyncIterable<List>;
   /** Reads all pages. Use it only for lists that are known to be short. */
   toArray(): Promise<List['items'][number][]>;
@@ -51,10 +49,6 @@ export function pagedList<Id extends ListOperation>(
   };
 }
 
-/**
- * Returns the request for a further page. `address` is the link of that page, which the service returned. Only the
- * query of the link is used. The access token is therefore never sent to another host, and the client also works with a
- * `baseUrl` that is not the public address of the service.
- */
+/** Uses only the query of the link, so the token is never sent to another host. */
 export const continuedAt = <Id extends OperationId>(request: RequestOf<Id>, address: string): RequestOf<Id> =>
   ({ ...request, search: new URL(address).search }) as RequestOf<Id>;

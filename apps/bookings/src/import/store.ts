@@ -2,9 +2,9 @@
 // completely or not at all. Each writing statement changes only rows of one facility.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import { binOf, locationSpans } from '../changes/totals/statements.ts';
-import { hoursStatements } from '../opening-hours/store.ts';
-import type { ImportedFacility } from './import-document.ts';
+import { binOf, locationSpans } from '../changes/totals/bins.ts';
+import { setHours } from '../opening-hours/store.ts';
+import type { ImportedFacility } from './document.ts';
 
 export const importReads = {
   /**
@@ -29,12 +29,6 @@ on conflict (facility_id, id) do update set name = excluded.name`,
   /** Locks all bays in the same order as updates of bookings do, which prevents deadlocks. */
   lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1
 order by id for no key update`,
-
-  /**
-   * Invalidates the cached availability rules of the bays, because an import can change their time zone, opening hours
-   * or location.
-   */
-  increaseRulesVersions: 'update bay set rules_version = rules_version + 1 where facility_id = $1',
 
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r.location_id, r.name, r.description, r.kind, r.bookable
@@ -98,9 +92,8 @@ async function importFacility(
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
-    if (openingHours) await query(trx, hoursStatements.set, [id, locationId, JSON.stringify(openingHours)]);
+    if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);
   const stored = await query<StoredBay>(trx, importWrites.lockBays, [id]);
-  await query(trx, importWrites.increaseRulesVersions, [id]);
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
   await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);
@@ -129,7 +122,7 @@ async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacil
 
 /**
  * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
- * twice was rejected before (import-document.ts).
+ * twice was rejected before (document.ts).
  */
 async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];

@@ -7,12 +7,11 @@ import {
   propertyOf,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
-import { formats } from '../http/formats.ts';
-import { patternWithout, textSchema } from '../http/text.ts';
+import { patternWithout, textSchema } from '../http/schemas.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
+import { formats } from '../time/formats.ts';
 
-/** Returns the schema of a record of the file: an object with an id, a name and these `properties`. */
 function recordSchema<const Properties extends object>(properties: Properties) {
   return {
     type: 'object',
@@ -23,8 +22,7 @@ function recordSchema<const Properties extends object>(properties: Properties) {
 }
 
 const baySchema = recordSchema({
-  // Unlike other texts, the description may be empty and contain line breaks. `patternWithout` excludes NUL and lone
-  // surrogates, which PostgreSQL cannot store.
+  // May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
   description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
   kind: textSchema,
   bookable: { type: 'boolean' },
@@ -53,20 +51,20 @@ type ImportDocument = FromSchema<typeof importSchema>;
 interface ImportedRecord {
   readonly id: string;
   readonly name: string;
-  /** The JSON Pointer of the record in the file, for messages about errors that only the database can find. */
+  /** The JSON Pointer of the record, for errors that only the database can find. */
   readonly path: string;
 }
 
-/** A bay of the file. If the bay already exists, a field that the file leaves out keeps its stored value. */
+/** A field that the file leaves out keeps its stored value. */
 export interface ImportedBay extends ImportedRecord {
-  /** Named like the column, because import-store.ts sends the bay to the database as JSON. */
+  /** Named like the column, because store.ts sends the bay to the database as JSON. */
   readonly location_id: string;
   readonly description?: string;
   readonly kind?: string;
   readonly bookable?: boolean;
 }
 
-/** A location of the file. If the file has no `openingHours` for the location, the stored hours stay as they are. */
+/** Without `openingHours`, the stored hours stay as they are. */
 export interface ImportedLocation extends ImportedRecord {
   readonly openingHours?: OpeningHours;
 }
@@ -79,7 +77,6 @@ export interface ImportedFacility extends ImportedRecord {
 
 const readDocument = createImportReader<ImportDocument>(
   importSchema,
-  // Finds the errors that a JSON Schema cannot describe.
   (root) => {
     const facilities = elementsOf(root, 'facilities');
     const locations = facilities.flatMap((facility) => elementsOf(facility, 'locations'));

@@ -1,0 +1,31 @@
+// Locks the rows of locations and bays. Every transaction locks locations before bays, and bays by facility and id, so
+// two transactions cannot wait for each other.
+import { query, type Transaction } from '@bay-booking/service/database/database';
+
+/** These bays, and all bays of these locations. */
+export interface Places {
+  readonly facilityId: string;
+  readonly locationIds: readonly string[];
+  readonly bayIds: readonly string[];
+}
+
+const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
+const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
+const lockBaysOfPlaces = `select id from bay where facility_id = $1 and (location_id = any($2) or id = any($3))
+order by id for no key update`;
+
+/**
+ * Locks bays of which a transaction takes time. The statements that follow see everything that other transactions
+ * with the lock have written.
+ */
+export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
+  return query(tx, lockSomeBays, [facilityId, bayIds]);
+}
+
+/** Locks places whose opening hours or closures change. */
+export function lockPlaces(tx: Transaction, { facilityId, locationIds, bayIds }: Places): Promise<unknown> {
+  return Promise.all([
+    query(tx, lockLocations, [facilityId, locationIds]),
+    query(tx, lockBaysOfPlaces, [facilityId, locationIds, bayIds]),
+  ]);
+}
