@@ -39,7 +39,7 @@ export async function checkProof(
   { baseUrl, useProof, now }: DpopOptions,
 ): Promise<void> {
   const { dpop } = headers;
-  // `dpop` is undefined if the request has no proof. Node joins repeated headers to one text, which `verifyDpopProof` rejects.
+  // Node joins repeated headers to one text, which `verifyDpopProof` rejects.
   if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifference, now: now() };
   const proof = await verifyDpopProof(dpop, request).catch((error: unknown) => {
