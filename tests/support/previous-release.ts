@@ -9,8 +9,8 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The previous release: the last commit before availability, the change feed and webhooks were added. */
-const commit = '68cce52';
+/** The previous release: the last commit before the log of changes. */
+const commit = '1b26b63c';
 
 export interface PreviousRelease {
   readonly folder: string;
