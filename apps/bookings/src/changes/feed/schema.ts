@@ -1,7 +1,7 @@
 // Defines the JSON Schemas of the change feed.
 import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
-import { textSchema } from '../../http/text.ts';
+import { textSchema } from '../../http/schemas.ts';
 
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
