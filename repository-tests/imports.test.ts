@@ -27,7 +27,8 @@ describe('workspaces', () => {
     postgres: [],
     tracing: [],
     testkit: ['common', 'service', 'postgres'],
-    local: ['service', 'postgres', 'testkit'],
+    'social-stand-ins': [],
+    local: ['service', 'postgres', 'social-stand-ins'],
     auth: ['common', 'service'],
     bookings: ['common', 'service'],
   };
@@ -110,6 +111,27 @@ describe('modules of an app', () => {
     // can change in every release, so apps/auth/package.json pins one exact version.
     const dpop = /^apps\/auth\/src\/oidc\/dpop(-nonces)?\.ts$/;
     expect(violations(({ from, to }) => to.startsWith('oidc-provider/') && !dpop.test(from))).toEqual([]);
+  });
+
+  test('every way to sign in starts its session with start-session.ts, and nothing else stores a session', () => {
+    const signIn = 'apps/auth/src/interaction/sign-in/';
+    const importersOf = (path: string) =>
+      [
+        ...new Set(imports.filter(({ to }) => to === path).map(({ from }) => from.replace('apps/auth/src/', ''))),
+      ].sort();
+    expect(importersOf(`${signIn}new-session-store.ts`)).toEqual(['interaction/sign-in/start-session.ts']);
+    expect(importersOf('apps/auth/src/oidc/sessions.ts').filter((from) => !from.startsWith('oidc/'))).toEqual([
+      'app.ts',
+      'interaction/sign-in/browser-session.ts',
+      'interaction/sign-in/start-session.ts',
+    ]);
+    expect(importersOf(`${signIn}start-session.ts`)).toEqual([
+      'app.ts',
+      'interaction/sign-in/password-reset-routes.ts',
+      'interaction/sign-in/sign-in-pages.ts',
+      'interaction/sign-in/social-routes.ts',
+      'portal/invitations/acceptance-pages.ts',
+    ]);
   });
 
   test('html/ imports nothing from interaction/ or portal/', () => {

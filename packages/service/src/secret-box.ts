@@ -1,8 +1,7 @@
 // Encrypts secrets for storage with AES-256-GCM, and decrypts them.
 //
-// An encrypted text has the format `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key, and
-// shows which texts must be encrypted again after the operator has replaced the key. Older texts have the format
-// `v1.NONCE.CIPHERTEXT`. The ciphertext ends with the authentication tag.
+// The format is `v1.KEY.NONCE.CIPHERTEXT`, or `v1.NONCE.CIPHERTEXT` for older texts. KEY is the beginning of a hash of
+// the encryption key. The ciphertext ends with the authentication tag.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
@@ -16,15 +15,9 @@ export class UnknownEncryptionKey extends Error {
 export interface SecretBox {
   /** Texts that the first key has encrypted start with this prefix. */
   readonly currentPrefix: string;
-  /**
-   * `owner` is the id of the record that contains the text. It is authenticated, so a text that somebody copies to
-   * another record cannot be decrypted there.
-   */
+  /** `owner` is the id of the record that contains the text, which cannot be decrypted in another record. */
   readonly encrypt: (text: string, owner: string) => string;
-  /**
-   * @throws {UnknownEncryptionKey} if none of the keys has encrypted the text
-   * @throws {Error} if the text was changed or belongs to another owner
-   */
+  /** @throws {UnknownEncryptionKey} or another error if the text was changed or belongs to another owner */
   readonly decrypt: (text: string, owner: string) => string;
 }
 

@@ -19,15 +19,12 @@ export interface ProvenRequest {
   readonly method: string;
   /** The public address of the request. Its query is ignored. */
   readonly url: string;
-  /** The access token that is sent with the proof. A token request has none. */
+  /** A token request has none. */
   readonly accessToken?: string;
   /** The maximum difference between `iat` and `now`, in seconds. */
   readonly maxAge: number;
   readonly now?: Date;
-  /**
-   * Whether a nonce is valid. The proof may then have a valid nonce instead of a recent `iat`. Without this function,
-   * nonces are ignored.
-   */
+  /** A valid nonce replaces a recent `iat`. Without this function, nonces are ignored. */
   readonly isValidNonce?: (nonce: string) => boolean;
 }
 
@@ -35,11 +32,11 @@ export interface DpopProof {
   /** The thumbprint of the key (RFC 7638). Access tokens have it in `cnf.jkt`. */
   readonly jkt: string;
   readonly jti: string;
-  /** When the proof was created, in seconds since 1970. */
+  /** In seconds since 1970. */
   readonly iat: number;
 }
 
-/** The maximum length of a proof, in characters. */
+/** In characters. */
 const maxLength = 8_192;
 /** The base64url length of an RSA modulus with 4096 bits. jose checks the minimum of 2048 bits. */
 const maxModulusLength = 683;
