@@ -1,7 +1,7 @@
 // Reads the change feed: every booking of a facility at its latest change, in the order of the change numbers.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { compactFacility, lockFacility } from '../compaction.ts';
 import type { BookingState } from '../log.ts';
-import { lockFacility, numberChanges } from '../numbers.ts';
 
 export interface Change {
   readonly number: number;
@@ -40,7 +40,8 @@ const pageStatement = `select removed_change_number::float8 as "removedNumber", 
 from facility left join (
   select number::float8 as number, first_number::float8 as "firstNumber", booking_id as "bookingId",
     action = 'deleted' as "isDeleted", coalesce(after, before) as state, facility_id
-  from booking_change where facility_id = $1 and latest and number > $2::bigint order by number limit $3
+  from booking_change where facility_id = $1 and latest and number > $2::bigint
+  order by booking_change.number limit $3
 ) change on facility_id = id where id = $1 order by number`;
 
 export type FeedStore = ReturnType<typeof createFeedStore>;
@@ -59,7 +60,7 @@ export function createFeedStore(db: Database) {
       if (!head.hasUnnumberedChanges) return head;
       return transaction(db, async (tx) => {
         lockFacility(tx, facilityId);
-        numberChanges(tx, facilityId);
+        compactFacility(tx, facilityId);
         return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
       });
     },
