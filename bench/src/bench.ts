@@ -38,7 +38,8 @@ const { values } = parseArgs({
 const only = values.only?.split(',');
 const wants = (name: string): boolean => only === undefined || only.includes(name);
 const releases = [{ name: 'service', release: thisRelease }];
-if (values.before !== undefined) releases.push({ name: 'before', release: resolve(values.before) });
+// npm runs this program in bench/. INIT_CWD is the folder where the user called npm.
+if (values.before) releases.push({ name: 'before', release: resolve(process.env.INIT_CWD ?? '', values.before) });
 
 const log = (line: string) => void process.stderr.write(`${line}\n`);
 const server = await startServer(log);

@@ -24,16 +24,7 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
       on conflict on constraint booking_no_overlap do nothing`;
     writeFileSync(file, `\\set n :n + 1\n${statement.replaceAll('\n', ' ')};\n`);
     // The transactions of each client. A duration would include the time in which the clients connect.
-    const load = [
-      '--client',
-      String(hotBayClients),
-      '--jobs',
-      '1',
-      '--transactions',
-      String(40 * seconds),
-      '--file',
-      file,
-    ];
+    const load = ['--client', `${hotBayClients}`, '--transactions', `${40 * seconds}`, '--file', file];
     const command = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
     const { stdout } = await execute('taskset', ['-c', String(serviceCore), ...command]);
     const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
