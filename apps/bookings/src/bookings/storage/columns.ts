@@ -96,12 +96,7 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   return picked as Pick<Booking, F>;
 }
 
-/** Builds `jsonb_build_object('id', booking.id, …)`: a booking as JSON with the names of the fields as keys. */
-export function jsonObject(names: readonly Field[], from: string): string {
-  return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
-}
-
-/** Reads JSON that `jsonObject` has built. Converts times to UTC from the time zone of the database session. */
+/** Reads the JSON of a booking in the database. Converts times to UTC from the time zone of the database session. */
 export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
   const entries = publicFields.map((field) => {
     const value = json[field] ?? null;
