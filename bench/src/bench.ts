@@ -56,7 +56,6 @@ const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const [rounds, seconds] = values.quick ? [2, 1] : [5, 2];
 const options: RunOptions = { rounds, seconds, postmaster: server.pid, log };
 const issuer = await createTestIssuer({ audience: baseUrl });
-/** The targets that are running. */
 const children: Child[] = [];
 try {
   const samples: Sample[] = [];
@@ -134,8 +133,8 @@ async function measureAuth(): Promise<Sample[]> {
     const databaseUrl = await server.createDatabase(`auth_${name}`);
     services.push(await startTarget(() => startAuth(name, release, databaseUrl)));
   }
-  const peerUrl = await server.createDatabase('oidc_provider');
-  const targets = [...services, await startTarget(() => startTokenPeer(peerUrl))];
+  const startTokens = async () => startTokenPeer(await server.createDatabase('oidc_provider'));
+  const targets = [...services, await startTarget(startTokens)];
   await compareTokens(targets);
   const samples: Sample[] = [];
   for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {

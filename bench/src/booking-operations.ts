@@ -82,6 +82,7 @@ export async function bookingOperations(
   operations['hot-bay'] = { ...createOperation(token, 1), connections: hotBayClients };
   operations['create-with-hold'] = {
     script: 'create-with-hold.lua',
+    maxSeconds: 1,
     prepare: async ({ url }, seconds) => {
       const newOwner = () => tokenFor(issuer, facilities, randomUUID());
       const holds = await createHolds(url, holdsPerSecond * seconds, bayIds.slice(halfOfBays), newOwner);

@@ -24,8 +24,7 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
       on conflict on constraint booking_no_overlap do nothing`;
     writeFileSync(file, `\\set n :n + 1\n${statement.replaceAll('\n', ' ')};\n`);
     // The first second may pass before all clients are connected. The rate does not include this time.
-    const time = String(seconds + 1);
-    const load = ['--client', String(hotBayClients), '--jobs', '1', '--time', time, '--file', file];
+    const load = ['--client', String(hotBayClients), '--jobs', '1', '--time', `${seconds + 1}`, '--file', file];
     const command = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
     const { stdout } = await execute('taskset', ['-c', String(serviceCore), ...command]);
     const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
