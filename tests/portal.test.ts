@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {
-  findViolationsInPage,
+  findViolations,
   overflowsHorizontally,
   type Page,
   saveScreenshot,
@@ -31,7 +31,7 @@ async function checkPage(page: Page, name: string): Promise<void> {
       name,
       width,
       scheme,
-      violations: await findViolationsInPage(page),
+      violations: await findViolations(page),
       overflowsHorizontally: await overflowsHorizontally(page),
       overflowingCards: await page.locator('.card').evaluateAll(findOverflowing),
     }).toEqual({

@@ -1,6 +1,6 @@
 // Tests the API reference, the page /docs of bookings, in Chromium. The page contains Swagger UI, with which a reader
 // gets a token and sends requests. The page must load files from bookings only, and must be accessible.
-import { findViolationsInPage, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
+import { findViolations, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
 import { expect, test } from '@jest/globals';
 import {
   type BrowserSystem,
@@ -80,7 +80,7 @@ describeInChromium('the API reference', () => {
       const { page } = await visit(system, { viewport: { width, height: 900 }, colorScheme });
       await page.locator('.opblock').first().waitFor();
       const findOurViolations = async () =>
-        (await findViolationsInPage(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
+        (await findViolations(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
       expect(await findOurViolations()).toEqual([]);
       await page.getByRole('button', { name: 'Authorize' }).click();
       expect(await findOurViolations()).toEqual([]);

@@ -1,135 +1,162 @@
-// Lists the requests with which the bookings service is compared with other servers, and writes the files from which
-// the load generator wrk reads these requests. Also inserts the bookings that the requests change, and deletes the
-// bookings of the benchmark.
-import { writeFileSync } from 'node:fs';
+// Prepares the requests to the Bookings API that wrk sends.
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type pg from 'pg';
-import { baysPerFacility, createdFrom, type Dataset, facilityIds, newId, updatedFrom } from './dataset.ts';
+import type { TestIssuer } from '@bay-booking/testkit/issuer';
+import { callApi, scope } from './bookings.ts';
+import { bayId, bays, dayStart, facilityId, locationsPerFacility, onDatabase } from './dataset.ts';
+import { hotBayClients } from './hot-bay.ts';
 import type { Operation } from './measure.ts';
 
-export interface RequestSource {
-  readonly client: pg.Client;
-  readonly dataset: Dataset;
-  readonly token: string;
-  /** The number of facilities in the access token. */
-  readonly facilities: number;
-  /** The folder for the files that wrk reads. */
-  readonly folder: string;
+/** The operations of a group are measured in turn, because goals compare them. Operations that write come last. */
+export const operationGroups: readonly (readonly string[])[] = [
+  ['get'],
+  ['search'],
+  ['upcoming'],
+  ['availability', 'day-list'],
+  ['availability-week'],
+  ['feed', 'facility-list'],
+  ['update'],
+  ['create', 'create-with-hold'],
+  ['hot-bay'],
+];
+
+const numbersTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+/** Returns a token for the first `facilities` facilities. */
+export const tokenFor = (issuer: TestIssuer, facilities: number, client = 'bench'): Promise<string> =>
+  issuer.token({
+    client_id: client,
+    facilities: numbersTo(facilities).map(facilityId),
+    scope,
+    exp: Math.floor(Date.now() / 1000) + 86_400,
+  });
+
+/** Prepares requests for the bookings of the first `facilities` facilities. */
+export async function bookingOperations(
+  databaseUrl: string,
+  issuer: TestIssuer,
+  facilities: number,
+  parentFolder: string,
+): Promise<Record<string, Operation>> {
+  const folder = mkdtempSync(join(parentFolder, 'requests-'));
+  const writeLines = (name: string, lines: readonly string[]): string => {
+    const file = join(folder, name);
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    return file;
+  };
+  const token = await tokenFor(issuer, facilities);
+  const tokenOfFirst = await tokenFor(issuer, 1);
+  const bayCount = bays(facilities);
+  const baysPerRequest = 50;
+  const bayIds = numbersTo(bayCount).map(bayId);
+  const bayGroups = numbersTo(Math.floor(bayCount / baysPerRequest)).map((group) =>
+    bayIds.slice((group - 1) * baysPerRequest, group * baysPerRequest).join(','),
+  );
+  const locations = numbersTo(facilities * locationsPerFacility).map((number) => `loc-${number}`);
+  const bookings = await findBookings(databaseUrl, facilities);
+  const futureBookings = await findBookings(databaseUrl, facilities, dayStart(1));
+  const today = interval(0, 1);
+  const tomorrow = interval(1, 2);
+  const paths = {
+    get: bookings.map(({ id }) => `/api/bookings/${id}`),
+    search: locations.map((id) => `/api/bookings?locationIds=${id}&${today}&pageSize=50`),
+    upcoming: bayIds.map((id) => `/api/bays/${id}/upcoming-bookings`),
+    availability: locations.map((id) => `/api/booking-availability?locationIds=${id}&${tomorrow}`),
+    // What a client would request without the resource availability: all bookings of the day in one page.
+    'day-list': locations.map((id) => `/api/bookings?locationIds=${id}&${tomorrow}&pageSize=1000`),
+    'availability-week': bayGroups.map((ids) => `/api/booking-availability?bayIds=${ids}&${interval(1, 8)}`),
+    feed: [`/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`],
+    'facility-list': ['/api/bookings?pageSize=1000'],
+  };
+  const operations: Record<string, Operation> = {};
+  for (const [name, lines] of Object.entries(paths)) {
+    const sentToken = name === 'feed' || name === 'facility-list' ? tokenOfFirst : token;
+    const args = [sentToken, writeLines(name, lines)];
+    const connections = name === 'availability-week' ? { connections: 1 } : {};
+    operations[name] = { ...connections, script: 'get.lua', prepare: () => args };
+  }
+  // The other half of the bays has holds, which make a create without a hold slower.
+  const halfOfBays = bayCount / 2;
+  operations.create = createOperation(token, halfOfBays);
+  operations['hot-bay'] = { ...createOperation(token, 1), connections: hotBayClients };
+  operations['create-with-hold'] = {
+    script: 'create-with-hold.lua',
+    maxSeconds: 1,
+    prepare: async ({ url }, seconds) => {
+      const newOwner = () => tokenFor(issuer, facilities, randomUUID());
+      const holds = await createHolds(url, holdsPerSecond * seconds, bayIds.slice(halfOfBays), newOwner);
+      return [writeLines('holds', holds)];
+    },
+  };
+  const lines = futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`);
+  const updates = writeLines('update', lines);
+  operations.update = { script: 'update.lua', prepare: () => [token, updates] };
+  return operations;
 }
 
-/**
- * Prepares the operations on bookings: writes the files that wrk reads, and inserts the bookings that the operation
- * `update` changes. The Lua scripts in bench/wrk/ document their arguments.
- */
-export async function bookingOperations({
-  client,
-  dataset,
-  token,
-  facilities,
-  folder,
-}: RequestSource): Promise<Operation[]> {
-  const bays = facilities * baysPerFacility;
-  const writeLines = (name: string, content: readonly string[]) => {
-    const path = join(folder, `${name}-${dataset.bookings}`);
-    writeFileSync(path, `${content.join('\n')}\n`);
-    return path;
-  };
-  const selectLines = async (sql: string) =>
-    (await client.query<{ line: string }>(sql, [facilityIds(facilities)])).rows.map(({ line }) => line);
+/** Returns the parameters for the time between the starts of two days, which are counted from today. */
+const interval = (fromDay: number, toDay: number): string =>
+  `startDate=${dayStart(fromDay)}&endDate=${dayStart(toDay)}`;
 
-  // `order by md5(…)` returns the rows in an order that looks random, but is the same in every run.
-  const bookings = await selectLines(
-    `select '/api/bookings/' || id as line from booking where facility_id = any($1) and start_date < '${createdFrom}' order by md5(id::text) limit 5000`,
-  );
-  // In every dataset, all slots of today are booked.
-  const today = new Date().toISOString().slice(0, 10);
-  const searches = await selectLines(
-    `select '/api/bookings?locationIds=' || id || '&startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z&pageSize=50' as line
-     from location where facility_id = any($1) order by md5(id)`,
-  );
-  const upcoming = await selectLines(
-    `select '/api/bays/' || id || '/upcoming-bookings' as line from bay where facility_id = any($1) order by md5(id) limit 500`,
-  );
-  await insertBookingsToUpdate(client, facilities);
-  // Each line has the id of a booking, its bay, and its start in seconds since 1970.
-  const updates = await selectLines(
-    `select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from booking
-     where facility_id = any($1) and start_date >= '${updatedFrom}'`,
-  );
-  const get = (name: string, paths: readonly string[]): Operation => {
-    const path = writeLines(name, paths);
-    return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
-  };
-  const updateFile = writeLines('update', updates);
-  // The operations that create bookings run after `upcoming`, because the new bookings are in the future and would
-  // otherwise be upcoming bookings.
-  return [
-    get('get', bookings),
-    get('search', searches),
-    get('upcoming', upcoming),
-    create('create', { token, bays, prefix: '-' }),
-    create('create-external', { token, bays, prefix: `ext-${Date.now()}` }),
-    { name: 'update', load: () => ({ script: 'update.lua', args: [token, updateFile] }) },
-  ];
-}
+/** Returns bookings in an order that looks random, but is the same in every run. */
+const findBookings = (databaseUrl: string, facilities: number, from = '-infinity') =>
+  onDatabase(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ id: string; bay_id: string; start_date: Date }>(
+      `select id, bay_id, start_date from booking where facility_id = any($1) and start_date >= $2
+        order by md5(id::text) limit 5000`,
+      [numbersTo(facilities).map(facilityId), from],
+    );
+    return rows;
+  });
 
-/** The start of the first slot, in seconds since 1970. */
-const firstStart = Date.parse(createdFrom) / 1000;
+const holdsPerSecond = 4_500;
+/** More slots than any target can book in a second. */
+const slotsPerSecond = 20_000;
+const slotMilliseconds = 30 * 60_000;
+const firstStart = Date.parse('2100-01-01T00:00:00Z');
 /**
- * The number of the next slot. A slot is half an hour in one bay, after `createdFrom`. All targets, rounds and
- * operations share this number, so no slot is used twice.
+ * The number of the next free slot, which all targets share, because they share a database. A slot is half an hour in
+ * one bay: number n is the half hour n / bays in the bay n % bays. With fewer bays, it is therefore later.
  */
 let nextSlot = 0;
 
-/**
- * Returns the operation that creates bookings of half an hour. The caller must have deleted the bookings of earlier
- * runs. `prefix` is the beginning of the external booking ids, or `-` for bookings without such an id.
- */
-export function create(
-  name: string,
-  { token, bays, prefix }: { token: string; bays: number; prefix: string },
-): Operation {
-  return {
-    name,
-    load: () => ({ script: 'create.lua', args: [token, String(bays), String(nextSlot), String(firstStart), prefix] }),
-    afterMeasurement: (requests) => {
-      // wrk may also have created bookings whose responses it did not receive and count. Their slots are among the next
-      // 1000 slots, which are therefore skipped.
-      nextSlot += requests + 1000;
-    },
-  };
+/** Creates bookings that do not overlap, in the first `bayCount` bays. */
+export const createOperation = (token: string, bayCount: number): Operation => ({
+  script: 'create.lua',
+  prepare: (_target, seconds) => {
+    const slot = reserveSlots(slotsPerSecond * seconds);
+    return [token, String(bayCount), String(slot), String(firstStart / 1000)];
+  },
+});
+
+function reserveSlots(count: number): number {
+  const first = nextSlot;
+  nextSlot += count;
+  return first;
 }
 
-/** Inserts one booking on each of five days in each bay, for the operation `update`. */
-async function insertBookingsToUpdate(client: pg.Client, facilities: number): Promise<void> {
-  await client.query(
-    `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, ${newId},
-       location_id, id, 'player', '${updatedFrom}'::timestamptz + n * interval '1 day', '${updatedFrom}'::timestamptz + n * interval '1 day' + interval '30 minutes', now(), now()
-     from bay, generate_series(1, 5) n where facility_id = any($1)`,
-    [facilityIds(facilities)],
-  );
-}
-
-/** Deletes the bookings that the benchmark has created, in this run or in an earlier one. */
-export async function removeCreated(client: pg.Client): Promise<void> {
-  await client.query(
-    `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
-  );
-  // The condition on `facility_id` is true for every row. It lets PostgreSQL use an index, because every index on
-  // `start_date` begins with `facility_id`.
-  await client.query(
-    `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
-  );
-  // The bookings of the benchmark start in 2100 or later. A row of booking_count covers up to 32 days, so the row that
-  // counts the first of these bookings begins before 2100.
-  await client.query("delete from booking_change where hour >= '2099-11-01'");
-  await client.query("delete from booking_count where begins >= '2099-11-01'");
-  // In a comparison with an older release, the database may not have the table of the change feed.
-  const { rows } = await client.query("select to_regclass('booking_feed') is not null as has_feed");
-  if (rows[0].has_feed)
-    await client.query(`delete from booking_feed where not exists (
-      select from booking where booking.facility_id = booking_feed.facility_id and id = booking_id)`);
-  await client.query('vacuum (analyze) booking');
-  await client.query('vacuum (analyze) booking_change');
+/** Holds successive slots. Returns a line for each hold, as create-with-hold.lua reads it. */
+async function createHolds(
+  url: string,
+  count: number,
+  bayIds: readonly string[],
+  newOwner: () => Promise<string>,
+): Promise<string[]> {
+  const lines: string[] = [];
+  const first = reserveSlots(count);
+  // An owner has at most 50 holds.
+  for (let slot = first; slot < first + count; slot += 50) {
+    const token = await newOwner();
+    const hold = async (number: number): Promise<void> => {
+      const bayId = bayIds[number % bayIds.length];
+      const start = firstStart + Math.floor(number / bayIds.length) * slotMilliseconds;
+      const [startDate, endDate] = [start, start + slotMilliseconds].map((time) => new Date(time).toISOString());
+      const body = { bayId, startDate, endDate, holdSeconds: 900 };
+      const { id } = await callApi(`${url}/api/booking-holds`, token, 'POST', body);
+      lines.push(`${token} ${id} ${bayId} ${start / 1000}`);
+    };
+    await Promise.all(numbersTo(50).map((number) => hold(slot + number - 1)));
+  }
+  return lines;
 }

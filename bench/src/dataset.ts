@@ -1,57 +1,109 @@
-// Describes the measured dataset. Each facility has two locations with twenty bays each, and each bay has twelve
-// bookings a day. The ids of facilities, locations and bays can be computed without reading the database.
+// Defines the dataset and loads it into an empty database.
+import pg from 'pg';
+import { runCommand } from './processes.ts';
 
 export interface Dataset {
   readonly bookings: number;
   readonly facilities: number;
-  readonly bays: number;
-  /** The number of days with bookings, in the past and in the future. The oldest day may have fewer bookings. */
-  readonly days: number;
-  /** The number of days with bookings after today: a quarter of `days`. */
-  readonly futureDays: number;
 }
 
+// The facilities, locations and bays are numbered from 1 over the whole dataset.
 export const locationsPerFacility = 2;
-export const baysPerLocation = 20;
-export const baysPerFacility = locationsPerFacility * baysPerLocation;
-export const bookingsPerBayAndDay = 12;
+const baysPerLocation = 20;
+const bookingsPerBayAndDay = 12;
+const maxFacilities = 250;
+/** The number of days after today that are full of bookings. Today and earlier days contain the other bookings. */
+const futureDays = 7;
 
-/** A small dataset has fewer facilities, so that its bookings fill at least two days. */
-export function datasetOf(bookings: number, maxFacilities: number): Dataset {
-  const facilitiesWithTwoDays = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
-  const facilities = Math.max(1, Math.min(maxFacilities, facilitiesWithTwoDays));
-  const bays = facilities * baysPerFacility;
-  const days = Math.ceil(bookings / (bays * bookingsPerBayAndDay));
-  return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
+export const bays = (facilities: number): number => facilities * locationsPerFacility * baysPerLocation;
+export const facilityId = (number: number): string => `fac-${number}`;
+export const bayId = (number: number): string => `bay-${number}`;
+
+/** A small dataset has fewer facilities, so that its bookings fill today and all future days. */
+export function datasetOf(bookings: number): Dataset {
+  const facilities = Math.floor(bookings / ((futureDays + 1) * bookingsPerBayAndDay * bays(1)));
+  if (!(facilities >= 2)) throw new Error('a dataset needs at least 7680 bookings');
+  return { bookings, facilities: Math.min(maxFacilities, facilities) };
 }
 
-/** The maximum number of facilities in an access token. */
-const maxFacilitiesInToken = 25;
-/** The number of facilities in an access token. The token has the first facilities of the dataset. */
-export const facilitiesInToken = ({ facilities }: Dataset): number => Math.min(maxFacilitiesInToken, facilities);
+const today = Date.parse(new Date().toISOString().slice(0, 10));
+/** Returns the start, in UTC, of the day that is so many days after today. */
+export const dayStart = (daysAfterToday: number): string => new Date(today + daysAfterToday * 86_400_000).toISOString();
 
-// Facilities, locations and bays are numbered from 1 over the whole dataset. Each facility has two locations, so
-// location 3 is the first location of facility 2.
-export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;
-export const locationId = (location: number): string => `bench-loc-${String(location).padStart(4, '0')}`;
-export const bayId = (bay: number): string => `bench-bay-${String(bay).padStart(6, '0')}`;
-
-/** Returns the ids of the first `count` facilities. Access tokens for `count` facilities name these facilities. */
-export function facilityIds(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => facilityId(index + 1));
+/** Runs `work` with a connection to the database, which is closed afterwards. */
+export async function onDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
-/**
- * All bookings that a measurement creates start at this time or later. They are deleted by `removeCreated`
- * (booking-operations.ts). The bookings of the dataset start earlier.
- */
-export const createdFrom = '2100-01-01T00:00:00.000Z';
-/** The bookings that the operation `update` changes start after this time (booking-operations.ts). */
-export const updatedFrom = '2150-01-01T00:00:00.000Z';
+/** Creates the tables of the Bookings API of a release, and inserts the dataset. */
+export async function loadDataset(url: string, { bookings, facilities }: Dataset, release: string): Promise<void> {
+  await runCommand(release, 'bookings', 'migrate', [], { DATABASE_URL: url });
+  await onDatabase(url, async (client) => {
+    await client.query(`
+      insert into facility (id, name, time_zone)
+        select 'fac-' || f, 'Range ' || f, 'Europe/Copenhagen' from generate_series(1, ${facilities}) f;
+      insert into location (facility_id, id, name)
+        select 'fac-' || (l - 1) / ${locationsPerFacility} + 1, 'loc-' || l, 'Floor ' || l
+        from generate_series(1, ${facilities * locationsPerFacility}) l;
+      insert into bay (facility_id, id, location_id, name, description, kind, bookable)
+        select 'fac-' || (b - 1) / ${bays(1)} + 1, 'bay-' || b, 'loc-' || (b - 1) / ${baysPerLocation} + 1, 'Bay ' || b,
+          'Under the roof', 'RangeBay', true
+        from generate_series(1, ${bays(facilities)}) b`);
+    // Checking the exclusion constraint for each row takes 20 times as long as inserting the row. The bookings of the
+    // dataset cannot overlap, so `vacuum full` builds the indexes afterwards.
+    const indexes = (areEnabled: boolean): string =>
+      `update pg_index set indisready = ${areEnabled}, indisvalid = ${areEnabled} where indrelid = 'booking'::regclass`;
+    await client.query(indexes(false));
+    // With this role, foreign keys are not checked.
+    await client.query('set session_replication_role = replica');
+    const bookingsPerDay = bays(facilities) * bookingsPerBayAndDay;
+    for (let day = futureDays, left = bookings; left > 0; day--, left -= bookingsPerDay)
+      await client.query(insertDay, [dayStart(day), Math.min(bookingsPerDay, left), bays(facilities)]);
+    await client.query(indexes(true));
+    await client.query('vacuum full booking');
+    await client.query('set session_replication_role = origin');
+    await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
+      select external_booking_id, facility_id, id from booking
+      where external_booking_id is not null order by external_booking_id`);
+    await runCommand(release, 'bookings', 'recount', [], { DATABASE_URL: url });
+    await client.query('vacuum (analyze)');
+  });
+}
 
-/**
- * SQL for the id of a new booking or hold. The statement must have a column `facility_id`. The id ends with the first
- * 4 hexadecimal digits of the SHA-256 of the facility id (apps/bookings/src/bookings/booking-id.ts).
- */
-export const newId =
-  "(substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid";
+// Inserts the bookings of the day that starts at $1: $2 bookings on $3 bays. `b` is the number of a bay. `k` counts its
+// bookings on this day from 0. They begin every two hours and last 90 minutes.
+//
+// `created` is one to eight days before the start, as the digits of `hash` determine. The id is a UUIDv7 that ends with
+// the tag of the facility: the first four hexadecimal digits of the SHA-256 of the facility id.
+//
+// Real bookings arrive in any order. The order of a hash likewise scatters the bookings of a location over the database
+// pages of the day.
+const insertDay = `
+  with slot as (
+    select n % $3::int + 1 as b, n / $3::int as k, md5($1 || ' ' || n) as hash, left($1, 10) as day
+    from generate_series(0, $2::int - 1) n
+  ), made as (
+    select s.*, bay.facility_id, bay.location_id, bay.id as bay_id, start_date,
+      start_date - interval '1 day'
+        - (('x' || substr(hash, 1, 7))::bit(28)::int % 604800) * interval '1 second' as created
+    from slot s join bay on bay.id = 'bay-' || b,
+      lateral (select $1::timestamptz + k * interval '2 hours' + (b % 6) * interval '5 minutes' as start_date) t
+  )
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+    start_date, end_date, created_at, last_updated_at)
+  select facility_id,
+    (lpad(to_hex((extract(epoch from created) * 1000)::bigint), 12, '0')
+      || '7' || substr(hash, 1, 3) || 'a' || substr(hash, 4, 11)
+      || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid,
+    location_id, bay_id,
+    case when b % 2 = 0 then 'ext-' || day || '-' || k || '-' || b end,
+    'session-' || day || '-' || (k / 4) || '-' || b,
+    'player-' || facility_id || '-' || ('x' || substr(hash, 8, 6))::bit(24)::int % 500,
+    start_date, start_date + interval '90 minutes', created, created
+  from made order by hash`;

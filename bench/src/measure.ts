@@ -1,36 +1,10 @@
-// Compares targets (the servers to measure). Each round sends load to every target once, and the next round measures
-// the targets in reverse order. Other programs use the machine too, but a slow minute affects all targets of a round
-// alike. Comparisons use only ratios within one round.
-import { cpuOf, cpuOfEnded, cpuOfFamily, cpuOfMachine, memoryOf } from './machine.ts';
-import { type Load, runWrk } from './wrk.ts';
-
-/** The CPU core of the measured server. */
-export const serviceCore = 0;
-/** The CPU core of PostgreSQL and of the load generator. */
-export const otherCore = 1;
-export const defaultConnections = 16;
-/** The number of the round that warms the targets up. The measured rounds have the numbers from 0. */
-const warmUpRound = -1;
-
-/** The options that all measurements of a run share. */
-export interface RunOptions {
-  /** The process id of PostgreSQL. If it is undefined, the CPU time of PostgreSQL is not measured. */
-  readonly postmaster: number | undefined;
-  /** The folder for files such as the requests that wrk reads. */
-  readonly folder: string;
-  readonly rounds: number;
-  /** The duration of the load on a target in each round. */
-  readonly seconds: number;
-  readonly log: (line: string) => void;
-}
-
-export interface ServiceRunOptions extends RunOptions {
-  readonly databaseUrl: string;
-  /** The names of the measured operations or comparisons. An empty list stands for all of them. */
-  readonly only: readonly string[];
-  /** The folder for a CPU profile of the service. If it is undefined, no profile is written. */
-  readonly profile: string | undefined;
-}
+// Measures targets in turn, and runs the load generator wrk.
+// Other programs use the machine too, but a slow minute affects all targets of a round alike. Only ratios within one
+// round are therefore compared.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cpuOf, cpuOfFamily, memoryOf } from './machine.ts';
 
 export interface Target {
   readonly name: string;
@@ -38,105 +12,94 @@ export interface Target {
   readonly pid: number;
 }
 
-export interface Sample {
-  readonly operation: string;
-  readonly target: string;
-  readonly round: number;
-  /** Requests per second. */
+/** `rate` is in requests per second. The response times are in milliseconds, and NaN if they are not measured. */
+export interface Result {
+  readonly requests: number;
   readonly rate: number;
-  /** Percentiles of the response times, in milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-  /** CPU time of the target per request, in microseconds. */
-  readonly cpu: number;
-  /** CPU time of PostgreSQL per request, in microseconds. */
-  readonly databaseCpu: number;
-  /** Memory of the target after the load, in megabytes. */
-  readonly memory: number;
-  /** The share of the machine's CPU time that was used by neither the target, PostgreSQL nor the load generator. */
-  readonly foreign: number;
   readonly failed: number;
 }
 
-/** The placeholders in a sample for costs that a comparison does not measure. */
-export const unknownCosts = {
-  p50: Number.NaN,
-  p95: Number.NaN,
-  p99: Number.NaN,
-  cpu: Number.NaN,
-  databaseCpu: Number.NaN,
-  memory: Number.NaN,
-  foreign: Number.NaN,
-  failed: 0,
-};
+export const withoutTimes = { p50: Number.NaN, p95: Number.NaN, p99: Number.NaN, failed: 0 };
 
-export interface Operation {
-  readonly name: string;
-  /** The number of concurrent requests. Default: `defaultConnections`. */
-  readonly connections?: number;
-  /** Returns the requests for this target and round. May prepare data first. */
-  load(target: Target, round: number): Promise<Load> | Load;
-  /** `requests` is the number of requests that were sent. */
-  afterMeasurement?(requests: number): void;
+export interface Runner {
+  readonly operation: string;
+  readonly target: string;
+  /** The process whose CPU time and memory are measured, if there is one. */
+  readonly pid?: number;
+  /** Prepares a load for so many seconds, and returns the function that runs it. */
+  prepare(seconds: number): Promise<() => Promise<Result>>;
 }
 
-export interface MeasureOptions extends Omit<RunOptions, 'folder'> {
-  readonly operation: Operation;
-  readonly targets: readonly Target[];
-  /** The number of concurrent requests of an operation that does not set its own number. */
-  readonly connections?: number;
+/** `cpu` and `databaseCpu` are in microseconds per request, `memory` is in megabytes. */
+export interface Sample extends Result {
+  readonly operation: string;
+  readonly target: string;
+  readonly round: number;
+  readonly cpu: number;
+  readonly databaseCpu: number;
+  readonly memory: number;
 }
 
-export async function measure(options: MeasureOptions): Promise<Sample[]> {
-  const { operation, targets, rounds, seconds, log } = options;
+export interface RunOptions {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** The process id of PostgreSQL. */
+  readonly postmaster: number;
+  readonly log: (line: string) => void;
+}
+
+export async function measureInTurn(runners: readonly Runner[], options: RunOptions): Promise<Sample[]> {
+  const { rounds, seconds, postmaster, log } = options;
   const samples: Sample[] = [];
-  // One second of load warms each target up. The sample is not used.
-  for (const target of targets) await loadOnce(options, target, warmUpRound, 1);
+  const warmUpSeconds = 1;
+  for (const { prepare } of runners) await (await prepare(warmUpSeconds))();
   for (let round = 0; round < rounds; round++) {
-    const order = round % 2 === 0 ? targets : targets.toReversed();
-    for (const target of order) samples.push(await loadOnce(options, target, round, seconds));
+    for (const { operation, target, pid, prepare } of round % 2 === 0 ? runners : runners.toReversed()) {
+      const run = await prepare(seconds);
+      const [cpuBefore, databaseBefore] = [cpuOf(pid), cpuOfFamily(postmaster)];
+      const result = await run();
+      const cpu = (cpuOf(pid) - cpuBefore) / result.requests;
+      const databaseCpu = (cpuOfFamily(postmaster) - databaseBefore) / result.requests;
+      samples.push({ operation, target, round, ...result, cpu, databaseCpu, memory: memoryOf(pid) });
+    }
   }
-  log(`${operation.name}: ${targets.length} targets, ${rounds} rounds of ${seconds} s`);
+  log(`measured ${runners.map(({ operation, target }) => `${operation} ${target}`).join(', ')}`);
   return samples;
 }
 
-async function loadOnce(options: MeasureOptions, target: Target, round: number, seconds: number): Promise<Sample> {
-  const { operation, postmaster, connections = defaultConnections } = options;
-  const load = await operation.load(target, round);
-  const before = {
-    cpu: cpuOf(target.pid),
-    database: cpuOfFamily(postmaster),
-    // The CPU time of this process and of its ended child processes. wrk is a child process, and has ended when this
-    // time is read again. The difference therefore includes the CPU time of wrk.
-    own: cpuOf(process.pid) + cpuOfEnded(process.pid),
-    machine: cpuOfMachine(),
-  };
-  const result = await runWrk({
-    ...load,
-    url: target.url,
-    seconds,
-    connections: operation.connections ?? connections,
-    core: otherCore,
-  });
-  const cpu = cpuOf(target.pid) - before.cpu;
-  const database = cpuOfFamily(postmaster) - before.database;
-  const own = cpuOf(process.pid) + cpuOfEnded(process.pid) - before.own;
-  const machine = cpuOfMachine() - before.machine;
-  operation.afterMeasurement?.(result.requests);
-  return {
-    operation: operation.name,
-    target: target.name,
-    round,
-    rate: result.requests / result.seconds,
-    p50: result.p50,
-    p95: result.p95,
-    p99: result.p99,
-    cpu: cpu / result.requests,
-    databaseCpu: postmaster ? database / result.requests : Number.NaN,
-    memory: memoryOf(target.pid),
-    // The clocks of the CPU times are coarse, so `machine` can be 0, and the sum can be larger than `machine`.
-    foreign: Math.max(0, 1 - (cpu + database + own) / Math.max(1, machine)),
-    failed: result.failed,
-  };
+export interface Operation {
+  /** The number of concurrent requests. Default: 16. */
+  readonly connections?: number;
+  /** A load takes no longer than this, because its requests take long to prepare. */
+  readonly maxSeconds?: number;
+  /** The Lua script in bench/wrk/, which documents its arguments. */
+  readonly script: string;
+  /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
+  prepare(target: Target, seconds: number): Promise<readonly string[]> | readonly string[];
 }
+
+export const defaultConnections = 16;
+export const execute = promisify(execFile);
+
+export const wrkRunner = (name: string, target: Target, operation: Operation): Runner => ({
+  operation: name,
+  target: target.name,
+  pid: target.pid,
+  prepare: async (seconds) => {
+    const { connections = defaultConnections, maxSeconds = seconds, script } = operation;
+    const duration = Math.min(seconds, maxSeconds);
+    const args = await operation.prepare(target, duration);
+    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${duration}s`, '--timeout', '5s'];
+    return async () => {
+      const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
+        cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
+      });
+      const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
+      const result = JSON.parse(line ?? '') as Result & { seconds: number };
+      return { ...result, rate: result.requests / result.seconds };
+    };
+  },
+});

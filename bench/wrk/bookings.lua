@@ -5,16 +5,6 @@ function bookings.headers(token)
   return { ['Authorization'] = 'Bearer ' .. token, ['Content-Type'] = 'application/json' }
 end
 
--- Reads a file with an id, a bay and a start time in each line.
-function bookings.rows(file)
-  local rows = {}
-  for line in io.lines(file) do
-    local id, bay, start = line:match('(%S+) (%S+) (%S+)')
-    rows[#rows + 1] = { id = id, bay = bay, start = tonumber(start) }
-  end
-  return rows
-end
-
 -- Returns the JSON body of a booking. `fields` is JSON text with further fields, such as ',"holdId":"1"'.
 function bookings.body(bay, alias, start, finish, fields)
   return string.format('{"bayId":"%s","userAlias":"%s","startDate":"%s","endDate":"%s"%s}', bay, alias,

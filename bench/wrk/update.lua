@@ -4,7 +4,11 @@ require('report')
 local bookings = require('bookings')
 local headers, rows, n
 function init(args)
-  headers, rows = bookings.headers(args[1]), bookings.rows(args[2])
+  headers, rows = bookings.headers(args[1]), {}
+  for line in io.lines(args[2]) do
+    local id, bay, start = line:match('(%S+) (%S+) (%S+)')
+    rows[#rows + 1] = { id = id, bay = bay, start = tonumber(start) }
+  end
   math.randomseed(os.time())
   n = math.random(#rows)
 end

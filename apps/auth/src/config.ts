@@ -26,7 +26,6 @@ import {
   isPublicService,
   unencryptedIssuerErrors,
 } from '@bay-booking/service/public-address';
-import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 import { parseSocialProviders, type SocialProviderSettings } from './social/settings.ts';
 
 // Each of the following functions parses the value of one variable. The message of its error continues the sentence
@@ -96,14 +95,10 @@ const fields = {
   smtpUrl: optional('SMTP_URL', url('smtp:', 'smtps:')),
   mail: optional('MAIL', oneOf('on', 'off'), 'on'),
   mailFrom: optional('MAIL_FROM', sender),
-  lockoutAccountFailures: optional('LOCKOUT_ACCOUNT_FAILURES', integer(3, 1_000), defaultSignInLimits.accountFailures),
-  lockoutAddressFailures: optional(
-    'LOCKOUT_ADDRESS_FAILURES',
-    integer(3, 1_000_000),
-    defaultSignInLimits.addressFailures,
-  ),
-  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockoutSeconds),
-  lockoutSlowDownMs: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDownMs),
+  lockoutAccountFailures: optional('LOCKOUT_ACCOUNT_FAILURES', integer(3, 1_000), 10),
+  lockoutAddressFailures: optional('LOCKOUT_ADDRESS_FAILURES', integer(3, 1_000_000), 100),
+  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), 15 * 60),
+  lockoutSlowDownMs: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), 250),
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
@@ -122,12 +117,6 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   return Object.freeze({
     ...read,
     production,
-    signInLimits: {
-      accountFailures: read.lockoutAccountFailures,
-      addressFailures: read.lockoutAddressFailures,
-      lockoutSeconds: read.lockoutSeconds,
-      slowDownMs: read.lockoutSlowDownMs,
-    },
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,
     // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address

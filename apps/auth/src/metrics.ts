@@ -1,17 +1,13 @@
-// Defines the metrics that only auth has: audited events, responses of the token endpoint, logout tokens and the age of
-// the signing keys. A label never contains a value that a client can choose freely. Such a value is counted as "other",
+// Defines the metrics that only auth has. A value that a client can choose freely is counted under the label "other",
 // because a client could otherwise create an unlimited number of time series.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
-import { grantTypes } from './oidc/grants/grant-types.ts';
+import { grantTypes } from './oidc/clients/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
-/**
- * Matches the error codes of the token endpoint. Four codes are listed in full. All others begin with one of the words
- * in the last group, for example `invalid_`.
- */
+/** Matches the error codes of the token endpoint. */
 const oauthError =
   /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 

@@ -12,8 +12,8 @@ import { readAuthConfig } from '../src/config.ts';
 import type { ImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { createScopeTable } from '../src/oidc/authorization/scopes.ts';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
+import { createScopeTable } from '../src/oidc/scopes.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
 
@@ -41,6 +41,14 @@ export const statusAndBody = async (response: Response): Promise<Record<string, 
   status: response.status,
   ...((await response.json()) as Record<string, unknown>),
 });
+
+/**
+ * Changes the database as if all codes and refresh tokens had been used 1.1 s earlier. A second use less than a second
+ * after the first one revokes nothing.
+ */
+export const passSecondAfterUse = async (db: Database): Promise<void> => {
+  await db.raw("update oidc_artifact set consumed_at = consumed_at - interval '1.1 seconds'");
+};
 
 /** The form of a token request with the personal access token of the demo. */
 export const patForm = {

@@ -2,7 +2,7 @@
 // need, with the same ids and credentials (docs/behaviour.md, "The demo"). Other fields can differ from the demo: for
 // example, demo-spa may use refresh tokens here.
 import type { ImportDocument } from '../src/import/document.ts';
-import type { ScopeTable } from '../src/oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../src/oidc/scopes.ts';
 
 export function demoDocument(scopes: ScopeTable): ImportDocument {
   const everyScope = scopes.all.join(' ');

@@ -116,8 +116,7 @@ describe('POST /connect/deviceauthorization', () => {
     const body = new URLSearchParams([
       ['client_id', 'demo-screen'],
       ['scope', screenScope],
-      ['unknown', '1'],
-      ['unknown', '2'],
+      ['scope', screenScope],
     ]);
     const response = await fetch(server.origin + path, { method: 'POST', body });
     expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });

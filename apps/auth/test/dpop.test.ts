@@ -81,65 +81,28 @@ describe('proofs at the token endpoint', () => {
     },
   );
 
-  test('a proof with a nonce is rejected if its iat differs from the current time by more than a day', async () => {
-    const { nonce } = await requestWithClaims({ iat: now() - 310 });
-    const day = 24 * 3600;
-    for (const iat of [now() - day + 60, now() + day - 60])
-      expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 200 });
-    for (const iat of [now() - day - 60, now() + day + 60])
-      expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
-  });
-
-  test('the server remembers a proof from the future until at least 300 s after its iat', async () => {
-    const iat = now() + 12 * 3600;
-    const { nonce } = await requestWithClaims({ iat });
-    const rememberedProofs = () => server.db('oidc_artifact').where({ model: 'ReplayDetection' });
-    await rememberedProofs().delete();
-    expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 200 });
-    const [{ rememberedUntil }] = await rememberedProofs().select(
-      server.db.raw('extract(epoch from expires_at)::float8 as "rememberedUntil"'),
-    );
-    expect(rememberedUntil).toBeGreaterThan(iat + 300);
-  });
-
-  test('a wrong nonce gets use_dpop_nonce if a nonce is needed, and has no effect otherwise', async () => {
-    expect(await requestWithClaims({ iat: now() - 310, nonce: 'wrong' })).toMatchObject({
-      status: 400,
-      error: 'use_dpop_nonce',
-    });
-    expect(await requestWithClaims({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
-  });
-
-  test('nonces are valid at all instances, until the signing key with which they were made is deleted', async () => {
-    const otherInstance = await server.startInstance();
-    const refreshKeys = () => Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
-    const iat = now() - 3600;
-    const accepted = { status: 200 };
-    const { nonce } = await requestWithClaims({ iat });
-    expect(await requestWithClaims({ iat, nonce }, otherInstance.origin)).toMatchObject(accepted);
-
-    const keys = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
-    // Both instances load the new key before it signs. The test then ends the delay of 3600 s.
-    await createKeySchedule(keys).rotate(3600);
-    await refreshKeys();
-    await server
-      .db('signing_key')
-      .where({ state: 'next' })
-      .update({ signs_from: server.db.raw('now()') });
-    // From now on, `server.auth` makes nonces with the new key. `otherInstance` still makes nonces with the old key.
-    await server.auth.refreshKeys();
-    const { nonce: newNonce } = await requestWithClaims({ iat });
-    expect(newNonce).not.toBe(nonce);
-    for (const validNonce of [nonce, newNonce]) {
-      expect(await requestWithClaims({ iat, nonce: validNonce })).toMatchObject(accepted);
-      expect(await requestWithClaims({ iat, nonce: validNonce }, otherInstance.origin)).toMatchObject(accepted);
+  test('a wrong nonce gets use_dpop_nonce', async () => {
+    for (const iat of [now(), now() - 310]) {
+      expect(await requestWithClaims({ iat, nonce: 'wrong' })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
     }
+  });
 
-    await refreshKeys();
-    await server.db('signing_key').where({ state: 'retired' }).delete();
-    await refreshKeys();
-    expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-    expect(await requestWithClaims({ iat, nonce: newNonce }, otherInstance.origin)).toMatchObject(accepted);
+  test('a nonce is valid at all instances and for all grant types, and after a rotation of the signing keys', async () => {
+    const otherInstance = await server.startInstance();
+    const iat = now() - 3600;
+    const { nonce } = await requestWithClaims({ iat });
+    await createKeySchedule(
+      createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }),
+    ).rotate(0);
+    await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
+    for (const origin of [server.origin, otherInstance.origin]) {
+      expect(await requestWithClaims({ iat, nonce }, origin)).toMatchObject({ status: 200 });
+    }
+    // oidc-provider has checked the nonce for client_credentials. Our own code checks it for `password`.
+    const proof = await (await createKey()).proof(tokenUrl(), { claims: { iat, nonce } });
+    const form = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
+    const response = await server.post('/connect/token', form, { DPoP: proof });
+    expect(await statusAndBody(response)).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
   test('htu must be the address of the endpoint below ISSUER, whatever the Host header contains', async () => {

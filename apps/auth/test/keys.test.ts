@@ -5,9 +5,8 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { WrongEncryptionKey } from '../src/signing-keys/encryption.ts';
 import { createKeySchedule, type KeySchedule } from '../src/signing-keys/schedule.ts';
-import { createKeyStore, type KeyStore } from '../src/signing-keys/store.ts';
+import { createKeyStore, type KeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
 import {
   type AuthServer,
   audience,
@@ -88,8 +87,8 @@ describe('the encryption of signing keys', () => {
 
   test('the private key is encrypted with AES-256-GCM and bound to its key id', async () => {
     const [row] = await server.db('signing_key').where({ alg: 'ES256' });
-    // The format is `v1.NONCE.CIPHERTEXT`.
-    const [, nonce, sealed] = row.private_jwk_encrypted
+    // The format is `v1.KEY.NONCE.CIPHERTEXT`.
+    const [, , nonce, sealed] = row.private_jwk_encrypted
       .split('.')
       .map((part: string) => Buffer.from(part, 'base64url'));
     const open = (aad: string) => {

@@ -2,7 +2,7 @@
 //
 // The simulation covers the behaviour in which these providers differ from others. A test replaces the global `fetch`
 // by the `fetch` of this file, so no request to these providers goes to the network.
-import { createSocialGrants, type IssuedCode } from '@bay-booking/testkit/social-grants';
+import { createSocialGrants, type IssuedCode } from '@bay-booking/social-stand-ins/grants';
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 
 export interface PublicProviders {

@@ -286,6 +286,20 @@ describe('password resets', () => {
     expect(review.html).toContain('demo-pat-north');
   });
 
+  test('the audit trail contains the sign-in of a password reset', async () => {
+    const { username } = await register('recorded');
+    const reader = openBrowser();
+    await reader.send(await reader.open(await requestReset(username)), { password: newPassword });
+    await server.auth.waitUntilIdle();
+    const events = await server
+      .db('audit_event as e')
+      .join('account as a', 'a.id', 'e.account_id')
+      .where({ 'a.username': username })
+      .orderBy('e.id')
+      .pluck('e.kind');
+    expect(events.slice(-2)).toEqual(['password.reset', 'sign-in.succeeded']);
+  });
+
   test('a password reset signs the user in, and others cannot lock out this browser afterwards', async () => {
     const { username } = await register('signed-in');
     const visitor = openBrowser();

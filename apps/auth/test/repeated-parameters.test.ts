@@ -19,7 +19,6 @@ const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
  */
 const values: Readonly<Record<string, string>> = {
   acr_values: 'idp:google',
-  claims: '{}',
   claims_locales: 'da',
   code_challenge: pkce.challenge.code_challenge,
   code_challenge_method: 'S256',
@@ -35,7 +34,6 @@ const values: Readonly<Record<string, string>> = {
   request_uri: 'https://app.example/request',
   response_mode: 'fragment',
   ui_locales: 'da',
-  unknown_parameter: 'x',
 };
 /** If one of these parameters is repeated, the server can still redirect the browser to the client. */
 const redirectableParameters = ['response_type', 'scope', 'state', ...Object.keys(values)];

@@ -2,7 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { type SocialProviders, startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
 
 export interface SocialServer {

@@ -1,8 +1,9 @@
 // Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
 // login" and "Native social token exchange").
+
+import type { SocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import type { SocialProviders } from '@bay-booking/testkit/social-providers';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';

@@ -1,4 +1,5 @@
-// Builds the HTTP application of the Bookings API. Middleware and routes are mounted in the order in which they run.
+// Creates every store and service once, and connects them: the HTTP application, the endpoints, webhooks and jobs.
+import { linksBelow } from '@bay-booking/common/links';
 import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -6,79 +7,168 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
-import type { JwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
+import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
+import { createAvailabilityEndpoints } from './availability/endpoints.ts';
+import { createBookingEndpoints } from './bookings/endpoints.ts';
+import { bookingListExample } from './bookings/examples.ts';
+import { createStateItem } from './bookings/resource.ts';
+import { createSearchStore } from './bookings/search/store.ts';
+import { createBookingStore } from './bookings/storage/store.ts';
+import { createChangeWatcher } from './changes/feed/change-watcher.ts';
+import { createFeedEndpoints } from './changes/feed/endpoints.ts';
+import { createFeedStore } from './changes/feed/store.ts';
+import { createClosureEndpoints } from './closures/endpoints.ts';
+import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
-import { createEndpoints } from './endpoints.ts';
-import { mountBasePath } from './http/base-path.ts';
-import { mountErrorHandler } from './http/error-handler.ts';
-import { formats } from './http/formats.ts';
+import { createHoldEndpoints } from './holds/endpoints.ts';
+import { createHoldStore } from './holds/store.ts';
+import { mountErrorHandler } from './http/error-responses.ts';
 import { createRateLimit } from './http/rate-limit.ts';
+import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
+import { setCommonHeaders } from './http/response.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
-import { mountUndecodablePaths } from './http/undecodable-path.ts';
-import { observeJwksCache } from './metrics.ts';
+import type { SharedServices } from './http/shared-services.ts';
+import { createIdempotencyStore } from './idempotency/store.ts';
+import { listJobs, startJobs } from './jobs.ts';
+import { countFailedFetches, observeKeyAge } from './metrics.ts';
+import { bookingChangeListSchema } from './openapi/components.ts';
 import { mountDocuments } from './openapi/routes.ts';
-import type { Webhooks } from './webhooks/webhooks.ts';
+import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
+import { createOpeningHoursStore } from './opening-hours/store.ts';
+import { createCatalogue } from './places/catalogue.ts';
+import { createPlacesEndpoints } from './places/endpoints.ts';
+import { createPlacesStore } from './places/store.ts';
+import { createFacilityLookup } from './places/tagged-id.ts';
+import { formats } from './time/formats.ts';
+import { createWebhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
   readonly config: Config;
   readonly db: Database;
-  readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /**
-   * The endpoints of webhooks, and `noteRequest`, which is called with the caller of every request. Undefined if
-   * webhooks are off.
-   */
-  readonly webhooks?: Pick<Webhooks, 'endpoints' | 'noteRequest'> | undefined;
   readonly now?: () => Date;
-  /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */
-  readonly stopping?: AbortSignal | undefined;
+  /** Aborted when the process begins to stop. Requests that wait for changes of bookings then get their response. */
+  readonly stopping?: AbortSignal;
+  /** Replaces the intervals of the signing keys. */
+  readonly signingKeys?: Partial<SigningKeysOptions>;
 }
 
-export function createApp({
-  config,
-  db,
-  jwksCache,
-  logger,
-  metrics,
-  webhooks,
-  now = () => new Date(),
-  stopping,
-}: AppOptions): Express {
-  const { baseUrl, authIssuer, audience, scopeBase, rateLimitPerMinute, metricsPort, trustProxy } = config;
-  const scope = `${scopeBase}/golf/bookings`;
-  // With METRICS_PORT, another listener serves `/metrics`.
-  const servesMetrics = metricsPort === undefined;
-  const endpoints = [...createEndpoints({ db, stopping, config, metrics, now }), ...(webhooks?.endpoints ?? [])];
+export function createApp(options: AppOptions) {
+  const services = createServices(options);
+  const { config, logger } = options;
+  const { signingKeys, webhooks } = services;
+  const endpoints = createEndpoints(services, options.stopping);
+  const jobs = [...listJobs(services), ...(webhooks?.periodicJobs ?? [])];
+  return {
+    endpoints,
+    express: createExpressApp(options, services, endpoints),
+    jobs,
+    signingKeys,
+    webhooks,
+    scope: scopeOf(config),
+    /** Starts the work in the background. Returns a function that stops it. */
+    start: (): (() => Promise<void>) => {
+      const stops = [signingKeys.start(), webhooks?.start(), startJobs(jobs, logger)];
+      return async () => {
+        await Promise.all(stops.map((stop) => stop?.()));
+      };
+    },
+  };
+}
 
+type Services = ReturnType<typeof createServices>;
+
+const scopeOf = ({ scopeBase }: Config): string => `${scopeBase}/golf/bookings`;
+
+function createServices({ config, db, logger, metrics, now = () => new Date(), ...options }: AppOptions) {
+  const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
+  const { authIssuer: issuer, authJwksUri: jwksUri } = config;
+  const onFetchError = countFailedFetches(metrics);
+  const signingKeys = createSigningKeys({ issuer, jwksUri, logger, onFetchError, ...options.signingKeys });
+  const feed = createFeedStore(db);
+  const idempotency = createIdempotencyStore(db);
+  const places = createPlacesStore(db);
+  const bookingItem = createStateItem(shared.link);
+  return {
+    ...shared,
+    db,
+    signingKeys,
+    feed,
+    idempotency,
+    places,
+    catalogue: createCatalogue(places),
+    holds: createHoldStore(db),
+    proofs: createProofStore(db),
+    bookingItem,
+    // Without WEBHOOK_KEY, the service has no webhooks.
+    webhooks:
+      config.webhookKeys &&
+      createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
+  };
+}
+
+function createEndpoints(services: Services, stopping: AbortSignal | undefined) {
+  const { db, config, feed, places, holds, webhooks } = services;
+  return [
+    ...createBookingEndpoints({
+      ...services,
+      store: createBookingStore(db),
+      searches: createSearchStore(db),
+      findLikelyFacilities: createFacilityLookup(),
+      findHold: holds.find,
+    }),
+    ...createFeedEndpoints({
+      ...services,
+      changeWatcher: createChangeWatcher({ store: feed, stopping }),
+      bookingExample: bookingListExample(config.baseUrl).items[0] as { id: string },
+      listSchema: bookingChangeListSchema,
+    }),
+    ...createPlacesEndpoints({ ...services, store: places }),
+    ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
+    ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),
+    ...createAvailabilityEndpoints({ ...services, findHold: holds.find }),
+    // A maximum of 0 holds switches holds off.
+    ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...services, store: holds })),
+    ...(webhooks?.endpoints ?? []),
+  ];
+}
+
+/** Mounts middleware and routes in the order in which they run. */
+function createExpressApp(
+  { config, db, logger, metrics }: AppOptions,
+  { signingKeys, proofs, webhooks, now }: Services,
+  endpoints: ReturnType<typeof createEndpoints>,
+): Express {
+  const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
+  const scope = scopeOf(config);
+  // With METRICS_PORT, another listener serves `/metrics`.
+  const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
-  observeJwksCache(metrics, jwksCache);
+  observeKeyAge(metrics, signingKeys);
 
   const app = createHttpApp({
     logger,
     metrics,
     trustProxy,
-    serveMetrics: servesMetrics,
-    // http/response.ts writes the common headers together with the other headers of a response, which is faster.
-    setHeaders: false,
+    serveMetrics,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {
-        if (jwksCache.age() === undefined) throw new Error('no signing key has been fetched yet');
+        if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
       },
     }),
   });
-  mountBasePath(app, baseUrl);
-  mountUndecodablePaths(app);
+  app.use(setCommonHeaders, removeBasePath(baseUrl), escapeUndecodablePath);
   const authorize = createAccessTokenVerifier({
-    jwksCache,
+    signingKeys,
     issuer: authIssuer,
     audience,
     scope,
     baseUrl,
-    useProof: createProofStore(db).use,
+    useProof: proofs.use,
     resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
     now,
   });
@@ -89,7 +179,7 @@ export function createApp({
     formats,
   });
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
-  for (const path of ['/health/live', '/health/ready', ...(servesMetrics ? ['/metrics'] : [])])
+  for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);

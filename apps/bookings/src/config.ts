@@ -1,5 +1,4 @@
-// Reads the configuration of the Bookings API from environment variables. README.md and .env.example explain the
-// variables.
+// Reads the configuration of the Bookings API (README.md, .env.example).
 import {
   baseUrl,
   type Config as ConfigOf,
@@ -21,10 +20,7 @@ import {
 import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
-/**
- * Parses a list of keys with 32 bytes each, in base64. Decoding ignores characters that are not base64, so each key is
- * encoded again and compared with its text.
- */
+/** Decoding ignores characters that are not base64, so each key is encoded again and compared with its text. */
 const encryptionKeys = (value: string): readonly Buffer[] => {
   const texts = list(value);
   const keys = texts.map((key) => Buffer.from(key, 'base64'));
@@ -35,11 +31,7 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
-/**
- * For RATE_LIMIT_PER_MINUTE, MAX_BOOKING_HOURS and MAX_DAYS_AHEAD, 0 means that there is no limit. HOLDS_PER_CLIENT=0
- * switches holds off. Without WEBHOOK_KEY, webhooks are off. Webhooks may reach public addresses and the networks in
- * WEBHOOK_ALLOW_NETWORKS.
- */
+/** For the limits, 0 means no limit. HOLDS_PER_CLIENT=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
@@ -65,10 +57,9 @@ const fields = {
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 
-/** The audience is always set: without AUDIENCE, it is the base URL. */
+/** Without AUDIENCE, the audience is the base URL. */
 export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
 
-/** @throws {ConfigError} naming every variable that is missing or invalid */
 export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   const config = readConfig(environment, fields, publicServiceErrors(environment));
   return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });

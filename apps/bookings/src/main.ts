@@ -1,92 +1,37 @@
-// Starts the Bookings API: reads the configuration, connects to the database, fetches the signing keys of the
-// authorization server, and starts the periodic jobs and the HTTP server.
+// Starts the Bookings API: reads the configuration, connects to the database, and starts the jobs and the HTTP server.
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
-import { createJwksCache } from './auth/jwks-cache.ts';
-import { createProofStore } from './auth/proof-store.ts';
-import { createFeedStore } from './changes/feed/store.ts';
-import { createCountCompaction } from './changes/totals/compaction.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
-import { createHoldStore } from './holds/store.ts';
-import { malformedRequestResponse } from './http/malformed-request.ts';
-import { createIdempotencyStore } from './idempotency/store.ts';
-import { countFailedFetches } from './metrics.ts';
-import { startPeriodicJobs } from './periodic-jobs.ts';
+import { malformedRequestResponse } from './http/error-responses.ts';
 import { isoTimestamps } from './time/timestamps.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
-
-const minute = 60_000;
-const day = 24 * 60 * minute;
 
 runService(async () => {
   const config = readBookingsConfig(process.env);
   const logger = createLogger({ service: 'bookings', level: config.logLevel });
   const metrics = createMetrics('bookings');
   collectProcessMetrics(metrics);
-  const connection = {
+  const db = connectDatabase({
     applicationName: 'bookings',
+    url: config.databaseUrl,
     poolMax: config.databasePoolMax,
     prepared: config.databasePrepared,
-  };
-  const db = connectDatabase({ ...connection, url: config.databaseUrl, migrationsDirectory, types: isoTimestamps });
-  const countFailedFetch = countFailedFetches(metrics);
-  const jwksCache = createJwksCache({
-    issuer: config.authIssuer,
-    jwksUri: config.authJwksUri,
-    onFetchError: (err) => {
-      countFailedFetch();
-      logger.warn({ err }, 'signing keys not fetched');
-    },
+    migrationsDirectory,
+    types: isoTimestamps,
   });
-  // Fetches the keys in the background: the service starts even if the authorization server is not ready yet.
-  jwksCache.start();
-  const idempotency = createIdempotencyStore(db);
-  const holds = createHoldStore(db);
-  const proofs = createProofStore(db);
-  const compaction = createCountCompaction(db);
-  const feed = createFeedStore(db);
-  const retentionMilliseconds = config.changeRetentionDays * day;
-  // Without WEBHOOK_KEY, the service has no webhooks.
-  const webhooks = config.webhookKeys && createWebhooks({ db, config, keys: config.webhookKeys, logger, metrics });
-  const stopWebhooks = webhooks?.start();
-  const stopPeriodicJobs = startPeriodicJobs(
-    [
-      // An expired key, hold or proof has no effect, so its deletion may be late.
-      { name: 'idempotency keys', intervalMilliseconds: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
-      { name: 'expired holds', intervalMilliseconds: minute, run: () => holds.deleteExpired() },
-      { name: 'DPoP proofs', intervalMilliseconds: 5 * minute, run: () => proofs.deleteExpired() },
-      // The total of a list is calculated from the counts (table booking_count) and from each row of the log
-      // (booking_change) that this job has not yet added to the counts. With the short interval, such rows are few.
-      { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
-      { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
-      {
-        name: 'retention of the change feed',
-        intervalMilliseconds: minute,
-        run: () => feed.removeExpired(new Date(Date.now() - retentionMilliseconds)),
-      },
-      ...(webhooks?.periodicJobs ?? []),
-    ],
-    logger,
-  );
-  /**
-   * Aborted when the service begins to stop. Requests that wait for changes of bookings (the change feed) then stop
-   * waiting.
-   */
   const stopping = new AbortController();
-  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
+  const { express: app, start } = createApp({ config, db, logger, metrics, stopping: stopping.signal });
+  const stop = start();
   await serve({
     listeners: serviceListeners({ name: 'api', app, respondToMalformed: malformedRequestResponse, config, metrics }),
     logger,
     onStop: () => stopping.abort(),
     close: async () => {
-      stopPeriodicJobs();
-      jwksCache.close();
-      await stopWebhooks?.();
+      await stop();
       await db.destroy();
     },
   });

@@ -1,18 +1,15 @@
-// Registers metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, the
-// database server that each list was read from, and the lag of the replica. webhooks/metrics.ts registers the metrics
-// of webhooks. The number of created and rejected bookings needs no metric of its own: the request counts and
-// `http_problems_total`, which every service has, show it.
+// Registers the metrics that only the Bookings API has: the age of the signing keys, and their failed fetches.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { JwksCache } from './auth/jwks-cache.ts';
+import type { SigningKeys } from './auth/signing-keys.ts';
 
-export function observeJwksCache({ registry }: Metrics, jwksCache: Pick<JwksCache, 'age'>): void {
+export function observeKeyAge({ registry }: Metrics, signingKeys: Pick<SigningKeys, 'age'>): void {
   new Gauge({
     name: 'jwks_age_seconds',
     help: 'Seconds since the signing keys were last fetched; absent before the first time.',
     registers: [registry],
     collect() {
-      const milliseconds = jwksCache.age();
+      const milliseconds = signingKeys.age();
       if (milliseconds === undefined) this.reset();
       else this.set(milliseconds / 1000);
     },

@@ -3,16 +3,13 @@ import { query } from '@bay-booking/service/database/database';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
+import { bookingState } from '../src/bookings/storage/columns.ts';
+import { compactChanges } from '../src/changes/compaction.ts';
 import { createFeedStore } from '../src/changes/feed/store.ts';
-import { createCountCompaction } from '../src/changes/totals/compaction.ts';
+import { recount } from '../src/changes/recount.ts';
+import { removeExpiredChanges } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import {
-  baseUrl,
-  closeExtraSystems,
-  createExtraSystem,
-  createTestSystem,
-  type TestSystem,
-} from './support/test-system.ts';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 interface Item {
   readonly state: string;
@@ -27,10 +24,7 @@ let system: TestSystem;
 beforeAll(async () => {
   system = await createTestSystem();
 });
-afterAll(async () => {
-  await closeExtraSystems();
-  await system.close();
-});
+afterAll(() => system.close());
 
 /** Creates a booking. Each call of `bookingBody` chooses a new time, so the bookings of a bay do not overlap. */
 const create = async (bayId: string): Promise<Record<string, string>> => {
@@ -159,14 +153,13 @@ test('a token without facilities returns 403', async () => {
 });
 
 test('410 is returned only if a change was removed whose number is above both removed and afterChangeNumber', async () => {
-  const feed = createFeedStore(system.db);
   const { id = '' } = await create('bay-n1-04');
   const old = await readPage('facilityId=fac-north&limit=1');
   const atEnd = await readAll('fac-north');
   await remove(id);
   const afterDeletion = await readAll('fac-north');
-  // Removes every deletion. The time is in the future, so all deletions are older.
-  await feed.removeExpired(new Date(Date.now() + 60_000));
+  // The time is in the future, so all deletions are older.
+  await removeExpiredChanges(system.db, new Date(Date.now() + 60_000));
   // These two readers have not read the deletion that was removed.
   const late = await system.call('GET', pathOf(atEnd.next));
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
@@ -216,32 +209,12 @@ test('Preference-Applied contains at most 25 seconds, and a malformed wait prefe
   }
 });
 
-test('after an upgrade from a release without the feed, the feed contains every existing booking', async () => {
-  const upgraded = await createExtraSystem();
-  for (let index = 0; index < 5; index += 1) {
-    await upgraded.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-01' }) });
-  }
-  // An upgraded database has bookings, but its feed (booking_feed) is empty. The log of changes (booking_change) is
-  // empty too, because the older release has already compacted it. The migration sets feed_filled_to to a UUID that
-  // consists of zeros.
-  await query(upgraded.db, 'delete from booking_change');
-  await query(upgraded.db, 'delete from booking_feed');
-  await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");
-  await createFeedStore(upgraded.db).fill();
-  const filled = await query<{ n: number }>(upgraded.db, 'select count(*)::int as n from booking_feed');
-  expect(filled).toEqual([{ n: 5 }]);
-  const { body } = await upgraded.call('GET', '/api/booking-changes?facilityId=fac-north');
-  expect(body.items).toHaveLength(5);
-  expect(new Set(body.items.map(({ id }: Item) => id)).size).toBe(5);
-});
-
-test('a recount adds changes to the feed that an older release has made without a number', async () => {
+test('a recount adds changes to the feed that were made outside the service', async () => {
   const [updated, deleted] = [await create('bay-n1-06'), await create('bay-n1-06')];
   const { next } = await readAll('fac-north');
-  // Like an older release, these statements add no rows to the log of changes (booking_change).
   await query(system.db, 'update booking set version = version + 1 where id = $1::uuid', [updated.id]);
   await query(system.db, 'delete from booking where id = $1::uuid', [deleted.id]);
-  await createCountCompaction(system.db).recount();
+  await recount(system.db, bookingState);
   const items = await readNew(next);
   expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
     [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
@@ -256,7 +229,7 @@ test('the feed store returns the last state of a deleted booking, which webhooks
   await feed.assignNumbers('fac-north');
   const { changes } = await feed.changesAfter('fac-north', changeNumber, 10);
   const { _links, ...fields } = booking;
-  expect(changes).toMatchObject([{ bookingId: booking.id, booking: undefined, lastState: fields }]);
+  expect(changes).toMatchObject([{ bookingId: booking.id, isDeleted: true, state: fields }]);
 });
 
 test('the example in docs/api.md that follows the feed reads every change', async () => {
@@ -324,8 +297,7 @@ test('while clients write and compaction runs, the feed returns every change in 
     }
   };
   const compactWhileWriting = async (): Promise<void> => {
-    const { compact } = createCountCompaction(system.db);
-    while (isWriting) await compact();
+    while (isWriting) await compactChanges(system.db);
   };
   const readers = ['fac-north', 'fac-south'].map(follow);
   const compacting = compactWhileWriting();

@@ -1,8 +1,8 @@
 // Tests the endpoints for locations and bays (specification, "Booking location" and "Booking bay").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/places/import-document.ts';
-import { importPlaces } from '../src/places/import-store.ts';
+import { readImport } from '../src/import/document.ts';
+import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem } from './support/test-system.ts';
 

@@ -1,7 +1,7 @@
 // Tests GET /api/bays/{id}/upcoming-bookings (specification, "GET /api/bays/{id}/upcoming-bookings").
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/places/import-document.ts';
-import { importPlaces } from '../src/places/import-store.ts';
+import { readImport } from '../src/import/document.ts';
+import { importPlaces } from '../src/import/store.ts';
 import { errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 

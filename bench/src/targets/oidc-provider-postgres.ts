@@ -1,41 +1,43 @@
-// Serves oidc-provider with a simple adapter for PostgreSQL. This server is a peer: a server with which the benchmark
-// compares auth. Like the library's example adapter for knex, the adapter stores everything in one table and runs one
-// query for each call.
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+// Serves oidc-provider with its defaults, rotation of refresh tokens, and a simple adapter for PostgreSQL. Like the
+// library's example adapter for knex, the adapter stores everything in one table and runs one query for each call.
+import { createServer } from 'node:http';
+import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
-import { serveProvider } from './provider-server.ts';
-import { tokenPeerOptions } from './token-peer.ts';
+import { endWithParent, programOptions } from './program.ts';
 
-const options = tokenPeerOptions();
+export interface TokenPeerOptions {
+  readonly port: number;
+  readonly databaseUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scope: string;
+  readonly audience: string;
+  /** The private ES256 key as JWK. */
+  readonly key: Record<string, string>;
+  /** The number of refresh tokens that GET /refresh-tokens returns. */
+  readonly refreshTokenCount: number;
+}
+
+const options = programOptions<TokenPeerOptions>();
+const { port, clientId, scope, audience } = options;
+const tokenLifetime = 3600;
+const accountId = 'acc-bench-service';
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
 // Without a listener, a lost connection would end the process.
 pool.on('error', () => {});
 
 await pool.query(`
-  drop table if exists oidc_payload;
   create table oidc_payload (
-    model text not null,
-    id text not null,
-    payload jsonb not null,
-    grant_id text,
-    user_code text,
-    uid text,
-    expires_at timestamptz,
-    consumed_at timestamptz,
-    primary key (model, id)
+    model text not null, id text not null, payload jsonb not null, grant_id text, user_code text, uid text,
+    expires_at timestamptz, consumed_at timestamptz, primary key (model, id)
   );
   create index on oidc_payload (grant_id);
   create index on oidc_payload (user_code);
   create index on oidc_payload (uid);`);
 
-interface Row {
-  readonly payload: AdapterPayload;
-  readonly consumed_at: Date | null;
-}
-
 function createAdapter(model: string): Adapter {
   const findBy = async (column: 'id' | 'uid' | 'user_code', value: string): Promise<AdapterPayload | undefined> => {
-    const { rows } = await pool.query<Row>(
+    const { rows } = await pool.query<{ payload: AdapterPayload; consumed_at: Date | null }>(
       `select payload, consumed_at from oidc_payload
         where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`,
       [model, value],
@@ -46,20 +48,14 @@ function createAdapter(model: string): Adapter {
   };
   return {
     async upsert(id, payload, expiresIn) {
+      const { grantId, userCode, uid } = payload;
+      const expiresAt = expiresIn ? new Date(Date.now() + expiresIn * 1000) : null;
       await pool.query(
         `insert into oidc_payload (model, id, payload, grant_id, user_code, uid, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
            user_code = excluded.user_code, uid = excluded.uid, expires_at = excluded.expires_at`,
-        [
-          model,
-          id,
-          payload,
-          payload.grantId,
-          payload.userCode,
-          payload.uid,
-          expiresIn ? new Date(Date.now() + expiresIn * 1000) : null,
-        ],
+        [model, id, payload, grantId, userCode, uid, expiresAt],
       );
     },
     find: (id) => findBy('id', id),
@@ -77,4 +73,66 @@ function createAdapter(model: string): Adapter {
   };
 }
 
-await serveProvider(options, createAdapter);
+const withoutExpiry = 0;
+await createAdapter('Client').upsert(
+  clientId,
+  {
+    client_id: clientId,
+    client_secret: options.clientSecret,
+    grant_types: ['client_credentials', 'refresh_token', 'authorization_code'],
+    redirect_uris: ['http://127.0.0.1/callback'],
+    token_endpoint_auth_method: 'client_secret_post',
+    id_token_signed_response_alg: 'ES256',
+  },
+  withoutExpiry,
+);
+const provider = new Provider(`http://127.0.0.1:${port}`, {
+  adapter: createAdapter,
+  jwks: { keys: [{ ...options.key, kid: 'bench', use: 'sig', alg: 'ES256' }] },
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => audience,
+      useGrantedResource: () => true,
+      getResourceServerInfo: () => ({
+        scope,
+        audience,
+        accessTokenTTL: tokenLifetime,
+        accessTokenFormat: 'jwt',
+        jwt: { sign: { alg: 'ES256' } },
+      }),
+    },
+  },
+  extraTokenClaims: () => ({ facilities: ['fac-bench'] }),
+  rotateRefreshToken: true,
+  findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  ttl: { AccessToken: tokenLifetime, ClientCredentials: tokenLifetime, Grant: 86_400, RefreshToken: 86_400 },
+});
+
+async function createRefreshToken(): Promise<string> {
+  const client = await provider.Client.find(clientId);
+  if (!client) throw new Error('the client was not stored');
+  const grant = new provider.Grant({ accountId, clientId });
+  grant.addOIDCScope('openid offline_access');
+  grant.addResourceScope(audience, scope);
+  const token = new provider.RefreshToken({
+    client,
+    accountId,
+    grantId: await grant.save(),
+    gty: 'authorization_code',
+    scope: `openid offline_access ${scope}`,
+    resource: audience,
+  });
+  return token.save();
+}
+
+const handle = provider.callback();
+createServer(async (request, response) => {
+  if (request.url === '/ready') return void response.end();
+  if (request.url !== '/refresh-tokens') return void handle(request, response);
+  const tokens = await Promise.all(Array.from({ length: options.refreshTokenCount }, createRefreshToken));
+  response.end(JSON.stringify(tokens));
+}).listen(port);
+endWithParent();

@@ -1,25 +1,20 @@
-// Defines the JSON Schemas of request and response bodies for peers, the servers with which the service is compared.
-// The peers `fastify` and `express` validate request bodies, and `fastify` also encodes responses.
+// Defines the JSON Schemas with which `fastify` and `express` validate requests, and `fastify` encodes responses.
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const time = { type: 'string', format: 'date-time' } as const;
+const optional = { externalBookingId: text, correlationId: text } as const;
+const mandatory = { bayId: text, userAlias: text, startDate: time, endDate: time } as const;
 
 export const bodySchema = {
   type: 'object',
-  required: ['bayId', 'userAlias', 'startDate', 'endDate'],
-  properties: {
-    externalBookingId: text,
-    correlationId: text,
-    bayId: text,
-    userAlias: text,
-    startDate: time,
-    endDate: time,
-  },
+  required: Object.keys(mandatory),
+  properties: { ...optional, ...mandatory },
 } as const;
 
-const link = { type: 'object', properties: { method: { type: 'string' }, href: { type: 'string' } } } as const;
-const links = { type: 'object', additionalProperties: link } as const;
 const string = { type: 'string' } as const;
+const integer = { type: 'integer' } as const;
+const link = { type: 'object', properties: { method: string, href: string } } as const;
+const links = { type: 'object', additionalProperties: link } as const;
 
 export const bookingSchema = {
   type: 'object',
@@ -36,8 +31,6 @@ export const bookingSchema = {
     _links: links,
   },
 } as const;
-
-const integer = { type: 'integer' } as const;
 
 export const listSchema = {
   type: 'object',

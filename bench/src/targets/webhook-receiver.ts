@@ -1,10 +1,10 @@
-// Receives webhooks for the benchmark. `/hook` responds immediately, and `/hang` never responds. `/stats` returns the
-// number of events that arrived at `/hook` since the last request to `/stats`, and how many of these events arrived
-// more than two seconds after the change.
+// Receives webhooks: `/hook` responds at once, and `/hang` never responds.
+// `/stats` returns the number of events that arrived at `/hook` since the last request to `/stats`, and how many of
+// them arrived more than two seconds after the change.
 import { createServer } from 'node:http';
-import { endWithParent, peerOptions } from './start.ts';
+import { endWithParent, programOptions } from './program.ts';
 
-const { port } = peerOptions<{ readonly port: number }>();
+const { port } = programOptions<{ readonly port: number }>();
 const maxDelayMs = 2_000;
 let stats = { received: 0, late: 0 };
 

@@ -13,7 +13,6 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request with an access token and returns the response, whatever its status is. */
 export type AuthorizedFetch = (url: URL, request: ApiRequest) => Promise<Response>;
 
 export type AuthorizedFetchOptions = Required<
@@ -22,18 +21,15 @@ export type AuthorizedFetchOptions = Required<
 
 export function createAuthorizedFetch(options: AuthorizedFetchOptions): AuthorizedFetch {
   const { auth } = options;
-  // `auth` has three forms: a function that returns tokens, an object with such a function and the key pair to which
-  // its tokens are bound, or client credentials.
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
-  // The tokens of this function are bound to the DPoP key `auth.dpop`. The first argument of `oauth.DPoP` is empty,
-  // because the clock of the client needs no correction.
+  // The first argument of `oauth.DPoP` is empty, because the clock of the client needs no correction.
   if ('getAccessToken' in auth)
     return repeatAfter401(fromFunction(auth.getAccessToken), sendDpop(options, oauth.DPoP({}, auth.dpop)));
   return withClientCredentials(auth, options);
 }
 
 function withClientCredentials(credentials: ClientCredentials, options: AuthorizedFetchOptions): AuthorizedFetch {
-  /** Undefined until the first request, because `create` is asynchronous: it may generate a key for DPoP. */
+  /** Undefined until the first request, because `create` may have to generate a key. */
   let authorizedFetch: Promise<AuthorizedFetch> | undefined;
   const create = async (): Promise<AuthorizedFetch> => {
     const keyPair = credentials.dpop === true ? await oauth.generateKeyPair('ES256') : credentials.dpop;
@@ -67,8 +63,8 @@ const sendBearer =
   (token, url, { method, headers, body, signal }) => {
     const withToken = new Headers(headers);
     withToken.set('Authorization', `Bearer ${token}`);
-    // Redirects are not followed, because a redirect could send the token to another host. request.ts treats the
-    // redirect response as an error. `protectedResourceRequest` below does not follow redirects either.
+    // A redirect could send the token to another host. `protectedResourceRequest` below does not follow redirects
+    // either.
     return fetch(url, { method, headers: withToken, body: body ?? null, signal, redirect: 'manual' });
   };
 

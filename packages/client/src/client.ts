@@ -26,10 +26,7 @@ export interface BookingsClient {
   readonly closures: Closures;
   readonly changes: Changes;
   readonly webhooks: Webhooks;
-  /**
-   * Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. Returns the status,
-   * the headers and the data of the response.
-   */
+  /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
   readonly request: Send;
 }
 
@@ -38,7 +35,6 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
-  // Some kinds of `auth` get their tokens without an issuer.
   if ('issuer' in auth && auth.issuer) expectSecure(new URL(auth.issuer), allowInsecureHttp);
   // The default reads `globalThis.fetch` at each request, so a program can replace this function later.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
@@ -68,11 +64,11 @@ export type { components, operations, paths } from './generated/bookings-api.ts'
 export type { ErrorCode } from './generated/error-codes.ts';
 export type { ApiResponse, OperationId, RequestOf, RequestOptions, ResultOf } from './operations.ts';
 export type * from './options.ts';
-export type { PagedList } from './paged-list.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
 export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
+export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';
 export type { Webhooks } from './resources/webhooks.ts';
 export type * from './schemas.ts';
-export type { ChangeOptions, CreateOptions, Versioned } from './versions.ts';

@@ -1,10 +1,8 @@
-// Defines the types of requests and responses. They are derived from `operations`, the generated types of the OpenAPI
-// document.
+// Derives the types of requests and responses from `operations`, the generated types of the OpenAPI document.
 import type { operations } from './generated/bookings-api.ts';
 
 export type OperationId = keyof operations;
 
-/** How an endpoint is called. `generated/operations.ts` lists these values for all endpoints. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/api/${string}`;
@@ -19,7 +17,7 @@ type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & SuccessStatus]>;
 
 export type QueryOf<Id extends OperationId> = NonNullable<ParametersOf<Id>['query']>;
 
-/** The type of the JSON in a successful response. `undefined` stands for a response without a body (202, 204, 304). */
+/** `undefined` stands for a response without a body (202, 204, 304). */
 export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['responses']>;
 
 export interface RequestOptions {
@@ -28,8 +26,7 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-// Each of the next three types adds one part of a request. `unknown` adds nothing. The query may be left out, unless
-// the endpoint has a mandatory query parameter.
+// Each of these types adds one part of a request. `unknown` adds nothing.
 type PathPart<Id extends OperationId> =
   ParametersOf<Id> extends { path: infer Path } ? { readonly path: Path } : unknown;
 type QueryPart<Id extends OperationId> =
@@ -38,7 +35,6 @@ type BodyPart<Id extends OperationId> = operations[Id] extends { requestBody: in
   ? { readonly body: JsonOf<Body> }
   : unknown;
 
-/** A request to an endpoint. Its path parameters, query and body have the types of the OpenAPI document. */
 export type RequestOf<Id extends OperationId> = RequestOptions & {
   readonly headers?: Readonly<Record<string, string>>;
   /** Used only for endpoints that accept an Idempotency-Key. Default: a new key for every call. */

@@ -14,7 +14,6 @@ export interface SendOptions {
   readonly timeoutMs: number;
 }
 
-/** A request whose path, query and body are not checked against the types of an endpoint. */
 interface UntypedRequest extends RequestOptions {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -34,8 +33,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     if (acceptsIdempotencyKey && !headers.has('Idempotency-Key'))
       headers.set('Idempotency-Key', request.idempotencyKey ?? crypto.randomUUID());
-    // A PUT with If-Match is not repeated. If the first PUT succeeded and its response was lost, the resource has a new
-    // ETag, and the repeated PUT would return 412.
+    // If a PUT with If-Match succeeded and its response was lost, a second one would get 412.
     const isRepeatable =
       method === 'GET' ||
       method === 'DELETE' ||
@@ -58,7 +56,6 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     };
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
-  // In `Send`, each endpoint has its own types of requests and responses. In `send`, all endpoints have the same types.
   return send as Send;
 }
 
@@ -73,8 +70,7 @@ function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }
 }
 
 function pathSegment(name: string, value: string | undefined): string {
-  // The URL parser removes the path segments `.` and `..`, and an empty id is an empty segment. With such an id, the
-  // URL would be that of a list or of another resource.
+  // The URL parser would remove such a segment, and the URL would be that of a list or of another resource.
   if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
   return encodeURIComponent(value);
 }
@@ -84,13 +80,12 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
     if (value !== undefined) parameters.append(name, String(value));
     return;
   }
-  // An empty array would add no parameter. The service would apply no filter and return all resources.
+  // The service would apply no filter and return all resources.
   if (value.length === 0) throw new TypeError(`${name} is an empty array`);
-  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, it separates values.
+  // The brackets tell the service that a comma is part of the value.
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 
-/** @throws {BookingsApiError} for every status that is neither a success nor 304 */
 async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   const { ok, status, headers } = response;
   const text = await response.text();
@@ -98,10 +93,7 @@ async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 
-/**
- * Reads the problems of the error envelope. Returns none if the body is not an error envelope, for example because a
- * proxy has sent the response.
- */
+/** Returns no problems if the body is not an error envelope, for example because a proxy sent the response. */
 function problemsOf(text: string): readonly Problem[] {
   try {
     const { errors } = JSON.parse(text) as { errors?: unknown };

@@ -3,19 +3,12 @@ import { BookingsApiError, BookingsConnectionError, type BookingsError, Bookings
 import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';
 
-/** The statuses of errors that are temporary, so that the same request may succeed later. */
 const transientStatuses = [408, 429, 500, 502, 503, 504];
 
 const firstDelayMs = 250;
 const maxDelayMs = 8_000;
 
-/**
- * Calls `attempt` until it succeeds, until it fails with an error that is not temporary, or until the limits are
- * reached.
- * @param attempt its parameter is true if an earlier attempt may have changed data although it failed
- * @param isRepeatable whether the request has the same effect when it is sent twice
- * @throws the error of the last attempt
- */
+/** `attempt` gets true if an earlier attempt may have changed data although it failed. */
 export async function retry<T>(
   attempt: (mayHaveSucceeded: boolean) => Promise<T>,
   isRepeatable: boolean,
@@ -46,21 +39,13 @@ export function isTransient(error: unknown): error is BookingsError {
   return error instanceof BookingsApiError && (transientStatuses.includes(error.status) || error.has('ERR00409'));
 }
 
-/**
- * Whether the error is temporary and the service has certainly not processed the request. Every request may then be
- * repeated.
- */
 function wasNotProcessed(error: unknown): boolean {
   // A request is not sent if the client cannot get an access token.
   if (error instanceof BookingsTokenError) return isTransient(error);
   return error instanceof BookingsApiError && error.status === 429;
 }
 
-/**
- * Returns the delay before the next attempt, in milliseconds. The delay doubles with each failure. Half of the delay is
- * random, so that clients that have failed at the same time do not repeat their requests at the same time. If the
- * response has `Retry-After`, the random part is added to this time.
- */
+/** Half of the delay is random, so that clients that failed together do not try again together. */
 export function retryDelay(failures: number, error: unknown): number {
   const half = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1)) / 2;
   return (retryAfterOf(error) ?? half) + Math.random() * half;

@@ -1,5 +1,4 @@
-// Names the types of resources, request bodies and queries. A schema that has a name in the OpenAPI document has the
-// same name here.
+// Names the types of resources, request bodies and queries.
 import type { BookingChangeList } from './generated/schemas.ts';
 import type { QueryOf } from './operations.ts';
 

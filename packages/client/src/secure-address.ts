@@ -1,6 +1,5 @@
-// Rejects addresses to which a secret or a token would be sent without encryption.
+// Rejects addresses that would get a secret or a token without encryption.
 
-/** @throws {TypeError} unless the address is https, or http on this machine, or http with `allowInsecureHttp` */
 export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
   const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);
   if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine))) return;

@@ -1,12 +1,6 @@
-// Defines functions that wait, and a function that limits the duration of work. All of them stop when an AbortSignal is
-// aborted.
+// Waits, and limits the duration of work. Everything here stops when an AbortSignal is aborted.
 
-/**
- * Runs `work` with a signal that is aborted when `signal` is aborted or `milliseconds` have passed. The listener on
- * `signal` is removed afterwards. AbortSignal.any is not used, because it would leave one entry for each request on
- * `signal`, which may exist for months. `work` must end with an error when its signal is aborted.
- * @throws the error of `work`, such as a TimeoutError, or the reason of `signal` if `signal` is already aborted
- */
+/** AbortSignal.any would leave one entry for each request on `signal`, which may exist for months. */
 export async function withTimeout<T>(
   milliseconds: number,
   signal: AbortSignal | undefined,
@@ -28,7 +22,6 @@ export async function withTimeout<T>(
   }
 }
 
-/** @throws the reason of `signal` as soon as it is aborted */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -43,10 +36,7 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
   });
 }
 
-/**
- * Waits for a promise that several callers share. An abort ends only the waiting of this caller.
- * @throws the error of the promise, or the reason of `signal` as soon as it is aborted
- */
+/** Waits for a promise that several callers share. An abort ends only the waiting of this caller. */
 export async function waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let abort = () => {};

@@ -5,7 +5,7 @@ import type { BookingItem } from './schemas.ts';
 export { WebhookVerificationError };
 
 interface Delivery<Type, Data> {
-  /** The value of the header `webhook-id`. A delivery may be repeated: ignore an id that you have already processed. */
+  /** A delivery may be repeated: ignore an id that you have already processed. */
   readonly id: string;
   readonly type: Type;
   readonly timestamp: string;
@@ -14,10 +14,7 @@ interface Delivery<Type, Data> {
 
 export interface BookingEventData {
   readonly facilityId: string;
-  /**
-   * The change number. Deliveries may arrive in the wrong order: ignore a delivery whose number is lower than a number
-   * that you have already received for this booking.
-   */
+  /** Deliveries may arrive in the wrong order: ignore a number that is lower than one of this booking before. */
   readonly modified: number;
   /** The booking after the change, or before the change if the booking was deleted. */
   readonly booking: BookingItem;
@@ -28,19 +25,14 @@ export type WebhookEvent =
   | Delivery<'webhook.ping', Readonly<Record<string, never>>>;
 
 export interface ReceivedWebhook {
-  /** The secret of the webhook. Pass the new and the old secret for 24 hours after a rotation. */
+  /** For 24 hours after a rotation, pass the new and the old secret. */
   readonly secret: string | readonly string[];
-  /** Headers of a Fetch API request, or `request.headers` of Node. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The request body exactly as received. If JSON is parsed and serialised again, the signature does not match. */
+  /** Exactly as received: the signature covers the bytes. */
   readonly body: string;
 }
 
-/**
- * Verifies a delivery and returns its event.
- * @throws {WebhookVerificationError} when no secret matches the signature, or when the timestamp of the delivery
- * differs from the current time by more than 5 minutes. The receiver should then respond with 400.
- */
+/** @throws {WebhookVerificationError} when no secret matches, or the timestamp differs by more than 5 minutes */
 export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): WebhookEvent {
   const signed = Object.fromEntries(
     ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, headerOf(headers, name)]),
@@ -48,7 +40,6 @@ export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): Webho
   const secrets = typeof secret === 'string' ? [secret] : secret;
   for (const [index, candidate] of secrets.entries()) {
     try {
-      // The body contains the event without `id`, which is only in a header.
       const event = new Webhook(candidate).verify(body, signed) as Omit<WebhookEvent, 'id'>;
       return { ...event, id: signed['webhook-id'] } as WebhookEvent;
     } catch (error) {

@@ -1,7 +1,5 @@
-// Defines the error envelope, which is the body of every error response, and its JSON Schema (specification, "Error
-// envelope").
+// Defines the error envelope, which is the body of every error response (specification, "Error envelope").
 
-/** One entry of the error envelope. */
 export interface Problem {
   readonly code: string;
   readonly description: string;
@@ -13,10 +11,7 @@ export interface ErrorEnvelope {
   readonly errors: readonly Problem[];
 }
 
-/**
- * An error with the HTTP status, the headers and the problems of its response. `message` and `cause` appear only in the
- * log.
- */
+/** `message` and `cause` appear only in the log. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;

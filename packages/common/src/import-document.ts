@@ -1,13 +1,8 @@
 // Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
-//
-// The import commands of both apps use this module, and therefore report errors in one format: a JSON Pointer, a colon
-// and the reason. Some rules cannot be expressed in JSON Schema. They are checked even if the document violates its
-// schema, so that one run reports all errors.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Formats } from './validation.ts';
 import { validationMessage } from './validation-message.ts';
 
-/** Thrown for an import file that was rejected. `message` lists all `errors`, one per line. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
   readonly errors: readonly string[];
@@ -19,22 +14,15 @@ export class ImportError extends Error {
   }
 }
 
-/** A value of the document and its JSON Pointer. The value can be of any type, because the document may be invalid. */
+/** A value of the document, which can be of any type because the document may be invalid. */
 export interface DocumentNode {
   readonly path: string;
   readonly value: unknown;
 }
 
-/**
- * Checks conditions that JSON Schema cannot express, and returns the errors. `root` is the whole document, which may
- * violate the schema too.
- */
+/** Finds errors that JSON Schema cannot express. It also runs if the document violates its schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
-/**
- * Returns a function that parses the text of an import file. The function throws an `ImportError` with all errors that
- * the schema and `rule` find. `formats` are the string formats that the schema uses.
- */
 export function createImportReader<Document>(
   schema: object,
   rule: Rule,
@@ -52,7 +40,6 @@ export function createImportReader<Document>(
   };
 }
 
-/** Returns the property `name` of a node. Its value is undefined if the node is no object or lacks the property. */
 export function propertyOf({ path, value }: DocumentNode, name: string): DocumentNode {
   const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   return {
@@ -61,13 +48,13 @@ export function propertyOf({ path, value }: DocumentNode, name: string): Documen
   };
 }
 
-/** Returns the elements of the array in the property `name`. Returns no elements if the property is not an array. */
+/** Returns no elements if the property is not an array. */
 export function elementsOf(parent: DocumentNode, name: string): readonly DocumentNode[] {
   const { path, value } = propertyOf(parent, name);
   return Array.isArray(value) ? value.map((element, index) => ({ path: `${path}/${index}`, value: element })) : [];
 }
 
-/** Returns one error for each object whose `property`, after `normalize`, has the same text as in an earlier object. */
+/** Returns an error for each object whose `property`, after `normalize`, has the same text as in an earlier object. */
 export function findDuplicates(
   objects: readonly DocumentNode[],
   property: string,
@@ -86,15 +73,11 @@ export function findDuplicates(
   return errors;
 }
 
-/** In a JSON Pointer, `~0` stands for the character `~`, and `~1` for `/` (RFC 6901, section 3). */
 function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/**
- * Stands for the whole document in an error. An error consists of a JSON pointer, a colon and a reason. In RFC 6901,
- * the pointer to the whole document is the empty text, but then the error would begin with the colon.
- */
+/** In RFC 6901, the pointer to the whole document is the empty text, but then the error would begin with a colon. */
 const wholeDocument = '/';
 
 function parseJson(text: string): unknown {

@@ -1,5 +1,4 @@
-// Creates the links of resources, and defines their JSON Schema (specification, "Link object"). A link is an HTTP
-// method and an absolute URL.
+// Creates the links of resources, and defines their JSON Schema (specification, "Link object").
 
 export interface Link {
   readonly method: string;
@@ -8,7 +7,6 @@ export interface Link {
 
 export type MakeLink = (method: string, path: string) => Link;
 
-/** Returns a function that creates links below a public base URL. The base URL may have a path and a trailing slash. */
 export function linksBelow(baseUrl: string): MakeLink {
   const root = baseUrl.replace(/\/+$/, '');
   return (method, path) => ({ method, href: `${root}${path}` });
@@ -24,7 +22,7 @@ export const linkSchema = {
   },
 } as const;
 
-/** Returns the schema of `_links` for an object that must have exactly these links. */
+/** The schema of an object that must have exactly these links. */
 export function linksSchema<const Name extends string>(...names: readonly Name[]) {
   const properties = Object.fromEntries(names.map((name) => [name, linkSchema])) as Record<Name, typeof linkSchema>;
   return { type: 'object', required: names, additionalProperties: false, properties } as const;

@@ -1,23 +1,18 @@
 // Generates an OpenAPI 3.1 document from the descriptions of endpoints.
-//
-// The document is generated from the same schemas that validate the requests.
 import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
-/** Selects endpoints: an operation id selects one endpoint, and a condition all endpoints for which it is true. */
+/** An operation id selects one endpoint, and a condition all endpoints for which it is true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
 
 export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /**
-   * The endpoints that can return the error. If they are given as selectors, the field `x-errorCodes` of each selected
-   * endpoint contains the error code.
-   */
+  /** The field `x-errorCodes` of an endpoint contains the errors whose selectors select it. */
   readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
 }
 
-/** An example of a request in one language, in the format of `x-codeSamples` that documentation tools read. */
+/** An entry of `x-codeSamples`, which documentation tools read. */
 export interface CodeSample {
   readonly lang: string;
   readonly label: string;
@@ -29,23 +24,18 @@ export interface DocumentOptions {
   readonly servers: readonly Schema[];
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
-  /**
-   * The schemas that are components, by name. Wherever the same object occurs as a schema, the document has a `$ref` to
-   * the component.
-   */
+  /** The components by name. The document refers to the component wherever the same object occurs as a schema. */
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The name of the component that is the body of every error response. */
   readonly errorSchema: string;
-  /** The errors by code. The errors of one status are described in one component, to which operations refer. */
   readonly errors: Readonly<Record<string, DocumentedError>>;
-  /** Returns examples of requests to an endpoint, for `x-codeSamples`. */
   readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
   readonly securitySchemes: Schema;
   readonly security: readonly Schema[];
 }
 
 type Json = Record<string, unknown>;
-/** Returns a copy of a schema in which each schema that is a component is replaced by a reference. */
+/** Returns a copy of a schema with a reference in place of each component. */
 type WithReferences = (schema: unknown) => unknown;
 
 export function openApiDocument(options: DocumentOptions): Json {
@@ -58,7 +48,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     const name = componentNames.get(value);
     return name ? { $ref: `#/components/schemas/${name}` } : withReferencesBelow(value);
   };
-  /** Replaces the components inside `value` by references, but not `value` itself: it may define a component. */
+  /** `value` itself may define a component, so it is not replaced. */
   const withReferencesBelow = (value: object): unknown =>
     Array.isArray(value) ? value.map(withReferences) : mapValues(value, withReferences);
 
@@ -110,10 +100,7 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
   };
 }
 
-/**
- * Removes `additionalProperties: false` from the schema of a response, and from every component that is not itself the
- * body of a request. Responses may get new fields, so a client that is generated from the document must accept them.
- */
+/** Responses may get new fields, so a client that is generated from the document must accept them. */
 function allowNewFields(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(allowNewFields);
@@ -160,7 +147,6 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
   };
 }
 
-/** Returns references to the components of all error statuses that the endpoint can return. */
 function errorResponses(endpoint: Endpoint<never>, { errors }: DocumentOptions): Json {
   const canReturn = ({ appliesTo }: DocumentedError): boolean =>
     appliesTo === 'every endpoint' ||
@@ -204,7 +190,6 @@ function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
 
 const errorComponentName = (status: number): string => `Error${status}`;
 
-/** Returns an example of an error envelope. Its description names `bayId` in place of the placeholder `{fieldName}`. */
 function errorExample(code: string, description: string): Json {
   return {
     errors: [{ code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '', contextData: {} }],

@@ -1,8 +1,6 @@
-// Calculates the pages of a list, and creates the list envelope with its links. Also defines the JSON Schema of the
-// list envelope (specification, "List envelope").
+// Calculates the pages of a list, and creates the list envelope (specification, "List envelope").
 import { type Link, linksSchema } from './links.ts';
 
-/** Pages are numbered from 1. */
 export interface PageRequest {
   readonly page: number;
   readonly pageSize: number;
@@ -26,20 +24,28 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
 }
 
 /**
- * Returns a total that is consistent with the page in the same response. The page and the total are read by two
- * statements, and items can be created or deleted between these statements. `shown` is the number of items on the page.
- * `offset` is the number of items before the page. `counted` is the total that was read. A page with items proves that
- * the list has at least `offset + shown` items. An empty page proves that it has at most `offset` items.
+ * Items can be created or deleted between the statements that read the page and the total. A page with items proves
+ * that the list has at least `offset + shown` items, and an empty page that it has at most `offset`.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
-/**
- * Returns the envelope with the items of one page. `hrefOf` returns the URL of a page of the list. The links `next` and
- * `prev` are present only if these pages exist. If the requested page is after the last page, `prev` leads to the last
- * page. An empty list has `pageCount` 0, and its link `last` leads to page 1.
- */
+/** Reads one page of a list and its total. `count` is called only if the page does not show the total. */
+export async function readPage<Row>(
+  request: PageRequest,
+  readRows: (limit: number, offset: number) => Promise<readonly Row[]>,
+  count: () => Promise<number>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const offset = offsetOf(request);
+  const rows = await readRows(request.pageSize, offset);
+  // A page that is not full is the last page, unless it is an empty page after the end of the list.
+  const isLastPage = rows.length < request.pageSize && (rows.length > 0 || offset === 0);
+  if (isLastPage) return { rows, total: offset + rows.length };
+  return { rows, total: reconcileTotal(rows.length, offset, await count()) };
+}
+
+/** If the requested page is after the last page, `prev` leads to the last page. */
 export function listEnvelope<Item>(
   items: readonly Item[],
   total: number,
@@ -65,7 +71,6 @@ export function listEnvelope<Item>(
   };
 }
 
-/** The links `next` and `prev` are optional: the last page has no link `next`, and the first page no link `prev`. */
 export const pageLinksSchema = {
   ...linksSchema('self', 'first', 'last'),
   properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,

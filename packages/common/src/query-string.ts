@@ -1,23 +1,16 @@
-// Reads and writes query strings. A JSON Schema determines the types of the parameters (docs/behaviour.md, "Query
-// parameters").
+// Reads and writes query strings (docs/behaviour.md, "Query parameters").
 import type { Schema } from './endpoint.ts';
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** The maximum number of elements of an array whose schema has no `maxItems`. */
+/** The maximum for an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/**
- * The maximum length of a value with commas that may be a single element, such as the reference `ORD,7`. A longer value
- * can only be a list, because no id or reference is longer.
- */
+/** A longer value with commas can only be a list, because no id or reference is longer. */
 const maxElementLength = 256;
 
 /**
- * Reads the parameters that `properties` names, and ignores all others. The elements of an array may be repeated
- * (`ids=a&ids=b`), bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`).
- *
- * A value that cannot be converted to the type of its property stays a string. If a parameter is repeated and its type
- * is not an array, its values are returned as an array. The validation of the request rejects such values.
+ * Reads the parameters that `properties` names. A value that cannot be converted to its type stays a string, and a
+ * repeated value becomes an array. The validation of the request rejects such values.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -43,19 +36,16 @@ export function findUnknownParameters(text: string, properties: Properties): rea
   });
 }
 
-/** Matches the name of an array element: `ids[]`, as jQuery and Rails write it, or `ids[0]`, as PHP and qs write it. */
+/** Matches `ids[]`, as jQuery and Rails write it, and `ids[0]`, as PHP and qs write it. */
 const bracketedName = /^(.+)\[\d{0,9}\]$/;
 
-/** Returns the values of the parameters whose names are `name` with brackets, such as `ids[]` or `ids[0]`. */
 function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
   return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
 }
 
 /**
- * Returns the elements of an array. `given` are the values of the parameters without brackets, and `bracketed` those of
- * the parameters with brackets. A value without brackets is split at its commas. An element can also contain a comma,
- * such as the reference `ORD,7`. The whole value is therefore added too, unless it is too long for an element or the
- * array has its maximum length already.
+ * A value without brackets is split at its commas. The whole value also counts, because an element such as the
+ * reference `ORD,7` can contain a comma.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const parts = given.flatMap((value) => (value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]));
@@ -65,27 +55,20 @@ function readArray(given: readonly string[], bracketed: readonly string[], schem
   return [...elements, ...wholeValues.slice(0, freeItems)];
 }
 
-/** Converts the text to the type of its property, or returns the text if it cannot be converted. */
 function convert(text: string, type: unknown): unknown {
-  // An integer above MAX_SAFE_INTEGER is valid too, for example as the number of a page after the end of the list. Like
-  // every text of a request, an integer has at most 256 digits.
+  // An integer above MAX_SAFE_INTEGER can be the number of a page after the end of the list.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;
 }
 
-/**
- * Writes parameters in the order of `values`, with a leading `?`. Leaves out undefined values. Returns an empty string
- * if there are no values.
- */
 export function writeQueryString(values: Readonly<Record<string, unknown>>): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     if (!Array.isArray(value)) parts.push(`${name}=${encodeURIComponent(String(value))}`);
     else {
-      // If an element contains a comma, the name gets the encoded brackets []. The service then does not split the
-      // elements at their commas.
+      // With brackets, the service does not split the elements at their commas.
       const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
       for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);
     }

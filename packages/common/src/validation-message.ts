@@ -1,5 +1,4 @@
-// Describes in plain words why a value violates a JSON Schema. Some messages of the validator ajv are hard to read, and
-// are replaced.
+// Describes in plain words why a value violates a JSON Schema.
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Returns a phrase such as `must have at most 500 items`. */

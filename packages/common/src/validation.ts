@@ -1,36 +1,28 @@
-// Validates the query and the body of a request with JSON Schema and the library ajv. Reports at most one validation
-// error for each field.
+// Validates the query and the body of a request. Reports at most one error for each field.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
-  /** This file reports `missing` and `invalid`. The router of bookings reports `unknown` for strict requests. */
+  /** Only the router reports `unknown`. */
   readonly kind: 'missing' | 'invalid' | 'unknown';
-  /** A phrase that says how to correct the value, such as `must not be empty`. May be an empty string. */
+  /** Says how to correct the value, such as `must not be empty`. May be empty. */
   readonly hint: string;
 }
 
 export interface Validated {
-  /** The valid fields. */
   readonly value: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }
 
 export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 
-/**
- * The string formats that schemas name in the keyword `format`. `hint` says how to correct a string for which `test`
- * returns false.
- */
+/** `hint` says how to correct a string for which `test` returns false. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
 const noErrors: readonly ValidationError[] = [];
 
-/**
- * Returns a function that compiles a schema to a validator. The validator ignores fields that the schema does not name.
- * It treats a field whose value is null as missing.
- */
+/** The validator ignores fields that the schema does not name, and treats null as missing. */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = new Ajv2020({ allErrors: true, strict: true });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
@@ -48,7 +40,7 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
   };
 }
 
-/** Returns one error for each invalid or missing field: the first error that ajv reports for the field. */
+/** Returns the first error that ajv reports for each field. */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
   const byField = new Map<string, ValidationError>();
   for (const error of ajvErrors) {
@@ -66,8 +58,7 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
 
 function hintOf(error: ErrorObject, formats: Formats): string {
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The patterns of request fields exclude control characters. Some also exclude other characters, such as lone
-  // surrogates. The hint does not mention these.
+  // The patterns of request fields exclude control characters, and some also lone surrogates.
   if (error.keyword === 'pattern') return 'must not contain control characters';
   return validationMessage(error);
 }

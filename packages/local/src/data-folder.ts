@@ -1,5 +1,4 @@
-// Manages the folder DATA_DIR: creates it, locks it for one launcher at a time, and stores the secrets that the first
-// start generates.
+// Creates the folder DATA_DIR, and stores the secrets that the first start generates in it.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -15,13 +14,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { acquireLock, type Lock, LockedByAnotherProcess } from '@bay-booking/postgres/lock-file';
 
-/**
- * Creates the folder if needed and locks it.
- * @throws {Error} if the folder cannot be used, or another launcher uses it
- */
-export function lockDataFolder(folder: string): Lock {
+/** @throws {Error} if the folder cannot be used */
+export function prepareDataFolder(folder: string): void {
   try {
     makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -31,48 +26,41 @@ export function lockDataFolder(folder: string): Lock {
     const { code } = error as NodeJS.ErrnoException;
     throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}${reason} (${code})`);
   }
-  // If root runs the launcher, PostgreSQL runs as another user. A new folder gets mode 0711, so that this user can
-  // enter the folder. The files with secrets have mode 0600.
+  // If root runs the launcher, PostgreSQL runs as another user, which must be able to enter the folder. The files with
+  // secrets have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
+}
+
+/** `mkdirSync` with the option `recursive` never returns for a path below /proc, where no folder can be created. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
   try {
-    return acquireLock(join(folder, 'launcher.pid'));
+    mkdirSync(folder);
   } catch (error) {
-    if (!(error instanceof LockedByAnotherProcess)) throw error;
-    throw new Error(
-      `npm start is already running: process ${error.pid} uses ${folder}. Set DATA_DIR to run a second system`,
-    );
+    // Another launcher may have created the folder.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
 /**
- * Creates the folder and its parents. The option `recursive` of mkdirSync is not used, because mkdirSync then never
- * returns for a path below /proc, where no folder can be created.
+ * Writes a file that only its owner may read, and returns its path. If root writes the file, it belongs to the owner of
+ * the folder.
  */
-function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(folder) !== folder) makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // It is no error if another launcher has just created the folder.
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
-  }
-}
-
-/** Writes a file that only its owner may read. If root writes the file, the owner of the folder becomes its owner. */
-export function writePrivately(folder: string, name: string, text: string): void {
+export function writePrivately(folder: string, name: string, text: string): string {
   const path = join(folder, name);
-  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, text, { mode: 0o600 });
   const { uid, gid } = statSync(folder);
-  if (process.getuid?.() === 0) chownSync(`${path}.new`, uid, gid);
-  renameSync(`${path}.new`, path);
+  if (process.getuid?.() === 0) chownSync(draft, uid, gid);
+  renameSync(draft, path);
+  return path;
 }
 
 export interface Secrets {
   cookieKeys: string;
   keyEncryptionKey: string;
   webhookKey: string;
-  /** The password of each database role. */
   passwords: Record<string, string>;
 }
 
@@ -81,9 +69,10 @@ export function readSecrets(folder: string, roles: readonly string[]): Secrets {
   const path = join(folder, 'secrets.json');
   const stored = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Partial<Secrets>) : {};
   const secrets: Secrets = {
-    cookieKeys: stored.cookieKeys ?? randomBytes(32).toString('base64url'),
-    keyEncryptionKey: stored.keyEncryptionKey ?? randomBytes(32).toString('base64'),
-    webhookKey: stored.webhookKey ?? randomBytes(32).toString('base64'),
+    cookieKeys: randomBytes(32).toString('base64url'),
+    keyEncryptionKey: randomBytes(32).toString('base64'),
+    webhookKey: randomBytes(32).toString('base64'),
+    ...stored,
     passwords: Object.fromEntries(
       roles.map((role) => [role, stored.passwords?.[role] ?? randomBytes(24).toString('base64url')]),
     ),

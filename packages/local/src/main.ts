@@ -6,11 +6,11 @@ import { type StartedParts, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
-// Writing fails after the terminal has closed. This error is ignored, so that this process still stops the services.
+// Writing fails after the terminal has closed. This process must still stop the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const parts: StartedParts = { services: [], stopFunctions: [] };
-const stopping = watchForStop({
+const signal = watchForStop({
   // npm sets this variable. If npm ends without sending a signal, this process must stop too.
   isUnderNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
@@ -19,7 +19,7 @@ const stopping = watchForStop({
   },
 });
 const stopRequested = new Promise<undefined>((resolve) => {
-  stopping.signal.addEventListener('abort', () => resolve(undefined));
+  signal.addEventListener('abort', () => resolve(undefined));
 });
 
 let exitCode = 0;
@@ -29,14 +29,13 @@ const reportError = (error: unknown) => {
 };
 try {
   const settings = readSettings(process.env, process.argv.slice(2));
-  // `startSystem` adds each started part to `parts`. If a part fails to start, the parts before it are stopped below.
-  const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, parts);
+  const system = await startSystem({ settings, env: process.env, print, signal }, parts);
   print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
   const failure = await Promise.race([stopRequested, system.failed]);
   if (failure) throw new Error(failure);
 } catch (error) {
   // If a stop was requested, the start fails because of the signal. This is not an error.
-  if (!stopping.signal.aborted) reportError(error);
+  if (!signal.aborted) reportError(error);
 }
 
 await Promise.all(parts.services.map((service) => service.stop()));

@@ -1,7 +1,4 @@
-// Turns the log lines of the services into the output of `npm start`.
-//
-// A developer needs the links in mails, but not a log line for every request. Only `npm start` changes the output in
-// this way: a service itself always writes JSON log lines.
+// Turns the log lines of the services into the output of `npm start`, with the links in mails but without requests.
 
 interface LogLine {
   readonly msg?: string;
@@ -9,10 +6,7 @@ interface LogLine {
   readonly mail?: { readonly to: string; readonly subject: string; readonly text: string };
 }
 
-/**
- * Returns the lines to print for one log line of a service. For a mail, these are the recipient, the subject and each
- * link. Requests and audit events are left out unless `showRequests` is set.
- */
+/** Returns the lines to print. Requests and audit events are left out unless `showRequests` is set. */
 export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
   // `bookings` is the longest name of an app.
   const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;

@@ -63,6 +63,11 @@ describe('the environment of the services', () => {
     expect(bookings).toMatchObject({ PORT: '4001' });
   });
 
+  test('MAIL is passed to the services, unless it is the path of a mailbox', () => {
+    expect(serviceEnvironments({ MAIL: 'off' }).auth).toMatchObject({ MAIL: 'off' });
+    expect(serviceEnvironments({ MAIL: '/var/mail/ada' }).auth).not.toHaveProperty('MAIL');
+  });
+
   test('secrets of auth are never passed to bookings, even if the shell sets them', () => {
     const { auth, bookings } = serviceEnvironments({ COOKIE_KEYS: 'own', SMTP_URL: 'smtp://u:p@mail.test' });
     expect(auth).toMatchObject({ COOKIE_KEYS: 'own', KEY_ENCRYPTION_KEY: 'key', SMTP_URL: 'smtp://u:p@mail.test' });

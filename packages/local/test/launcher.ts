@@ -1,13 +1,13 @@
 // Runs `npm start` for a test, on free ports and with its own data folder, and finds the processes that `npm start` has
 // started.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
-import { processState, signal, waitForEnd } from '@bay-booking/postgres/processes';
+import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 
 const root = join(import.meta.dirname, '../../..');
 const readyTimeoutMs = 60_000;
@@ -87,35 +87,36 @@ export function launch(
   };
 }
 
-/** Returns the process ids of the launcher, of auth, of bookings and of PostgreSQL, which the pid files contain. */
-export function processesOf({ dataDir }: Installation): number[] {
-  // `parseFloat` reads the number at the beginning of a line. `parseInt` would take the index of the line as its radix.
-  const firstNumbersOfLines = (file: string) => {
-    try {
-      return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);
-    } catch {
-      return [];
-    }
-  };
-  const postmaster = readPostmaster(join(dataDir, 'postgres'));
-  return [
-    // In launcher.pid, only the first line is a process id.
-    ...firstNumbersOfLines('launcher.pid').slice(0, 1),
-    ...firstNumbersOfLines('services.pid'),
-    ...(postmaster ? [postmaster.pid] : []),
+/** Returns the ids of a process and of its descendants. */
+function processTree(pid: number): readonly number[] {
+  const ids =
+    process.platform === 'linux'
+      ? readdirSync('/proc')
+      : execFileSync('ps', ['-A', '-o', 'pid=']).toString().split(/\s+/);
+  const all = ids
+    .map(Number)
+    .filter((id) => id > 0)
+    .map((id) => ({ id, parent: findProcess(id)?.parentPid }));
+  const treeOf = (root: number): number[] => [
+    root,
+    ...all.filter(({ parent }) => parent === root).flatMap(({ id }) => treeOf(id)),
   ];
+  return treeOf(pid);
 }
 
-export const launcherPid = (installation: Installation) => processesOf(installation)[0] as number;
+export const processesOf = ({ child }: Launcher) => processTree(child.pid as number);
 
-export const running = (pids: readonly number[]) => pids.filter((pid) => processState(pid) === 'running');
+/** Returns the process ids of auth and bookings. */
+export const servicesOf = (launcher: Launcher) =>
+  processesOf(launcher).filter((pid) => findProcess(pid)?.command.endsWith('src/main.ts'));
+
+export const running = (pids: readonly number[]) => pids.filter((pid) => findProcess(pid));
 
 export async function cleanUp(installation: Installation, launchers: readonly Launcher[]): Promise<void> {
   for (const launcher of launchers) launcher.signal('SIGTERM');
   await Promise.all(launchers.map(({ ended }) => ended));
-  for (const pid of running(processesOf(installation))) {
-    signal(pid, 'SIGKILL');
-    await waitForEnd(pid, 5_000);
-  }
+  // After a SIGKILL of the launcher, the watchdog stops PostgreSQL.
+  const postmaster = readPostmaster(join(installation.dataDir, 'postgres'));
+  if (postmaster) await waitForEnd(postmaster.pid, 20_000);
   rmSync(installation.dataDir, { recursive: true, force: true });
 }

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { isPortFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
-import { commandLine, waitForEnd } from '@bay-booking/postgres/processes';
+import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
@@ -19,9 +19,9 @@ import {
   type Installation,
   type Launcher,
   launch,
-  launcherPid,
   processesOf,
   running,
+  servicesOf,
 } from './launcher.ts';
 
 // A test starts the system up to three times. A start creates the databases, and takes long on a busy machine.
@@ -87,9 +87,9 @@ describe('start and stop', () => {
     const booking = await runPrintedCommand(launcher);
     expect(booking.bayId).toBe('bay-n1-10');
     expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
-    // The processes are the launcher, auth, bookings and PostgreSQL.
-    const pids = processesOf(installation);
-    expect(pids).toHaveLength(4);
+    const pids = processesOf(launcher);
+    expect(servicesOf(launcher)).toHaveLength(2);
+    expect(pids).toContain(readPostmaster(join(installation.dataDir, 'postgres'))?.pid);
     launcher.signal('SIGTERM');
     expect(await launcher.ended).toBe(0);
     expect(running(pids)).toEqual([]);
@@ -104,10 +104,8 @@ describe('start and stop', () => {
   test('the services run with the Node flags of their start.sh', async () => {
     const launcher = start();
     await launcher.untilReady();
-    // The processes are the launcher, auth, bookings and PostgreSQL, in this order.
-    const [, authPid, bookingsPid] = processesOf(installation) as [number, number, number, number];
-    expect(commandLine(authPid).trim()).toBe(nodeCommand('auth'));
-    expect(commandLine(bookingsPid).trim()).toBe(nodeCommand('bookings'));
+    const commands = servicesOf(launcher).map((pid) => findProcess(pid)?.command);
+    expect(commands.toSorted()).toEqual([nodeCommand('auth'), nodeCommand('bookings')].toSorted());
   });
 
   test('the demo is loaded as soon as the services are ready', async () => {
@@ -131,28 +129,28 @@ describe('start and stop', () => {
     async (signal) => {
       const npm = start({ usesNpm: true });
       await npm.untilReady();
-      const pids = processesOf(installation);
+      const pids = processesOf(npm);
       npm.signal(signal);
       await npm.ended;
       await expectAllToEnd(pids);
-      expect(running(pids)).toEqual([]);
     },
   );
 
   test('SIGTERM during the start leaves no process', async () => {
     const launcher = start();
     await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
+    const pids = processesOf(launcher);
     launcher.signal('SIGTERM');
     expect(await launcher.ended).toBe(0);
-    expect(running(processesOf(installation))).toEqual([]);
+    expect(running(pids)).toEqual([]);
+    expect(readPostmaster(join(installation.dataDir, 'postgres'))).toBeUndefined();
   });
 
   test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
     const launcher = start();
     await launcher.untilReady();
-    const pids = processesOf(installation);
-    const [, servicePid] = pids;
-    process.kill(servicePid as number, 'SIGKILL');
+    const pids = processesOf(launcher);
+    process.kill(servicesOf(launcher)[0] as number, 'SIGKILL');
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
     expect(running(pids)).toEqual([]);
@@ -164,18 +162,27 @@ describe('after a kill -9 of the launcher', () => {
     const launcher = start();
     await launcher.untilReady();
     const { id } = await runPrintedCommand(launcher);
-    const pids = processesOf(installation);
-    process.kill(launcherPid(installation), 'SIGKILL');
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
     await start().untilReady();
-    expect(running(pids)).toEqual([]);
+    await expectAllToEnd(pids);
     expect(await statusOfBooking(id)).toBe(200);
   });
 
   test('the services and PostgreSQL end by themselves', async () => {
     const launcher = start();
     await launcher.untilReady();
-    const pids = processesOf(installation);
-    process.kill(launcherPid(installation), 'SIGKILL');
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
+    await expectAllToEnd(pids);
+  });
+
+  test('while the services start, the next start uses the data', async () => {
+    const launcher = start();
+    while (servicesOf(launcher).length === 0) await pause(5);
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
+    await start().untilReady();
     await expectAllToEnd(pids);
   });
 });
@@ -206,6 +213,19 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
     await cleanUp(otherInstallation, []);
     expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
+  });
+
+  test('if another launcher starts at the same time, and the other launcher continues', async () => {
+    const otherInstallation = await createInstallation();
+    const systems = [installation, { ...otherInstallation, dataDir: installation.dataDir }];
+    const both = systems.map((system) => start({ system }));
+    const loser = await Promise.race(both.map((launcher) => launcher.ended.then(() => launcher)));
+    expect(await loser.ended).toBe(1);
+    const winner = both.find((launcher) => launcher !== loser) as Launcher;
+    expect(loser.errors()).toMatch(new RegExp(`^[^\\n]*process ${winner.child.pid} [^\\n]*\\n$`));
+    await winner.untilReady();
+    expect((await runPrintedCommand(winner)).bayId).toBe('bay-n1-10');
+    await cleanUp(otherInstallation, []);
   });
 
   test('if settings are invalid', async () => {

@@ -1,55 +1,63 @@
-// Reads postmaster.pid, the file with the process id of a PostgreSQL server, and stops a server that a killed launcher
-// has left behind. PostgreSQL checks this file too, but refuses to start if any process has the recorded id, even if
-// this process is a zombie or unrelated.
+// Uses postmaster.pid as the lock of a data directory: finds the launcher of the server that holds the lock, and stops
+// a server whose launcher was killed.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { commandLine, processState, signal, waitForEnd } from './processes.ts';
+import { findProcess, signal, waitForEnd } from './processes.ts';
 
 export interface Postmaster {
   pid: number;
   port: number;
-  /** Whether the server accepts connections. */
   isReady: boolean;
 }
 
-const postmasterFile = (data: string) => join(data, 'postmaster.pid');
-
-/** Reads postmaster.pid in the data directory. Returns undefined if the file is missing or incomplete. */
 export function readPostmaster(data: string): Postmaster | undefined {
   try {
-    const [pidLine, _data, _startTime, portLine, _socketFolder, _address, _sharedMemory, status] = readFileSync(
-      postmasterFile(data),
+    const [pid, _data, _startTime, port, _socketFolder, _address, _sharedMemory, status] = readFileSync(
+      join(data, 'postmaster.pid'),
       'utf8',
     ).split('\n');
-    const pid = Number(pidLine);
-    return pid > 0 ? { pid, port: Number(portLine), isReady: status?.trim() === 'ready' } : undefined;
+    return Number(pid) > 0 ? { pid: Number(pid), port: Number(port), isReady: status?.trim() === 'ready' } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/**
- * Stops a server that a killed launcher has left behind, and removes its postmaster.pid. Returns whether such a server
- * was running.
- */
-export async function stopOrphan(data: string): Promise<boolean> {
-  const orphan = readPostmaster(data);
-  if (!orphan) return false;
-  // An unrelated process can have the same id, so the command line is checked.
-  const isRunning = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
-  if (isRunning) await stopPostmaster(orphan.pid);
-  // Child processes of the old server may still run. Deleting postmaster.pid is safe even then: before PostgreSQL uses
-  // a data directory, it checks whether any process still uses the shared memory of this directory. If PostgreSQL finds
-  // such a process, it does not start. This check does not need postmaster.pid.
-  rmSync(postmasterFile(data), { force: true });
-  return isRunning;
+/** A setting without an effect. It shows in the command line of the server which process has started the server. */
+export const launcherSetting = 'bay_booking.launcher';
+
+/** Returns the process id of the running launcher whose server uses the data, or undefined if there is none. */
+export function launcherOf(data: string): number | undefined {
+  const pid = readPostmaster(data)?.pid;
+  return pid === undefined ? undefined : findServer(pid, data)?.launcher;
+}
+
+/** Finds the server with this process id. An unrelated process can have the id, for example after a reboot. */
+function findServer(pid: number, data: string): { launcher: number | undefined } | undefined {
+  const found = findProcess(pid);
+  if (!found?.command.includes(` ${data} `)) return undefined;
+  // If the launcher has ended, the server has another parent, even if another process got the id of the launcher.
+  const hasLauncher = found.command.includes(` ${launcherSetting}=${found.parentPid} `);
+  return { launcher: hasLauncher ? found.parentPid : undefined };
 }
 
 /**
- * Stops a server. SIGINT requests the fast shutdown, which ends the sessions and writes all data to disk. Stronger
- * signals follow only if the server does not end.
- * @throws {Error} if the server still runs after all signals
+ * Stops a server that a killed launcher has left behind. Returns whether such a server was running.
+ * @throws {Error} if the launcher of the server still runs
  */
+export async function takeOver(data: string): Promise<boolean> {
+  const pid = readPostmaster(data)?.pid;
+  if (pid === undefined) return false;
+  const server = findServer(pid, data);
+  if (server?.launcher)
+    throw new Error(`the running process ${server.launcher} already uses the database files in ${data}`);
+  if (server) await stopPostmaster(pid);
+  // PostgreSQL does not start if any process, even a zombie or an unrelated one, has the recorded id. If the id has
+  // changed, another launcher has taken over the data meanwhile.
+  if (readPostmaster(data)?.pid === pid) rmSync(join(data, 'postmaster.pid'), { force: true });
+  return server !== undefined;
+}
+
+/** SIGINT requests a fast but clean shutdown. Stronger signals follow only if the server does not end. */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, milliseconds] of [
     ['SIGINT', 45_000],

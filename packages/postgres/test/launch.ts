@@ -6,7 +6,9 @@ import { startEmbeddedPostgres } from '../src/server.ts';
 const [options] = process.argv.slice(2);
 try {
   // The tests need no data that survives a crash of the machine, so `fsync` is off by default.
-  const server = await startEmbeddedPostgres({ fsync: false, ...JSON.parse(options ?? '') });
+  const progress: string[] = [];
+  const onProgress = (line: string) => progress.push(line);
+  const server = await startEmbeddedPostgres({ fsync: false, onProgress, ...JSON.parse(options ?? '') });
   process.on('SIGTERM', async () => {
     await server.stop();
     process.exit(0);
@@ -14,8 +16,8 @@ try {
   // The timer keeps this program running.
   setInterval(() => {}, 60_000);
   // The line is printed last, because the test may send a signal as soon as it has read the line.
-  const { url, dataPath, port, hasStoppedOrphan } = server;
-  process.stdout.write(`${JSON.stringify({ url, dataPath, port, hasStoppedOrphan })}\n`);
+  const { url, dataPath, port } = server;
+  process.stdout.write(`${JSON.stringify({ url, dataPath, port, progress })}\n`);
 } catch (error) {
   process.stdout.write(`${JSON.stringify({ error: (error as Error).message })}\n`);
   process.exit(1);

@@ -2,7 +2,17 @@
 // the launcher prints clear errors. launch.ts is the launcher of these tests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,12 +20,12 @@ import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { readPostmaster } from '../src/postmaster.ts';
-import { processState, signal, waitForEnd } from '../src/processes.ts';
+import { findProcess, signal, waitForEnd } from '../src/processes.ts';
 
 interface Launcher {
   child: ChildProcess;
   /** The line that launch.ts has printed: the started server, or an error. */
-  server: { url: string; dataPath: string; port: number; hasStoppedOrphan: boolean; error?: string };
+  server: { url: string; dataPath: string; port: number; progress: string[]; error?: string };
 }
 
 let folder: string;
@@ -85,6 +95,7 @@ async function waitUntilRemoved(path: string): Promise<boolean> {
   return true;
 }
 
+const stoppedOrphan = 'stopped the PostgreSQL server that the last run left behind';
 const serverPid = () => readPostmaster(dataDir)?.pid as number;
 
 describe('an embedded server', () => {
@@ -92,9 +103,9 @@ describe('an embedded server', () => {
     const { child } = await launchWithTable();
     const pid = serverPid();
     await end(child, 'SIGTERM');
-    expect(processState(pid)).toBe('gone');
+    expect(findProcess(pid)).toBeUndefined();
     const { server } = await launch();
-    expect(server.hasStoppedOrphan).toBe(false);
+    expect(server.progress).toEqual([]);
     expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
@@ -129,10 +140,10 @@ describe('after a kill -9', () => {
     const { child } = await launchWithTable();
     const orphan = serverPid();
     await end(child, 'SIGKILL');
-    expect(processState(orphan)).toBe('running');
+    expect(findProcess(orphan)).toBeDefined();
     const { server } = await launch();
-    expect(server.hasStoppedOrphan).toBe(true);
-    expect(processState(orphan)).not.toBe('running');
+    expect(server.progress).toEqual([stoppedOrphan]);
+    expect(findProcess(orphan)).toBeUndefined();
     expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
@@ -142,7 +153,7 @@ describe('after a kill -9', () => {
     await end(child, 'SIGKILL');
     signal(pid, 'SIGKILL');
     const { server } = await launch();
-    expect(server.hasStoppedOrphan).toBe(false);
+    expect(server.progress).toEqual([]);
     expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
 
@@ -161,15 +172,52 @@ test('a postmaster.pid with the id of an unrelated process does not prevent the 
   await end(child, 'SIGTERM');
   writeFileSync(join(dataDir, 'postmaster.pid'), text.replace(/^\d+/, String(process.pid)));
   const { server } = await launch();
-  expect(server.hasStoppedOrphan).toBe(false);
+  expect(server.progress).toEqual([]);
 });
 
 test('an interrupted first start does not prevent the next start', async () => {
-  // The first start creates the files in the folder `.new`, and renames the folder when all files are complete.
-  mkdirSync(`${dataDir}.new/base`, { recursive: true });
+  // The first start creates the files in this folder, and renames the folder when all files are complete. The name ends
+  // with the id of its process.
+  const abandoned = `${dataDir}.new-999999999`;
+  mkdirSync(join(abandoned, 'base'), { recursive: true });
   writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
   const { server } = await launch();
   expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect(existsSync(abandoned)).toBe(false);
+});
+
+describe('exactly one of several launchers that start at the same time gets the data', () => {
+  async function expectOneWinner(): Promise<Launcher> {
+    const started = await Promise.all(Array.from({ length: 4 }, () => launch()));
+    const winners = started.filter(({ server }) => !server.error);
+    expect(winners).toHaveLength(1);
+    const winner = winners[0] as Launcher;
+    const error = `the running process ${winner.child.pid} already uses the database files in ${dataDir}`;
+    expect(started.map(({ server }) => server.error).filter(Boolean)).toEqual([error, error, error]);
+    expect(readdirSync(folder).toSorted()).toEqual(['postgres', 'postgres.log', 'postgres.password']);
+    return winner;
+  }
+
+  test('if there are no data', async () => {
+    const { server } = await expectOneWinner();
+    expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  test('after a kill -9 of the last launcher', async () => {
+    const { child } = await launchWithTable();
+    await end(child, 'SIGKILL');
+    const { server } = await expectOneWinner();
+    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
+  });
+
+  test('after a kill -9 of the last launcher and its server', async () => {
+    const { child } = await launchWithTable();
+    const pid = serverPid();
+    await end(child, 'SIGKILL');
+    signal(pid, 'SIGKILL');
+    const { server } = await expectOneWinner();
+    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
+  });
 });
 
 describe('the launcher prints an error', () => {

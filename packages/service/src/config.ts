@@ -1,5 +1,5 @@
-// Reads the configuration of a service from environment variables into one typed, frozen object (docs/behaviour.md,
-// "Configuration"). All errors are reported together. An empty variable counts as unset.
+// Reads the configuration of a service from environment variables (docs/behaviour.md, "Configuration"). All errors are
+// reported together. An empty variable counts as unset.
 import { isIP } from 'node:net';
 import { createNetworkCheck } from './outbound/addresses.ts';
 
@@ -15,29 +15,21 @@ export class ConfigError extends Error {
   }
 }
 
-/** Describes one value of the configuration. */
 export interface Field<T> {
   readonly variable: string;
   /**
-   * Converts the text of the variable to the value. For an invalid text, throws an Error whose message completes a
-   * sentence that begins with the name of the variable, such as "must be true or false".
+   * The message of its errors completes a sentence that begins with the name of the variable, such as "must be true or
+   * false".
    */
   readonly parse: (text: string) => T;
-  /**
-   * Without `fallback`, the variable is mandatory. With it, `value` is used if the variable is not set. `value` may be
-   * undefined.
-   */
+  /** Without `fallback`, the variable is mandatory. */
   readonly fallback?: { readonly value: T };
 }
 
 type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
-/**
- * Reads the variables of `fields` and returns their values. `moreErrors` are errors that the caller has found, such as
- * errors that concern several variables.
- * @throws {ConfigError} with `moreErrors` and an error for each variable that is missing or invalid
- */
+/** @throws {ConfigError} with `moreErrors` and an error for each variable that is missing or invalid */
 export function readConfig<const F extends Fields>(
   environment: NodeJS.ProcessEnv,
   fields: F,
@@ -85,12 +77,11 @@ export const integer =
     return number;
   };
 
-/** Parses a port number. With 0, the operating system chooses a free port. */
+/** With 0, the operating system chooses a free port. */
 export const port = integer(0, 65_535);
-/** Parses a whole number of seconds, from one second to ten years. */
+/** From one second to ten years. */
 export const seconds = integer(1, 315_360_000);
 
-/** Parses a boolean, which can be written in several ways, such as `true`, `1`, `yes` or `on`. */
 export const flag = (value: string): boolean => {
   if (/^(true|1|yes|on)$/i.test(value)) return true;
   if (/^(false|0|no|off)$/i.test(value)) return false;
@@ -104,7 +95,7 @@ export const oneOf =
     return value;
   };
 
-/** Returns a parser of absolute URLs, which removes slashes from the end. A protocol is written as `https:`. */
+/** Removes slashes from the end. */
 export const url =
   (...protocols: readonly string[]) =>
   (value: string): string => {
@@ -115,10 +106,7 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 
-/**
- * Parses an http or https URL. Rejects a URL with credentials, because requests would not send the credentials, and
- * error messages would log them.
- */
+/** Rejects credentials, because requests would not send them, and error messages would log them. */
 export const httpUrl = (value: string): string => {
   const address = url('http:', 'https:')(value);
   const { username, password } = new URL(address);
@@ -126,7 +114,6 @@ export const httpUrl = (value: string): string => {
   return address;
 };
 
-/** Parses an http or https URL to which paths are appended. */
 export const baseUrl = (value: string): string => {
   if (/[?#]/.test(value)) throw new Error('must contain no query and no fragment');
   return httpUrl(value);
@@ -152,13 +139,9 @@ export const networks = (value: string): readonly string[] => {
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
-/**
- * Matches a URI scheme, a colon, and characters that a scope can contain: visible ASCII characters without quotation
- * mark and backslash (RFC 6749 section 3.3).
- */
+/** A URI scheme, a colon, and the characters of a scope (RFC 6749 section 3.3). */
 const scopeBaseFormat = /^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i;
 
-/** Parses the URI with which the names of our scopes begin, and removes slashes from its end. */
 export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
   if (!scopeBaseFormat.test(base) || !URL.canParse(base))
@@ -166,9 +149,7 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
-/**
- * Parses the setting `trust proxy` of Express: true, false, a number of proxies, or a list of addresses and networks.
- */
+/** Parses the setting `trust proxy` of Express. */
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';
@@ -178,7 +159,6 @@ export const trustProxy = (value: string): boolean | number | string => {
   return value;
 };
 
-/** Whether a text is an IP address, a network in CIDR notation, or the name of a network that Express knows. */
 function isAddressOrNetwork(text: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
   const [address = '', prefixLength, ...more] = text.split('/');
@@ -186,7 +166,6 @@ function isAddressOrNetwork(text: string): boolean {
   if (version === 0 || more.length > 0) return false;
   if (prefixLength === undefined) return true;
   const maxPrefixLength = version === 4 ? 32 : 128;
-  // The length 0 is rejected, because such a network contains every address. An operator who wants this must write
-  // `true`.
+  // The length 0 is every address. An operator who wants this must write `true`.
   return /^\d{1,3}$/.test(prefixLength) && Number(prefixLength) >= 1 && Number(prefixLength) <= maxPrefixLength;
 }

@@ -1,32 +1,25 @@
-// Starts and stops the process of a service or a command. On SIGTERM or SIGINT, a service finishes the requests in
-// flight, closes its resources and exits with code 0 (docs/behaviour.md, "Start-up").
+// Starts and stops the process of a service or a command (docs/behaviour.md, "Start-up").
 import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
 import type { Logger } from './logging.ts';
 
 export interface Listener extends HttpServerOptions {
-  /** Distinguishes the listeners of a process in the log. */
   readonly name: string;
 }
 
 export interface ServeOptions {
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
-  /** Called when the service begins to stop, so that requests which wait for an event can respond immediately. */
+  /** Requests that wait for an event should then respond immediately. */
   readonly onStop?: () => void;
-  /** Called after the last response. Closes the resources of the service, such as its connection pool. */
+  /** Called after the last response. */
   readonly close: () => Promise<void>;
 }
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
-/** How long the resources of the service may take to close, in ms. */
 const closeTimeout = 3_000;
 const exitImmediately = (): void => process.exit(0);
 
-/**
- * Serves requests until the process gets SIGTERM or SIGINT. If the parent process has opened an IPC channel, the
- * service also stops when the parent process ends.
- * @throws {Error} if a server cannot listen, for example because its port is in use
- */
+/** Serves requests until SIGTERM, SIGINT, or the end of a parent process that opened an IPC channel. */
 export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
   const servers: HttpServer[] = [];
   let isStopping = false;
@@ -42,9 +35,7 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     logger.info('stopped');
     process.exit(0);
   };
-  // Replaces the handlers of runService, which end the process immediately. The new handlers stay registered after the
-  // first signal: Ctrl-C under npm sends two signals, and without a handler the second signal would abort requests in
-  // flight.
+  // Ctrl-C under npm sends two signals, so the new handlers stay registered after the first one.
   process.off('disconnect', exitImmediately);
   for (const signal of signals) {
     process.off(signal, exitImmediately);
@@ -74,7 +65,6 @@ function oncePerMinute(work: () => void): () => void {
   };
 }
 
-/** Runs the function `main` of a command. If `main` fails, prints the message of the error and exits with code 1. */
 export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };
@@ -85,8 +75,8 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Runs the `main` of a service, which calls `serve`. Before this call, SIGTERM and SIGINT end the service immediately.
- * The handlers are necessary, because process 1 of a container ignores signals for which it has no handler.
+ * Until `main` calls `serve`, signals end the service immediately. Process 1 of a container ignores signals without a
+ * handler.
  */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);

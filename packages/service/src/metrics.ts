@@ -1,4 +1,4 @@
-// Creates the Prometheus registry of a service, with metrics of its requests and of its process.
+// Creates the Prometheus registry of a service.
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { failedLogWrites } from './logging.ts';
 
@@ -6,12 +6,8 @@ export type { Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
-  /**
-   * Counts a request. `route` is a template such as `/api/bookings/{id}`, because paths would create an unlimited
-   * number of labels. `seconds` is the duration of the request.
-   */
+  /** `route` is a template, because paths would create an unlimited number of labels. */
   readonly observeRequest: (method: string, route: string, status: number, seconds: number) => void;
-  /** Counts a problem of a response. `code` is the error code of the problem, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;
 }
 
@@ -38,10 +34,7 @@ export function createMetrics(service: string): Metrics {
   };
 }
 
-/**
- * Adds metrics of memory, CPU, event loop and garbage collection. Must be called only once per process, because the
- * observers of these metrics never stop.
- */
+/** Must be called only once per process, because the observers of these metrics never stop. */
 export function collectProcessMetrics(metrics: Metrics): void {
   collectDefaultMetrics({ register: metrics.registry });
   new Counter({

@@ -1,25 +1,19 @@
-// Finds settings that are safe only on the machine of a developer. The configuration of a public service rejects these
-// settings.
+// Finds settings that are safe only on the machine of a developer.
 
 export function isLoopback(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }
 
-/**
- * Whether the variables describe a service that strangers can reach: NODE_ENV is `production`, or NODE_ENV is not set
- * and the issuer is not on this machine. With another value of NODE_ENV, such as `development`, the service is not
- * public.
- */
+/** Whether strangers can reach the service. Without NODE_ENV, this is so if the issuer is not on this machine. */
 export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string | undefined): boolean {
   if (environment.NODE_ENV) return environment.NODE_ENV === 'production';
   return issuer !== undefined && URL.canParse(issuer) && !isLoopback(issuer);
 }
 
-/** The text that all default secrets of docker-compose.yml contain. Some of these secrets are encoded in base64. */
+/** The default secrets of docker-compose.yml contain it, some in base64. */
 const developmentMarker = 'DEVELOPMENT-ONLY';
 
-/** Returns an error for each of the variables whose value is a default secret of docker-compose.yml. */
 export function developmentSecretErrors(
   environment: NodeJS.ProcessEnv,
   variables: readonly string[],
@@ -31,10 +25,7 @@ export function developmentSecretErrors(
     .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);
 }
 
-/**
- * `variable` is the name of the environment variable with the URL of the issuer. Returns an error if this URL starts
- * with http:// and is not on this machine, because tokens and passwords would then be sent without encryption.
- */
+/** Tokens and passwords would be sent without encryption. */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';
   const isUnencrypted = URL.parse(issuer)?.protocol === 'http:' && !isLoopback(issuer);

@@ -32,10 +32,9 @@ export interface Viewport {
   readonly scheme: 'light' | 'dark';
 }
 
+/** Each width and each scheme once: the layout depends on the width only, and the colours on the scheme only. */
 export const viewports: readonly Viewport[] = [
   { width: 1280, scheme: 'light' },
-  { width: 390, scheme: 'light' },
-  { width: 1280, scheme: 'dark' },
   { width: 390, scheme: 'dark' },
 ];
 
@@ -50,43 +49,29 @@ export interface Violation {
 }
 
 /**
- * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page may forbid scripts.
- * The function therefore examines a copy of the page in which scripts are allowed.
+ * Opens a copy of the current content of a page, in which axe can run although the page itself forbids scripts. The
+ * caller closes the browser context of the copy.
  */
-export async function findViolations(page: Page): Promise<readonly Violation[]> {
+export async function copyForAxe(page: Page): Promise<Page> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
-  const viewport = page.viewportSize();
-  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches');
-  const context = await browser.newContext({
-    ...(viewport && { viewport }),
-    colorScheme: isDark ? 'dark' : 'light',
-    bypassCSP: true,
-  });
-  try {
-    const copy = await context.newPage();
-    // The copy loads the current content of the page. It does not request the page from the server again, because the
-    // server could return different content.
-    await copy.route(page.url(), async (route) =>
-      route.fulfill({ body: await page.content(), contentType: 'text/html' }),
-    );
-    await copy.goto(page.url(), { waitUntil: 'load' });
-    return await findViolationsInPage(copy);
-  } finally {
-    await context.close();
-  }
+  const context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' });
+  const copy = await context.newPage();
+  // The page is not requested again, because the server could return different content.
+  await copy.route(page.url(), async (route) =>
+    route.fulfill({ body: await page.content(), contentType: 'text/html' }),
+  );
+  await copy.goto(page.url(), { waitUntil: 'load' });
+  return copy;
 }
 
 /**
- * Returns the accessibility rules that a page violates. The browser context of the page must have JavaScript enabled.
- *
- * Unlike `findViolations`, this function does not copy the page. This is faster when a test examines one page at
- * several sizes. If the colour scheme changes while the page is open, the browser context must have the option
- * `reducedMotion`. Axe would otherwise measure colours in the middle of a transition.
+ * Returns the violations of WCAG 2.2 AA and of axe's best practices. The page must have JavaScript enabled. If its
+ * colour scheme changes, its context needs the option `reducedMotion`, or axe measures colours during a transition.
  */
-export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
+export async function findViolations(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not prevent this, because Playwright evaluates the script.
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
   const { violations } = (await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as {
     violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];

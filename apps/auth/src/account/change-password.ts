@@ -1,6 +1,7 @@
-// Changes the password of the signed-in user, or sets a first password. Somebody else may have known the old password,
-// so every other session ends. Clients also lose their access. The user can choose that clients keep an access that
-// they got in the current session.
+// Changes the password of the signed-in user, or sets a first password.
+//
+// Somebody else may have known the old password, so every other session ends, and clients lose their access. The user
+// can choose that clients keep an access that they got in the current session.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
@@ -12,18 +13,17 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import { setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
-import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
+import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
+import type { DeviceCookies } from '../interaction/sign-in/device-cookie.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { ShowAccount } from './page.ts';
 
 export interface PasswordChangeOptions {
   readonly accounts: AccountStore;
   readonly sessionStore: SessionStore;
-  readonly browserSessions: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
-  readonly signIn: SignIn['signIn'];
+  readonly devices: DeviceCookies;
+  readonly signIn: SignIn;
   readonly emails: AccountEmails;
-  /** Limits how many new passwords are tried for one account, because estimating their strength takes much CPU time. */
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }
@@ -31,12 +31,10 @@ export interface PasswordChangeOptions {
 const wrongPassword = 'The current password is wrong.';
 
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessionStore, browserSessions, signIn, emails, newPasswordLimit, audit } = options;
+  const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = options;
 
   /**
-   * Checks the current password like a sign-in, so that wrong passwords can lock the account (docs/behaviour.md,
-   * "Sign-in protection"). Returns an error text for the user, or the seconds until the account is no longer locked, or
-   * nothing if the password is right.
+   * Checks the password like a sign-in, so that wrong passwords can lock the account. Returns nothing if it is right.
    */
   const checkCurrentPassword = async (
     request: Request,
@@ -46,7 +44,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     const password = rawField(request, 'password');
     if (password === '') return { error: 'Enter your current password.' };
     if (password.length > maxPasswordLength) return { error: wrongPassword };
-    const deviceOf = (account: Account) => browserSessions.deviceOf(request, response, account);
+    const deviceOf = (account: Account) => devices.find(request, response, account);
     const outcome = await signIn({ username, password, address: request.ip ?? '', deviceOf });
     if ('account' in outcome) return {};
     return outcome.refused === 'locked' ? { retryAfter: outcome.retryAfter } : { error: wrongPassword };
@@ -54,12 +52,11 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
 
   return async (request, response, signedIn) => {
     const { account, sessionId, isFresh } = signedIn;
-    // Usually, the current password proves who the user is. If the account has no password, only a fresh sign-in
-    // proves it.
+    // If the account has no password, only a fresh sign-in proves who the user is.
     if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', { again: true }));
 
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      show(request, response, signedIn, { validationErrors, status });
+      show(response, signedIn, { validationErrors, status });
     const { error, retryAfter } = account.passwordHash
       ? await checkCurrentPassword(request, response, account.username)
       : {};
@@ -67,17 +64,12 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       return showErrors(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.') });
     }
     const newPassword = rawField(request, 'newPassword');
-    const lengthError = validatePasswordLength(newPassword);
-    const validationErrors = [
-      ...(error ? [{ field: 'password', text: error }] : []),
-      ...(lengthError ? [{ field: 'newPassword', text: lengthError }] : []),
-    ];
-    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+    const invalid = fieldErrors({ password: error, newPassword: validatePasswordLength(newPassword) });
+    if (invalid.length > 0) return showErrors(400, ...invalid);
     const waitSeconds = await newPasswordLimit.use(account.id);
     if (waitSeconds > 0) {
-      return showErrors(429, {
-        text: setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.'),
-      });
+      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
+      return showErrors(429, { text });
     }
     const easyToGuess = [account.username, account.name ?? '', account.email ?? ''];
     const passwordError = await validateNewPassword(newPassword, easyToGuess);
@@ -85,9 +77,8 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     const passwordHash = await hashPassword(newPassword);
     await accounts.setPassword(account.id, passwordHash);
     // The old device cookie became invalid with the old password.
-    browserSessions.renewDevice(request, response, { id: account.id, passwordHash });
+    devices.issue(request, response, { id: account.id, passwordHash });
     await sessionStore.endEverythingElse(account.id, sessionId, {
-      // Pages call clients "applications".
       keepClientAccess: field(request, 'keepApplications') === 'yes',
     });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });

@@ -1,18 +1,17 @@
 // Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { ClientStore } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import type { FacilityStore, Membership } from '../facilities/store.ts';
 import { queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { Site } from '../html/site.ts';
+import type { FormState, Site } from '../html/site.ts';
 import { formatDuration } from '../html/time-format.ts';
-import type { ValidationError } from '../html/validation-errors.ts';
 import type { ConsentStore } from '../interaction/consent/consent-store.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
-import type { ScopeTable } from '../oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 
@@ -27,13 +26,7 @@ export interface AccountPageOptions {
   readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
 }
 
-/** Shows the page. `state` contains the errors of a form. */
-export type ShowAccount = (
-  request: Request,
-  response: Response,
-  signedIn: SignedIn,
-  state?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
-) => Promise<void>;
+export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormState) => Promise<void>;
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
@@ -54,7 +47,7 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
   const { site, socialIdentities, sessionStore, consents, facilities, providers, scopes, clients } = options;
-  return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
+  return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessionStore.findByAccount(account.id),
@@ -62,7 +55,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       socialIdentities.list(account.id),
       facilities.membershipsOf(account.id),
     ]);
-    const done = queryText(request, 'done');
+    const done = queryText(response.req, 'done');
     const data = {
       account,
       notice: done === undefined ? undefined : textOfKey(notices(await clients.findLongestAccessTokenTtl()), done),
@@ -75,8 +68,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       })),
       applications: applications.map((client) => ({
         ...client,
-        // The kind of the client (here '') does not matter. It only decides which scopes are marked as required, and
-        // this page does not show the mark.
+        // The kind of the client only decides which scopes are required, which this page does not show.
         permissions: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
       })),
       linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
@@ -84,7 +76,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       addableProviders: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
       isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };
-    await site.show(request, response, '/account/account', data, {
+    await site.show(response, '/account/account', data, {
       title: 'Your account',
       width: 'wide',
       script: true,

@@ -1,26 +1,30 @@
 // Serves the page "Your account" and the forms with which users change their own account.
-import { Router } from 'express';
+import { type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { field } from '../html/form-body.ts';
+import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
-import type { SocialRoutes } from '../social/routes.ts';
+import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import { createPasswordChange, type PasswordChangeOptions } from './change-password.ts';
 import { type AccountPageOptions, createAccountPage } from './page.ts';
 
 export interface AccountRoutesOptions extends AccountPageOptions, PasswordChangeOptions {
-  readonly beginSocialSignIn: SocialRoutes['begin'];
+  readonly social: Pick<SocialRoutes, 'begin'>;
 }
 
 export function accountRoutes(options: AccountRoutesOptions): Router {
   const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = options;
   const show = createAccountPage(options);
-  const showError = (parameters: Parameters<SignedInHandler>, status: number, error: ValidationError): Promise<void> =>
-    show(...parameters, { validationErrors: [error], status });
+  const showError = (response: Response, signedIn: SignedIn, status: number, error: ValidationError): Promise<void> =>
+    show(response, signedIn, { validationErrors: [error], status });
 
   const router = Router();
-  router.get('/account', site.forSignedIn(show));
+  router.get(
+    '/account',
+    site.forSignedIn((_request, response, signedIn) => show(response, signedIn)),
+  );
   /** Serves a form of a signed-in user below `/account`. With `requireFresh`, the sign-in must be recent. */
   const post = (path: string, handler: SignedInHandler, { requireFresh = false } = {}) =>
     router.post(`/account/${path}`, ...site.formForSignedIn(handler, { requireFresh }));
@@ -28,7 +32,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
     const nameError = validateName(name, 'Enter your name.');
-    if (nameError) return showError([request, response, signedIn], 400, { field: 'name', text: nameError });
+    if (nameError) return showError(response, signedIn, 400, { field: 'name', text: nameError });
     await accounts.setName(signedIn.account.id, name);
     response.redirect(303, '/account?done=name');
   });
@@ -47,7 +51,6 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     }
-    // interaction/direct-sign-in-routes.ts serves `/signed-out`.
     if (idToEnd === sessionId) response.redirect(303, '/signed-out');
     else response.redirect(303, idToEnd ? '/account?done=session' : '/account?done=sessions');
   });
@@ -65,11 +68,10 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const { account } = signedIn;
       if (!mayLinkIdentities(account)) {
         const text = 'Confirm your e-mail address before you add another way to sign in.';
-        return showError([request, response, signedIn], 409, { text });
+        return showError(response, signedIn, 409, { text });
       }
-      // The flow links the identity to this account. It signs nobody in, so it has no interaction and no return path.
       const purpose = { interactionUid: null, returnTo: null, linkAccountId: account.id };
-      return options.beginSocialSignIn(request, response, field(request, 'provider'), purpose);
+      return options.social.begin(request, response, field(request, 'provider'), purpose);
     },
     { requireFresh: true },
   );
@@ -82,7 +84,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const outcome = await socialIdentities.unlink(account.id, provider, field(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
-        return showError([request, response, signedIn], 409, { text });
+        return showError(response, signedIn, 409, { text });
       }
       if (outcome === 'unlinked') {
         audit.record({ kind: 'social.unlinked', accountId: account.id, address: request.ip, detail: { provider } });

@@ -6,10 +6,12 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
   passwordChangedEmail,
   passwordResetEmail,
+  type Recipient,
   socialLinkedEmail,
   verificationEmail,
 } from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Email } from '../mail/store.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
@@ -19,7 +21,7 @@ const lifetimeSecondsOf = { verification: 24 * 3600, reset: 30 * 60 };
 export interface AccountEmailsOptions {
   readonly config: Pick<AuthConfig, 'issuer'>;
   readonly links: OneTimeLinks;
-  readonly accounts: AccountStore;
+  readonly accounts: Pick<AccountStore, 'findByUsername' | 'verifyEmail'>;
   readonly mailer: OutboxMailer;
   /** Limits how many e-mails with new links are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
@@ -36,76 +38,66 @@ export function createAccountEmails(options: AccountEmailsOptions) {
   const { issuer } = config;
   const pendingResets = new Set<Promise<void>>();
 
-  return {
-    /**
-     * Mails a link that verifies the e-mail address, if the account has an unverified address. Never throws, because an
-     * e-mail that cannot be queued must not make the registration fail.
-     */
-    async sendVerification(account: Account): Promise<void> {
-      const { email } = account;
-      if (!email || account.emailVerified) return;
-      try {
-        // `use` returns the seconds until another e-mail is allowed, or 0 if this e-mail is allowed.
-        const isOverLimit = (await recipientLimit.use(email)) > 0;
-        if (isOverLimit) return;
-        const lifetimeSeconds = lifetimeSecondsOf.verification;
-        const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetimeSeconds });
-        const link = `${issuer}/verify-email?token=${token}`;
-        await mailer.enqueue(verificationEmail({ to: email, name: account.name, link }));
-      } catch (err) {
-        logger.error({ err }, 'verification e-mail was not queued');
-      }
-    },
+  /** Never rejects: the change that an e-mail is about has already been made. */
+  const logFailure = (sending: Promise<void>, message: string): Promise<void> =>
+    sending.catch((err: unknown) => logger.error({ err }, message));
 
-    /**
-     * Mails a link with which a user can set a new password. Works in the background, because the response time must
-     * not reveal whether the account exists. `address` is the IP address of the request.
-     */
+  /** Informs the owner about a change of the account. */
+  const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
+    const to = emailAddressOf(account);
+    if (to) await mailer.enqueue(write({ to, name: account.name, link: `${issuer}${path}` }));
+  };
+
+  const mailVerificationLink = async ({ id, name, email, emailVerified }: Account): Promise<void> => {
+    if (!email || emailVerified) return;
+    const isOverLimit = (await recipientLimit.use(email)) > 0;
+    if (isOverLimit) return;
+    const lifetimeSeconds = lifetimeSecondsOf.verification;
+    const token = await links.issue({ accountId: id, email, purpose: 'verify-email', lifetimeSeconds });
+    await mailer.enqueue(verificationEmail({ to: email, name, link: `${issuer}/verify-email?token=${token}` }));
+  };
+
+  const mailResetLink = async (username: string, address: string | undefined): Promise<void> => {
+    const account = await accounts.findByUsername(username);
+    const email = account && emailAddressOf(account);
+    audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
+    if (!account || account.disabledAt || !email) return;
+    // A new link ends the previous one, so an attacker could make every link of the owner stop working. Above the
+    // limit, the existing link is therefore mailed again instead, and only from time to time.
+    const isOverLimit = (await recipientLimit.use(email)) > 0;
+    if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
+    const lifetimeSeconds = lifetimeSecondsOf.reset;
+    const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
+    const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
+    const link = `${issuer}/reset-password/new?token=${token}`;
+    await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
+  };
+
+  return {
+    /** Mails a link that verifies the e-mail address, if the account has an unverified address. */
+    sendVerification: (account: Account): Promise<void> =>
+      logFailure(mailVerificationLink(account), 'verification e-mail was not queued'),
+
+    /** Works in the background, because the response time must not reveal whether the account exists. */
     sendReset(username: string, address: string | undefined): void {
-      const send = async (): Promise<void> => {
-        const account = await accounts.findByUsername(username);
-        const email = account && emailAddressOf(account);
-        audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
-        if (!account || account.disabledAt || !email) return;
-        // A new link ends the previous link. By requesting links all the time, an attacker could make every link of the
-        // owner stop working. If there are too many requests, the existing link is therefore mailed again instead, and
-        // only from time to time.
-        const isOverLimit = (await recipientLimit.use(email)) > 0;
-        if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
-        const lifetimeSeconds = lifetimeSecondsOf.reset;
-        const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
-        const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
-        const link = `${issuer}/reset-password/new?token=${token}`;
-        await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
-      };
-      const pending = send()
-        .catch((err: unknown) => logger.error({ err }, 'password reset e-mail was not queued'))
-        .finally(() => pendingResets.delete(pending));
+      const pending = logFailure(mailResetLink(username, address), 'password reset e-mail was not queued').finally(() =>
+        pendingResets.delete(pending),
+      );
       pendingResets.add(pending);
     },
 
-    /** Informs the owner about a changed password. Never throws, because the password has already been changed. */
-    async sendPasswordChanged(account: Account): Promise<void> {
-      const email = emailAddressOf(account);
-      if (!email) return;
-      const link = `${issuer}/reset-password`;
-      await mailer
-        .enqueue(passwordChangedEmail({ to: email, name: account.name, link }))
-        .catch((err: unknown) => logger.error({ err }, 'e-mail about a changed password was not queued'));
-    },
+    sendPasswordChanged: (account: Account): Promise<void> =>
+      logFailure(
+        sendNotice(account, '/reset-password', passwordChangedEmail),
+        'e-mail about a changed password was not queued',
+      ),
 
-    /**
-     * Informs the owner of the account that an identity at a social provider was linked. `provider` is the title of the
-     * provider. Never throws, because the identity has already been linked.
-     */
-    async sendSocialLinked(account: Account, provider: string): Promise<void> {
-      const email = emailAddressOf(account);
-      if (!email) return;
-      const link = `${issuer}/account`;
-      await mailer
-        .enqueue(socialLinkedEmail({ to: email, name: account.name, link }, provider))
-        .catch((err: unknown) => logger.error({ err }, 'e-mail about a linked identity was not queued'));
-    },
+    /** `provider` is the title of the provider. */
+    sendSocialLinked: (account: Account, provider: string): Promise<void> =>
+      logFailure(
+        sendNotice(account, '/account', (recipient) => socialLinkedEmail(recipient, provider)),
+        'e-mail about a linked identity was not queued',
+      ),
 
     /** Verifies the address to which the link with this token was mailed. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {

@@ -1,11 +1,7 @@
 // Creates, finds and deletes the one-time links that are mailed to users (table `one_time_link`).
 //
-// A link works once, for a limited time, and only while the account has the e-mail address to which the link was
-// mailed.
-//
-// A link contains a token, which is an HMAC of a random seed. The database contains the seed and the SHA-256 of the
-// token, but not the key of the HMAC. The server can therefore compute the token and mail a link again, and a reader of
-// the database cannot find out the token.
+// The token of a link is an HMAC of a random seed. The server can therefore compute it from the stored seed and mail
+// the link again, and a reader of the database, who does not have the key, cannot.
 import { createHmac } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -14,7 +10,7 @@ export type LinkPurpose = 'verify-email' | 'reset-password';
 
 export interface LinkOwner {
   readonly accountId: string;
-  /** The address to which the link was mailed. A user who opens the link has proved to have access to this mailbox. */
+  /** The address to which the link was mailed, and whose owner has opened it. */
   readonly email: string;
 }
 
@@ -25,11 +21,7 @@ interface NewLink extends LinkOwner {
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
-/**
- * The SQL condition that the link `l` with the token hash $1 and the purpose $2 still works: it has not expired, and
- * the account has the address to which the link was mailed. E-mails to an account without an e-mail address are sent to
- * its user name.
- */
+/** A link works while the account has the address to which it was mailed: its e-mail address or else its user name. */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 
@@ -39,7 +31,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 
   return {
-    /** Creates a link and returns its token. Deletes earlier links for the same purpose. */
+    /** Returns the token of the new link. Deletes earlier links for the same purpose. */
     async issue(link: NewLink): Promise<string> {
       const seed = randomToken();
       const token = tokenOf(seed);
@@ -53,11 +45,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return token;
     },
 
-    /**
-     * Extends the lifetime of the link that was sent to this address, and returns its token. Creates a new link if no
-     * link works. Early releases stored no `seed`, so the token of their links cannot be made again. Such a link is
-     * therefore also replaced by a new one.
-     */
+    /** Extends the lifetime of the link that was sent to this address, or else creates one. Returns its token. */
     async repeat(link: NewLink): Promise<string> {
       const [existing] = await query<{ seed: string }>(
         db,
@@ -79,9 +67,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return owner;
     },
 
-    /**
-     * Deletes the link and returns its owner. If several calls run at the same time, only one of them gets the owner.
-     */
+    /** Of several calls at the same time, only one gets the owner. */
     async consume(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
       const [owner] = await query<LinkOwner>(
         db,

@@ -1,7 +1,7 @@
-// Checks a user name and password. The sign-in page and the grant type `password` both use this check.
+// Checks a user name and password, for the sign-in page and the grant type `password`.
 //
-// Neither the result of the check nor the time that it takes reveals whether the account exists (docs/behaviour.md,
-// "Sign-in protection").
+// Neither the result of the check nor its time reveals whether the account exists (docs/behaviour.md, "Sign-in
+// protection").
 import type { Audit } from '../audit/audit.ts';
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
 import { verifyPassword } from './passwords.ts';
@@ -10,12 +10,8 @@ import type { Account, AccountStore } from './store.ts';
 export interface Credentials {
   readonly username: string;
   readonly password: string;
-  /** The IP address of the client. */
   readonly address: string;
-  /**
-   * Returns the id of the browser, if the account has signed in with this browser before. Left out for a request that
-   * does not come from a browser.
-   */
+  /** Returns the id of the browser, if the account has signed in with this browser before. */
   readonly deviceOf?: (account: Account) => string | undefined;
 }
 
@@ -25,7 +21,7 @@ export type SignInResult =
   /** `retryAfter` is in seconds. */
   | { readonly refused: 'locked'; readonly retryAfter: number };
 
-export type SignIn = ReturnType<typeof createSignIn>;
+export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 
 export interface SignInOptions {
   readonly accounts: Pick<AccountStore, 'lookUpForSignIn'>;
@@ -33,30 +29,26 @@ export interface SignInOptions {
   readonly audit: Audit;
 }
 
-export function createSignIn({ accounts, guard, audit }: SignInOptions) {
-  return {
-    async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
-      // The database ignores the case of user names. Failures are counted under `name`, which is equal for all
-      // spellings of a user name. Otherwise, an attacker could try more passwords with another spelling.
-      const { name, account } = await accounts.lookUpForSignIn(username);
-      const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
-      if ('retryAfter' in attempt) {
-        audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
-        return { refused: 'locked', retryAfter: attempt.retryAfter };
-      }
-      const passwordMatches = await verifyPassword(account?.passwordHash, password);
-      const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
-      // Parallel attempts may have reached the limit since this attempt began.
-      const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
-      if (lockout) {
-        audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });
-        return { refused: 'locked', retryAfter: lockout.retryAfter };
-      }
-      if (succeeded) return { account };
-      let reason = 'unknown account';
-      if (account) reason = passwordMatches ? 'account disabled' : 'wrong password';
-      audit.record({ kind: 'sign-in.refused', accountId: account?.id, address, detail: { reason } });
-      return { refused: 'invalid' };
-    },
+export const createSignIn =
+  ({ accounts, guard, audit }: SignInOptions): SignIn =>
+  async ({ username, password, address, deviceOf }) => {
+    // Failures are counted under `name`, which is equal for all spellings of a user name.
+    const { name, account } = await accounts.lookUpForSignIn(username);
+    const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
+    if ('retryAfter' in attempt) {
+      audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
+      return { refused: 'locked', retryAfter: attempt.retryAfter };
+    }
+    const passwordMatches = await verifyPassword(account?.passwordHash, password);
+    const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
+    const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
+    if (lockout) {
+      audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });
+      return { refused: 'locked', retryAfter: lockout.retryAfter };
+    }
+    if (succeeded) return { account };
+    let reason = 'unknown account';
+    if (account) reason = passwordMatches ? 'account disabled' : 'wrong password';
+    audit.record({ kind: 'sign-in.refused', accountId: account?.id, address, detail: { reason } });
+    return { refused: 'invalid' };
   };
-}

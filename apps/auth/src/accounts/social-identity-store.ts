@@ -1,8 +1,6 @@
 // Reads and writes the identities that accounts have at social providers (table `social_identity`).
 //
-// The provider and the provider's user id determine to which account an identity belongs. The e-mail address is not
-// used to find the account, because it may be unverified or belong to somebody else (docs/behaviour.md, "Social
-// providers").
+// The e-mail address is not used to find an account, because it may belong to somebody else.
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
@@ -35,10 +33,7 @@ export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
 
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
-    /**
-     * Finds the account of an identity, or creates it at the first sign-in. If two first sign-ins happen at the same
-     * time, only one account is created.
-     */
+    /** Of two first sign-ins at the same time, only one creates an account. */
     async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
       const known = await findAccountAndRecordUse(db, identity);
       if (known) return { account: known, isNew: false };
@@ -49,10 +44,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       return { account: createdByOther, isNew: false };
     },
 
-    /**
-     * Links an identity to an account. Returns `taken` if the identity belongs to another account, and `unconfirmed` if
-     * the account does not exist, or must confirm its e-mail address first (`mayLinkIdentities`).
-     */
+    /** Returns `taken` if the identity belongs to another account, and `unconfirmed` without `mayLinkIdentities`. */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
       const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
         accountId,
@@ -73,10 +65,8 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       ),
 
     /**
-     * Removes an identity from an account. Returns `none` if the account does not have the identity. Returns `last` if
-     * the account has no password and no other identity: its user could then no longer sign in, so nothing is removed.
-     *
-     * The row of the account is locked. Without the lock, two parallel requests could remove the last two identities.
+     * Returns `last`, and removes nothing, if the account has no other way to sign in. The lock prevents that two
+     * parallel requests remove the last two identities.
      */
     async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
       return transaction(db, async (tx) => {
@@ -104,15 +94,12 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account. If the e-mail address of the account is not verified, an attacker may
- * have created the account with the address of another user. That user can take the account over with a password reset.
- * After this, the attacker must not be able to sign in with a linked identity. Nobody can take over an account without
- * an e-mail address. A user name with `@` counts as an e-mail address.
+ * Whether identities may be linked to an account. An attacker may have created the account with the unverified address
+ * of another user, who takes it over with a password reset. A linked identity of the attacker must not survive this.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));
 
-/** Finds the account of an identity, and records that the identity was used now. */
 async function findAccountAndRecordUse(
   db: Database,
   { provider, subject }: SocialIdentity,
@@ -126,7 +113,7 @@ async function findAccountAndRecordUse(
   return account;
 }
 
-/** Creates an account with an identity. If another request has inserted the identity first, returns undefined. */
+/** Returns undefined if another request has inserted the identity first. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
   return transaction(db, async (tx) => {
     const account = await insertAccount(tx, {

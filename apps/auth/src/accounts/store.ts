@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 
-/** Whether an account belongs to a person (`user`) or to a program (`service`). */
 export type AccountKind = 'user' | 'service';
 
 export interface Account {
@@ -10,14 +9,10 @@ export interface Account {
   readonly username: string;
   readonly name: string | null;
   readonly email: string | null;
-  /**
-   * Whether the e-mail address is known to belong to the user: the user has opened a link that was mailed to this
-   * address, or a social provider or an import file says so.
-   */
+  /** Whether the user has opened a link that was mailed to the address, or a provider or an import file says so. */
   readonly emailVerified: boolean;
   readonly kind: AccountKind;
   readonly roles: readonly string[];
-  /** Null if the account has no password, for example because its user signs in at a social provider. */
   readonly passwordHash: string | null;
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
@@ -37,27 +32,18 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
-/**
- * Prepares a user name for a search: removes NUL characters, and the spaces that users may type before and after the
- * name. Stored user names have no such spaces, because the forms and the import check or remove them.
- */
+/** Stored user names have no NUL characters, and no spaces at their ends. */
 const cleanUsername = (username: string): string => withoutNul(username).trim();
 
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
- * An SQL expression: the time at which the e-mail address of the account `a` first became verified. The time is
- * `infinity` if the address is not verified.
- *
- * The time is also `infinity` if a verified address has no time in `email_proven_at`. This is possible if an instance
- * of the previous release verified the address during the upgrade that added this column (migration 0004).
+ * The time at which the e-mail address of the account `a` first became verified. `infinity` if it is not verified, or
+ * if an instance of an earlier release verified it, which did not know the column (migration 0004).
  */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
 
-/**
- * Inserts an account. Registration, social sign-in, invitations and the import all use this function. The user name
- * must have no spaces at its ends. Returns undefined if another account has the user name.
- */
+/** The user name must have no spaces at its ends. Returns undefined if another account has the user name. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
     db,
@@ -99,7 +85,6 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** Ignores the case of the user name, and spaces before and after the name. */
     async findByUsername(username: string): Promise<Account | undefined> {
       const [account] = await query<Account>(
         db,
@@ -110,10 +95,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Finds the account for a sign-in. The returned `name` is the user name in lower case and without surrounding
-     * spaces. `name` is returned even if no account has this name. Failed sign-ins must be counted under `name`. If
-     * they were counted separately for each spelling of an unknown name, the lockout would reveal whether an account
-     * exists.
+     * Also returns the normalised user name, under which failed sign-ins must be counted even if no account has it. If
+     * they were counted for each spelling of an unknown name, the lockout would reveal whether an account exists.
      */
     async lookUpForSignIn(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
@@ -122,14 +105,12 @@ export function createAccountStore({ db }: { db: Database }) {
            left join account a on lower(a.username) = n.wanted`,
         [cleanUsername(username)],
       );
-      // The columns of the account are null if no account has the name.
       return { name: row?.wanted ?? '', account: row && row.id !== null ? row : undefined };
     },
 
-    /** Returns undefined if another account has the user name. */
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 
-    /** Sets the password. Deletes unused links for a password reset, because somebody else may have these links. */
+    /** Deletes unused links for a password reset, because somebody else may have them. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
       await query(
         db,
@@ -140,21 +121,13 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Sets a new password for a user who opened a link that was mailed to `email`. By opening the link, the user has
-     * proved to own this address, so the address becomes verified.
+     * Sets a new password for a user who opened a link that was mailed to `email`, which proves that the address
+     * belongs to the user.
      *
      * - Before the address was first verified, an attacker may have created the account with this address, and linked
-     *   social identities of the attacker. Identities that were linked before that time are removed. If the address was
-     *   not verified yet, all identities are removed.
-     * - If an account has no e-mail address, its e-mails are sent to its user name, which may be an e-mail address. The
-     *   user has then proved to own this address, so it becomes the e-mail address of the account.
-     * - If an import changes the e-mail address before this update, the user has proved nothing about the new address.
-     * The columns `email_verified` and `email_proven_at` then keep their values. - `email_proven_at` is the time at
-     * which the address was first verified. If that time is known, `least` returns
-     *   it. Otherwise `provenAt` is `infinity`, and `least` returns the current time.
-     *
-     * Unlike `setPassword`, this function does not delete links for a password reset. The caller has already consumed
-     * the link, and an account has only one such link, because a new link replaces the previous link.
+     *   identities. Identities that were linked before that time are removed.
+     * - If the account has no e-mail address, its user name is one, and becomes its e-mail address.
+     * - If an import has changed the e-mail address meanwhile, nothing is proved about the new one.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(
@@ -175,7 +148,7 @@ export function createAccountStore({ db }: { db: Database }) {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, withoutNul(name)]);
     },
 
-    /** Marks the address `email` as verified. Returns false if the account has another address now. */
+    /** Returns false if the account has another address now. */
     async verifyEmail(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
         db,
@@ -187,10 +160,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Removes the password and all social identities of an account. Somebody may have created the account with the
-     * e-mail address of another person. This person requests the removal with a link in the verification mail, and can
-     * then set a password through a mailed link. Returns false if `email` is no longer the address of the account, or
-     * if the address has been verified.
+     * Removes the password and all social identities of an account that somebody has created with the address of
+     * another person. Returns false if `email` is no longer the address of the account, or if it has been verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(

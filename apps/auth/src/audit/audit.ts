@@ -1,7 +1,6 @@
-// Records audit events: who did what, when and from where.
+// Records audit events, which never contain a secret, as log lines and as rows of the table `audit_event`.
 //
-// Each event becomes a log line and a row of the table `audit_event`. An event never contains a secret. If a row cannot
-// be written, the request that caused the event still succeeds.
+// If a row cannot be written, the request that caused the event still succeeds.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 
@@ -20,20 +19,16 @@ type TimedEvent = AuditEvent & { readonly at: Date };
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** The maximum number of events that wait for the database. Further events are logged and not stored. */
+/** Further events are logged and not stored. */
 const maxQueued = 5_000;
 /** How long events are collected, so that one statement stores the events of many tokens. */
 const collectMilliseconds = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
-  // The logger searches each line for secrets. Events contain no secrets, so this is not necessary.
   const eventLog = withoutRedaction(logger);
   let queue: TimedEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
-  /** The statement that is running now. */
   let writing: Promise<void> | undefined;
-  /** A call of `flush` that waits until the running statement has ended. Further calls share this promise. */
-  let nextFlush: Promise<void> | undefined;
 
   /** Stores the events in one statement. Never rejects. */
   const write = async (events: readonly TimedEvent[]): Promise<void> => {
@@ -60,24 +55,17 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
-  /** Moves the events of the queue to the database. If a statement is already running, waits for its end first. */
-  const flush = (): Promise<void> => {
+  const flush = async (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    if (writing) {
-      nextFlush ??= writing.then(() => {
-        nextFlush = undefined;
-        return flush();
-      });
-      return nextFlush;
-    }
-    if (queue.length === 0) return Promise.resolve();
+    while (writing) await writing;
+    if (queue.length === 0) return;
     const events = queue;
     queue = [];
     writing = write(events).finally(() => {
       writing = undefined;
     });
-    return writing;
+    await writing;
   };
 
   return {

@@ -1,28 +1,18 @@
-// Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout").
-//
-// The tokens wait in a queue in the database, for two reasons. A user who signs out does not wait for the clients. And
-// the import command, which can end sessions, can queue tokens without sending them.
-//
-// The instance that ended a session sends its tokens immediately. In addition, every instance checks the queue every
-// second. A token is never sent again, even if the client does not accept it.
-import { isUnavailable } from '@bay-booking/service/database/database';
+// Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
+// queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import type { Audit } from '../audit/audit.ts';
 import type { LogoutStore, QueuedLogout } from './store.ts';
 
-/** The outcome of one logout token, as the audit trail and the metrics name it. */
 export type LogoutOutcome =
   | 'sent'
-  /** The client responded with a status other than 200 and 204. */
   | 'rejected'
-  /** The logout address of the client is neither in the public internet nor in an allowed network. */
   | 'address_not_allowed'
   | 'timeout'
-  /** The connection failed, or the token could not be created. */
   | 'failed'
   /** The client is disabled, deleted, or no longer has a logout address. */
   | 'not_registered'
-  /** No instance could send the token within an hour. */
   | 'expired';
 
 export interface LogoutResult {
@@ -32,44 +22,31 @@ export interface LogoutResult {
   readonly reason?: string | undefined;
 }
 
-/** Sends one logout token and never throws. */
 export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
 
 export interface LogoutSenderOptions {
   readonly store: LogoutStore;
   readonly send: SendLogoutToken;
-  /** Whether the signing keys are loaded. */
   readonly isReady: () => boolean;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
 export interface LogoutSender {
-  /** Starts to send the tokens that are in the queue now, and does not wait for them. */
   readonly sendQueued: () => void;
   readonly waitUntilIdle: () => Promise<void>;
-  /** Takes no more tokens from the queue, and waits for the tokens that are being sent. */
   readonly close: () => Promise<void>;
 }
 
-/** The milliseconds between two checks of the queue. */
 const checkIntervalMs = 1_000;
-/** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
-/**
- * The maximum number of tokens of one client that are taken from the queue at a time. While this many tokens are being
- * sent to the client, no more are taken. A client that does not respond therefore does not delay other clients' tokens.
- */
+/** A client that does not respond must not delay the tokens of other clients. */
 const maxParallelPerClient = 10;
-/**
- * The maximum age of a token in seconds. An older token is not sent, because the user has probably signed in again. A
- * token that names only the user, and not the session, would also end the new session.
- */
+/** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
 export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
   const inProgress = new Set<Promise<void>>();
-  /** The number of tokens that are being sent to each client, by client id. */
   const inProgressByClient = new Map<string, number>();
 
   const deliver = async (logout: QueuedLogout): Promise<void> => {
@@ -79,7 +56,6 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
       kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
       clientId,
       accountId,
-      // TypeScript accepts an object literal as `detail`, but not an object whose type is an interface.
       detail: { ...result },
     });
   };
@@ -105,42 +81,21 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
   };
 
-  let closed = false;
-  /** Whether `sendQueued` was called during the current check, so that the queue must be checked again. */
-  let checkAgain = false;
-  let currentCheck: Promise<void> | undefined;
-  const sendQueued = (): void => {
-    if (closed) return;
-    if (currentCheck) {
-      checkAgain = true;
-      return;
-    }
-    currentCheck = takeAndStart()
-      .catch((err: unknown) => {
-        // While the database is unavailable, failed requests already log warnings, so this warning is not needed.
-        const level = isUnavailable(err) ? 'debug' : 'warn';
-        logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
-      })
-      .finally(() => {
-        currentCheck = undefined;
-        if (!checkAgain) return;
-        checkAgain = false;
-        sendQueued();
-      });
-  };
-  const timer = setInterval(sendQueued, checkIntervalMs);
-  timer.unref();
+  const loop = startLoop({ name: 'send logout tokens', intervalMs: checkIntervalMs, logger, run: takeAndStart });
+  const sendQueued = (): void => void loop.wake();
 
-  const waitUntilIdle = async (): Promise<void> => {
-    while (currentCheck || inProgress.size > 0) await Promise.all([currentCheck, ...inProgress]);
-  };
   return {
     sendQueued,
-    waitUntilIdle,
+    waitUntilIdle: async () => {
+      await loop.wake();
+      while (inProgress.size > 0) {
+        await Promise.all(inProgress);
+        await loop.wake();
+      }
+    },
     close: async () => {
-      closed = true;
-      clearInterval(timer);
-      await waitUntilIdle();
+      await loop.stop();
+      await Promise.all(inProgress);
     },
   };
 }

@@ -1,19 +1,17 @@
-// Takes logout tokens from the queue (table `backchannel_logout`).
+// Takes entries from the queue of logouts. A logout token is created only when it is sent, and sent at most once.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface QueuedLogout {
   readonly clientId: string;
   readonly accountId: string;
-  /** The id of the ended session. Null if the client does not require it. */
   readonly sid: string | null;
-  /** The seconds since the session ended. */
   readonly ageSeconds: number;
 }
 
 export interface TakeOptions {
   readonly limit: number;
   readonly maxPerClient: number;
-  /** Clients whose tokens stay in the queue, because the maximum number of requests to them is already in progress. */
+  /** Clients that have enough requests in progress. */
   readonly except: readonly string[];
 }
 
@@ -21,12 +19,7 @@ export type LogoutStore = ReturnType<typeof createLogoutStore>;
 
 export function createLogoutStore({ db }: { db: Database }) {
   return {
-    /**
-     * Removes from the queue the oldest logout tokens of each client that is not in `except`, and returns them. No
-     * other instance gets these tokens, so each token is sent at most once. If this instance crashes, the tokens that
-     * it has not yet sent are lost. If the queue has more than `limit` tokens, the order by `position` takes one token
-     * of each client before the second token of any client.
-     */
+    /** The order by `position` takes one token of each client before the second token of any client. */
     take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
       query<QueuedLogout>(
         db,

@@ -1,8 +1,7 @@
-// Defines the type of stored clients. `usesSecret` returns whether a client has a secret.
+// Defines the type of stored clients.
 
-/** A driving-range client is the app of a driving range. A personal access token belongs to a service account. */
+/** A personal access token belongs to a service account. */
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
-/** Whether the client must use PKCE (RFC 7636). */
 export type PkcePolicy = 'required' | 'optional';
 
 export const usesSecret = ({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): boolean =>
@@ -12,14 +11,11 @@ export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
-  /** OpenID Connect client metadata. Imported metadata contain default values (import/imported-client.ts). */
+  /** OpenID Connect client metadata, and our own settings (settings.ts). */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /**
-   * Every scope that the client may request, space-separated. Empty for a personal access token: its scope is fixed.
-   */
+  /** Space-separated. Empty for a personal access token, whose scope is fixed. */
   readonly scope: string;
-  /** The service account of a personal access token. Null for other clients. */
   readonly accountId: string | null;
-  /** The SHA-256 of each valid secret. During a rotation there are two. Empty for a client without a secret. */
+  /** The SHA-256 of each valid secret. During a rotation there are two. */
   readonly secretHashes: readonly string[];
 }

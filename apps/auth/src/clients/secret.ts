@@ -1,10 +1,7 @@
 // Compares a presented client secret with the stored hashes (RFC 6749 section 2.3.1).
 import { hash, timingSafeEqual } from 'node:crypto';
 
-/**
- * Whether the secret has one of the hashes. All hashes are compared, so that the time does not reveal which hash
- * matches.
- */
+/** All hashes are compared, so that the time does not reveal which one matches. */
 export function matchesSecret(presented: string, storedHashes: readonly string[]): boolean {
   const presentedHash = hash('sha256', presented, 'buffer');
   let matches = false;

@@ -1,8 +1,6 @@
-// Reads clients, and reads and writes the personal access tokens of service accounts (tables `client`,
-// `client_secret`).
+// Reads clients, and reads and writes personal access tokens (tables `client`, `client_secret`).
 //
-// A personal access token is stored as a client that belongs to a service account (specification, "Bookings API
-// access"). The database contains only the SHA-256 of its secrets.
+// A personal access token is a client that belongs to a service account (specification, "Bookings API access").
 import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -20,9 +18,11 @@ export interface PersonalAccessToken {
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly disabledAt: Date | null;
+  /** Whether the token is neither revoked nor expired. */
+  readonly isActive: boolean;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
-  /** The lifetime, in seconds, of the access tokens that the client gets with this personal access token. */
+  /** In seconds. */
   readonly accessTokenTtl: number;
   /** The number of valid secrets. After a rotation there are two, until the old secret expires. */
   readonly secretCount: number;
@@ -47,7 +47,8 @@ export interface Actor {
 
 export type ClientStore = ReturnType<typeof createClientStore>;
 
-const isActive = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
+/** The SQL condition that the client `c` is neither disabled nor expired. */
+export const isActiveClient = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
 const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
 /**
@@ -62,17 +63,15 @@ export const activeClientQuery = `
               then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
           end as "facilityIds"
     from client c left join account a on a.id = c.account_id
-   where c.id = $1 and ${isActive} and (c.account_id is null or a.disabled_at is null)`;
+   where c.id = $1 and ${isActiveClient} and (c.account_id is null or a.disabled_at is null)`;
 
 /** The columns of a PersonalAccessToken. $1 is the lifetime of access tokens of clients without `access_token_ttl`. */
 const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
-  c.expires_at as "expiresAt", c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt",
-  c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
+  c.expires_at as "expiresAt", c.disabled_at as "disabledAt", ${isActiveClient} as "isActive",
+  c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount"`;
 
-/** The minimum time between two updates of the last use of a token, in milliseconds. */
-const minUpdateInterval = 60_000;
-/** The maximum number of clients in the map `useRecordedAt`. */
+const minUpdateIntervalMs = 60_000;
 const maxRecordedUses = 10_000;
 
 export interface ClientStoreOptions {
@@ -83,8 +82,25 @@ export interface ClientStoreOptions {
 }
 
 export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOptions) {
-  /** For each client id, the time at which its last use was written, in milliseconds since 1970. */
+  /** The time at which the last use of each client was written, in milliseconds since 1970. */
   const useRecordedAt = new Map<string, number>();
+
+  /** Records a change in the history of each facility where the service account has a role. */
+  const recordChange = async (
+    change: 'created' | 'rotated' | 'revoked',
+    actor: Actor,
+    clientId: string,
+    detail: Readonly<Record<string, string | number | undefined>>,
+  ): Promise<void> => {
+    const rows = await query<{ facilityId: string }>(
+      db,
+      'select facility_id as "facilityId" from membership where account_id = $1 order by facility_id',
+      [actor.accountId],
+    );
+    for (const facility of rows.length > 0 ? rows : [{}]) {
+      audit.record({ kind: `personal-access-token.${change}`, ...actor, clientId, ...facility, detail });
+    }
+  };
 
   return {
     async findActive(id: string): Promise<ActiveClient | undefined> {
@@ -107,7 +123,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
         const [row] = await query<{ active: number }>(
           tx,
-          `select count(*)::int as active from client c where c.account_id = $1 and ${isActive}`,
+          `select count(*)::int as active from client c where c.account_id = $1 and ${isActiveClient}`,
           [accountId],
         );
         if (row && row.active >= maxActive) throw new TooManyTokensError(`the account has ${maxActive} active tokens`);
@@ -119,7 +135,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         );
         await insertSecret(tx, clientId, clientSecret);
       });
-      audit.record({ kind: 'personal-access-token.created', ...actor, clientId, detail: { name } });
+      const days = expiresAt ? Math.round((expiresAt.getTime() - Date.now()) / 86_400_000) : undefined;
+      await recordChange('created', actor, clientId, { name, days });
       return { clientId, clientSecret };
     },
 
@@ -150,10 +167,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return token;
     },
 
-    /**
-     * Creates a new secret for a token. The old secrets work for another `overlapSeconds`, in which their users can
-     * replace them. Returns undefined if the account has no such token, or if the token is revoked.
-     */
+    /** The old secrets work for another `overlapSeconds`. Returns undefined if the account has no such token. */
     async rotatePersonalAccessToken(
       accountId: string,
       clientId: string,
@@ -162,12 +176,13 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     ): Promise<NewSecret | undefined> {
       const clientSecret = randomToken();
       const rotated = await transaction(db, async (tx) => {
-        const found = await query(
+        const [found] = await query<{ name: string }>(
           tx,
-          'select 1 as found from client where id = $1 and account_id = $2 and disabled_at is null for update',
+          `select coalesce(name, '') as name from client
+            where id = $1 and account_id = $2 and disabled_at is null for update`,
           [clientId, accountId],
         );
-        if (found.length === 0) return false;
+        if (!found) return undefined;
         // `least` ignores null, which is the expiry of a secret that does not expire.
         await query(
           tx,
@@ -178,33 +193,30 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         // With an overlap of 0, the old secrets have just expired.
         await query(tx, 'delete from client_secret where client_id = $1 and expires_at <= now()', [clientId]);
         await insertSecret(tx, clientId, clientSecret);
-        return true;
+        return found;
       });
       if (!rotated) return undefined;
-      audit.record({ kind: 'personal-access-token.rotated', ...actor, clientId, detail: { overlap: overlapSeconds } });
+      await recordChange('rotated', actor, clientId, { name: rotated.name, overlap: overlapSeconds });
       return { clientId, clientSecret };
     },
 
     /** Returns false if the account has no such token, or if the token is already revoked. */
     async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
-      const rows = await query(
+      const [revoked] = await query<{ name: string }>(
         db,
         `update client set disabled_at = now()
-          where id = $1 and account_id = $2 and disabled_at is null returning 1 as done`,
+          where id = $1 and account_id = $2 and disabled_at is null returning coalesce(name, '') as name`,
         [clientId, accountId],
       );
-      if (rows.length === 0) return false;
-      audit.record({ kind: 'personal-access-token.revoked', ...actor, clientId });
+      if (!revoked) return false;
+      await recordChange('revoked', actor, clientId, revoked);
       return true;
     },
 
-    /**
-     * Stores the time and the IP address of the last use of a token, but at most once per minute. The portal shows
-     * them. The function does not wait for the database. If the database fails, the next use is stored instead.
-     */
+    /** Stores the last use of a token at most once per minute, without waiting. The portal shows it. */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();
-      if (now - (useRecordedAt.get(clientId) ?? 0) < minUpdateInterval) return;
+      if (now - (useRecordedAt.get(clientId) ?? 0) < minUpdateIntervalMs) return;
       if (useRecordedAt.size >= maxRecordedUses) useRecordedAt.clear();
       useRecordedAt.set(clientId, now);
       query(db, 'update client set last_used_at = now(), last_used_from = $1 where id = $2', [address, clientId]).catch(

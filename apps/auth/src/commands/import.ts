@@ -16,8 +16,8 @@ import { isLoopback } from '@bay-booking/service/public-address';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
-import { createScopeTable } from '../oidc/authorization/scopes.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
+import { createScopeTable } from '../oidc/scopes.ts';
 import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {

@@ -1,17 +1,14 @@
-// Counts failures and other events, with a separate count for each key. The counts are stored in the table
-// `guard_count`, so all instances share them. The library rate-limiter-flexible reads and writes the table, and ignores
-// expired counts. A cleanup job deletes the rows of expired counts (accounts/expired-rows-store.ts).
+// Counts failures and other events under keys, in the table `guard_count`, which all instances share.
 import type { Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
   readonly failures: number;
   readonly limit: number;
-  /** The number of seconds until the count expires, rounded up. It is 1 or more. */
+  /** The seconds until the count expires: 1 or more. */
   readonly resetIn: number;
 }
 
-/** `key` names what is counted, for example a user name or an IP address. */
 export interface FailureCounter {
   readonly read: (key: string) => Promise<Count>;
   readonly add: (key: string) => Promise<Count>;
@@ -21,14 +18,10 @@ export interface FailureCounter {
 }
 
 export interface CounterOptions {
-  /** The name of the counter. A key has a separate count in each counter. */
   readonly name: string;
-  /** The value of `limit` in each `Count`. The counter does not enforce the limit: it also counts events above it. */
+  /** The value of `limit` in each `Count`. The counter does not enforce it. */
   readonly limit: number;
-  /**
-   * The count of a key expires this many seconds after the first event that it counts. The next event begins a new
-   * count.
-   */
+  /** A count expires this many seconds after its first event. */
   readonly windowSeconds: number;
 }
 
@@ -41,7 +34,7 @@ export const createFailureCounterFactory =
       storeClient: db.connections.pool,
       storeType: 'pool',
       tableName: 'guard_count',
-      // A migration creates the table, and the cleanup job deletes expired rows. rate-limiter-flexible must do neither.
+      // A migration creates the table, and jobs.ts deletes expired rows.
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,

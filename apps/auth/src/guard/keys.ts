@@ -2,18 +2,13 @@
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
-/**
- * Returns the key under which events are counted for a user name, a session id or a device id. Names that differ only
- * in case or in spaces at the ends have the same key. The key is a hash, because users sometimes type their password
- * into the field for the user name.
- */
+/** The key is a hash, because users sometimes type their password into the field for the user name. */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
 
 /**
- * Returns the key of an IP address. The key of an IPv4 address is the address itself. The key of an IPv6 address is its
- * /64 network, because internet providers usually give a whole /64 network to one customer. Behind some proxies, a
- * client can send any text as its address. The key of such a text is its first 64 characters.
+ * Returns an IPv4 address itself, and the /64 network of an IPv6 address, which internet providers usually give to one
+ * customer. Behind some proxies, a client can send any text as its address.
  */
 export function addressKey(address: string): string {
   const host = withoutPort(address);
@@ -28,6 +23,5 @@ export function addressKey(address: string): string {
 /** Removes the port that some proxies add to the address, as in `192.0.2.7:50321` and `[2001:db8::1]:50321`. */
 function withoutPort(address: string): string {
   const ipv6 = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1];
-  if (ipv6 !== undefined) return ipv6;
-  return /^(.*\.\d+):\d+$/.exec(address)?.[1] ?? address;
+  return ipv6 ?? /^(.*\.\d+):\d+$/.exec(address)?.[1] ?? address;
 }

@@ -1,44 +1,23 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted for each user name, even if no account has this name, and for each IP address. All instances
-// share the counts. After three failures of a user name, each further attempt with this name must wait before its
-// password is checked. After more failures, all attempts are rejected until the lockout ends. Successful sign-ins
-// are not counted, so many users can sign in from one address.
-//
-// A browser in which the account has signed in before has a separate count. Sign-ins to this account from this browser
-// use neither the count of the user name nor the count of the address. Other people can therefore not lock the owner of
-// an account out of this browser (interaction/device-cookie.ts).
+// Failures are counted for each user name, even if no account has this name, and for each IP address. A browser in
+// which the account has signed in before has a separate count, so that nobody else can lock the owner out of this
+// browser.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuthConfig } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** The rules of the lockout, from the variables `LOCKOUT_*`. */
-export interface SignInLimits {
-  /** The number of failed sign-ins after which a user name is locked out. */
-  readonly accountFailures: number;
-  /** The number of failed sign-ins after which an IP address is locked out. */
-  readonly addressFailures: number;
-  /** The time for which failures are counted, from the first failure on. A lockout ends when this time is over. */
-  readonly lockoutSeconds: number;
-  /**
-   * The time that an attempt must wait after three failures. Each further failure doubles the waiting time, up to eight
-   * times this value. With 0, no attempt waits.
-   */
-  readonly slowDownMs: number;
-}
-
-export const defaultSignInLimits: SignInLimits = {
-  accountFailures: 10,
-  addressFailures: 100,
-  lockoutSeconds: 15 * 60,
-  slowDownMs: 250,
-};
+/** The variables `LOCKOUT_*` (apps/auth/README.md). */
+type SignInLimits = Pick<
+  AuthConfig,
+  'lockoutAccountFailures' | 'lockoutAddressFailures' | 'lockoutSeconds' | 'lockoutSlowDownMs'
+>;
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
-/** How many attempts may wait in this instance at the same time. More attempts are rejected, to limit the memory. */
+/** More attempts are rejected, to limit the memory. */
 const maxWaitingAttempts = 200;
-/** The time after which the user may try again, if an attempt was rejected because too many were waiting. */
 const retryWhenFullSeconds = 10;
 
 export interface Lockout {
@@ -46,14 +25,12 @@ export interface Lockout {
   readonly retryAfter: number;
 }
 
-/** The caller must check the password, and then call `succeeded` or `failed`. */
+/**
+ * The caller must check the password, and then call `succeeded` or `failed`. Both return a lockout if parallel attempts
+ * have reached the limit in the meantime. The caller must then not reveal whether the password was right.
+ */
 export interface SignInAttempt {
-  /**
-   * Reports that the password was right. Returns a lockout if parallel attempts have reached the limit in the meantime.
-   * The caller must then not reveal that the password was right.
-   */
   readonly succeeded: () => Promise<Lockout | undefined>;
-  /** Reports that the password was wrong. Returns a lockout if parallel attempts had already reached the limit. */
   readonly failed: () => Promise<Lockout | undefined>;
 }
 
@@ -65,50 +42,40 @@ export interface AttemptKeys {
   readonly device?: string | undefined;
 }
 
-export interface SignInGuard {
-  /** Waits if three or more sign-ins of the user have failed. Returns a lockout if the attempt is rejected. */
-  readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
-  /**
-   * Deletes the failures that are counted for a user name. Called when the user has reset the password with a link from
-   * an e-mail. Failures that are counted for a browser or an IP address remain.
-   */
-  readonly resetFailures: (name: string) => Promise<void>;
-}
+export type SignInGuard = ReturnType<typeof createSignInGuard>;
 
-export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits): SignInGuard {
+export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits) {
   const windowSeconds = limits.lockoutSeconds;
-  const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, windowSeconds });
-  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
-  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, windowSeconds });
+  const accountFailures = createCounter({ name: 'account', limit: limits.lockoutAccountFailures, windowSeconds });
+  const deviceFailures = createCounter({ name: 'device', limit: limits.lockoutAccountFailures, windowSeconds });
+  const addressFailures = createCounter({ name: 'address', limit: limits.lockoutAddressFailures, windowSeconds });
   let waitingAttempts = 0;
 
-  /** Waits after three or more failures. Returns a lockout if too many attempts are already waiting. */
+  /** Each failure after the third doubles the wait. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
-    if (failures < failuresBeforeSlowDown || limits.slowDownMs === 0) return undefined;
+    if (failures < failuresBeforeSlowDown || limits.lockoutSlowDownMs === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFullSeconds };
     waitingAttempts++;
     try {
-      await sleep(limits.slowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
+      await sleep(limits.lockoutSlowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
     } finally {
       waitingAttempts--;
     }
     return undefined;
   };
 
-  /**
-   * Returns the counter of the user name. If the account has signed in from this browser before, returns the separate
-   * counter of this browser instead. Undefined for a social sign-in.
-   */
+  /** Returns the counter of the browser or of the user name. Undefined for a social sign-in. */
   const counterOfUser = ({ name, device }: AttemptKeys) => {
-    // `nameKey` returns the hash under which failures are counted.
     if (device !== undefined) return { counter: deviceFailures, key: nameKey(device) };
     return name === undefined ? undefined : { counter: accountFailures, key: nameKey(name) };
   };
 
   return {
-    resetFailures: (name) => accountFailures.reset(nameKey(name)),
+    /** Deletes the failures of a user name after a password reset. Those of browsers and IP addresses remain. */
+    resetFailures: (name: string): Promise<void> => accountFailures.reset(nameKey(name)),
 
-    async beginAttempt(attempt) {
+    /** Waits if three or more sign-ins of the user have failed. Returns a lockout if the attempt is rejected. */
+    async beginAttempt(attempt: AttemptKeys): Promise<SignInAttempt | Lockout> {
       const ofUser = counterOfUser(attempt);
       const ofAddress = { counter: addressFailures, key: addressKey(attempt.address) };
       const counters = [...(ofUser ? [ofUser] : []), ...(attempt.device === undefined ? [ofAddress] : [])];
@@ -116,11 +83,9 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      // If the attempt has a counter of the user, `counts` begins with the count of this counter.
       const failuresOfUser = ofUser ? (counts[0]?.failures ?? 0) : 0;
       const rejection = await slowDown(failuresOfUser);
       if (rejection) return rejection;
-
       return {
         async succeeded() {
           const lockedMeanwhile = lockoutOf(await readCounts());
@@ -130,8 +95,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
         },
         async failed() {
           const added = await Promise.all(counters.map(({ counter, key }) => counter.add(key)));
-          // The failure that reaches the limit still gets the response for a wrong password. Only later attempts are
-          // locked out.
+          // The failure that reaches the limit still gets the response for a wrong password.
           return lockoutOf(added.filter(({ failures, limit }) => failures > limit));
         },
       };
@@ -139,7 +103,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
   };
 }
 
-/** Returns the longest lockout of the counts that have reached their limit, or undefined if none has. */
+/** Returns the longest lockout of the counts that have reached their limit. */
 function lockoutOf(counts: readonly Count[]): Lockout | undefined {
   const atLimit = counts.filter(({ failures, limit }) => failures >= limit);
   return atLimit.length > 0 ? { retryAfter: Math.max(...atLimit.map(({ resetIn }) => resetIn)) } : undefined;

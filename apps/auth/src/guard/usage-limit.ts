@@ -1,5 +1,4 @@
-// Limits how often an action may happen, such as the registrations from one IP address or the e-mails to one recipient.
-// All instances share the counts.
+// Limits how often an action may happen, such as the registrations from one IP address.
 import type { CounterOptions, FailureCounterFactory } from './failure-counter.ts';
 
 export interface UsageLimit {
@@ -11,7 +10,7 @@ export interface UsageLimit {
 export function createUsageLimit(
   createCounter: FailureCounterFactory,
   options: CounterOptions,
-  toKey: (text: string) => string,
+  toKey: (text: string) => string = (text) => text,
 ): UsageLimit {
   const counter = createCounter(options);
   return {

@@ -1,12 +1,9 @@
-// Limits how many wrong user codes of devices can be entered from one IP address or in one session (RFC 8628 section
-// 5.1).
+// Limits how many wrong user codes can be entered from one IP address or in one session (RFC 8628 section 5.1).
 //
-// All instances share the counts. An attempt is counted before its code is looked up, and the count is undone if the
-// code was right. Parallel attempts therefore cannot try more codes than the limit allows.
+// An attempt is counted before its code is looked up, so that parallel attempts cannot try more codes than the limit.
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** After `limit` wrong codes in `windowSeconds`, further attempts are rejected until the window ends. */
 const limits = { limit: 10, windowSeconds: 15 * 60 };
 
 export interface UserCodeKeys {
@@ -30,12 +27,10 @@ export type UserCodeGuard = ReturnType<typeof createUserCodeGuard>;
 export function createUserCodeGuard(createCounter: FailureCounterFactory) {
   const byAddress = createCounter({ name: 'user-code-address', ...limits });
   const bySession = createCounter({ name: 'user-code-session', ...limits });
-
   const countersOf = ({ address, session }: UserCodeKeys) => [
     { counter: byAddress, key: addressKey(address) },
     ...(session === undefined ? [] : [{ counter: bySession, key: nameKey(session) }]),
   ];
-
   return {
     /** Returns the seconds until the next attempt is allowed, or 0 if it is allowed now. */
     async waitingTime(keys: UserCodeKeys): Promise<number> {

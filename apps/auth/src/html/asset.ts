@@ -1,5 +1,5 @@
-// Serves style sheets, scripts and icons. The path of a file contains a hash of its content. A changed file therefore
-// gets another path, so browsers may cache each path for a year.
+// Serves style sheets, scripts and icons. Each path contains a hash of the content, so browsers may cache it for a
+// year.
 import { createHash } from 'node:crypto';
 import { Router } from 'express';
 
@@ -7,7 +7,6 @@ const yearSeconds = 365 * 24 * 3600;
 
 export interface Asset {
   readonly path: string;
-  /** The value of the header `Content-Type`. */
   readonly type: string;
   readonly content: Buffer;
 }

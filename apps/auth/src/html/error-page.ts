@@ -5,20 +5,17 @@ import { errorMessages } from './error-messages.ts';
 import { type FindLayoutUser, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
-/** The value of Retry-After in responses with the status 503, for example while the database is unavailable. */
+/** The value of Retry-After in responses with the status 503. */
 const retryAfterSeconds = 5;
 
 interface PageError extends Error {
-  /**
-   * Set by the parser of bodies, for example 413 if the body is too large. Also set if the sign-in has expired, and if
-   * too many passwords wait to be hashed (503).
-   */
+  /** The status of an expired sign-in, of a full queue of passwords, or from the parser of bodies. */
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;
 }
 
-/** Creates the error handler of Express. `findLayoutUser` finds the user whose name the error page shows. */
+/** `findLayoutUser` finds the user whose name the error page shows. */
 export const createErrorHandler =
   (findLayoutUser: FindLayoutUser): ErrorRequestHandler =>
   async (error: PageError, request, response, next) => {
@@ -27,16 +24,15 @@ export const createErrorHandler =
     if (status >= 500 && status !== 503) response.locals.logger?.error({ err: error }, 'page failed');
     if (status === 503) response.setHeader('Retry-After', String(retryAfterSeconds));
     const { title, text } = messageFor(error, status);
-    // After a server error, the page does not read the session, because reading the session may have caused the error.
+    // Reading the session may have caused a server error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
-    // With the request id, an operator finds the log lines of the request.
     const details = [{ name: 'Reference', value: response.locals.requestId as string }];
     const html = renderPage('message', { message: { title, text, tone: 'bad', details } }, { title, user });
     sendHtml(response, html, { status });
   };
 
 function messageFor(error: PageError, status: number) {
-  // The error means that the interaction has ended or belongs to another browser (oidc/interactions.ts).
+  // The interaction has ended or belongs to another browser (oidc/authorization/interactions.ts).
   if (error.name === 'InteractionExpired') return errorMessages.signInExpired;
   if (status === 503) return errorMessages.unavailable;
   return status >= 500 ? errorMessages.internal : errorMessages.badRequest;

@@ -4,14 +4,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { createAsset } from './asset.ts';
-import { displayAddress } from './ip-address.ts';
 import { formatDuration, formatTime } from './time-format.ts';
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
 
-/** The names of the files in styles/. Their order matters: a later style sheet overrides an earlier one. */
+/** The files in styles/. A later one overrides an earlier one. */
 const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
 
 export const assets = {
@@ -24,20 +23,17 @@ export const assets = {
   icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
 };
 
-/** The signed-in user. The header of every page shows the name of the user and a button to sign out. */
+/** The header of every page shows the name of the signed-in user and a button to sign out. */
 export interface LayoutUser {
   readonly name: string;
   /** The CSRF token of the sign-out form. */
   readonly csrf: string;
 }
 
-/**
- * Finds the signed-in user whose name a page shows. Returns undefined if nobody is signed in, or if the session cannot
- * be read.
- */
+/** Returns undefined if nobody is signed in, or if the session cannot be read. */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
-/** The data of the template layout.eta, which surrounds the content of every page. */
+/** The data of the template layout.eta. */
 export interface Layout {
   readonly title: string;
   readonly user?: LayoutUser | undefined;
@@ -47,12 +43,14 @@ export interface Layout {
   readonly script?: boolean | undefined;
 }
 
+/** Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) to the IPv4 address. */
+const displayAddress = (address: string | null): string | undefined =>
+  address?.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+
 /** Functions that every template of a page can call, for example as `it.formatTime(date)`. */
 const functions = { formatTime, formatDuration, displayAddress };
 
-/**
- * Renders a page. `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`.
- */
+/** `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
 export const renderPage = (template: string, data: object, layout: Layout): string =>
   eta.render(template.startsWith('/') ? template : `/html/views/${template}`, {
     ...functions,

@@ -1,5 +1,4 @@
-// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, embedding in
-// frames, and caching.
+// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, frames and caching.
 //
 // The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
 // security policy depends on the page.
@@ -7,12 +6,9 @@ import type { ServerResponse } from 'node:http';
 
 export interface HeaderOptions {
   /**
-   * Whether a form of the page may redirect to a client or to a social provider. The option removes two protections:
-   * - `form-action`. Chromium applies this directive to every redirect that follows a form, and we cannot know to which
-   *   address a client redirects next.
-   * - `Cross-Origin-Opener-Policy`, because a client may open the pages of an authorization request or of a sign-out in
-   *   a pop-up window. The header would take the reference to the window away from the client. No client opens
-   *   the page "Your account", but this page also lacks the header if it can link a social provider.
+   * Whether a form of the page may redirect to a client or to a social provider. Leaves out two protections:
+   * - `form-action`, which Chromium applies to every redirect that follows a form.
+   * - `Cross-Origin-Opener-Policy`, because a client may open the page in a pop-up window that it must control.
    */
   readonly allowExternalFormTargets?: boolean | undefined;
   /** Whether the page loads our script. Every page must also work without the script. */

@@ -1,12 +1,10 @@
-// Defines the facts about the signed-in user that pages need. interaction/browser-session.ts finds the user.
+// Defines the facts about the signed-in user that pages need.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 
 export interface SignedIn {
   readonly account: Account;
   readonly sessionId: string;
-  /** The time of the last sign-in, in seconds since 1970. */
-  readonly signedInAt: number;
   /** Whether the sign-in is recent enough to show or change a secret. */
   readonly isFresh: boolean;
   /** Whether the session was unused for so long that every page for signed-in users asks for a new sign-in. */

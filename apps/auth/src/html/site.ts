@@ -1,6 +1,5 @@
-// Sends the pages of this site, and protects their handlers. The handler of a form runs only if the CSRF token of the
-// form is valid, except for the sign-out form of a user who is already signed out. The handler of a page that requires
-// a sign-in runs only if the user is signed in.
+// Sends the pages of this site, and protects their handlers: a form needs a valid CSRF token, and a page for signed-in
+// users needs a session.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';
@@ -14,14 +13,16 @@ import { errorsByField, type ValidationError } from './validation-errors.ts';
 
 export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
   /**
-   * The value to which the CSRF token of the page is bound. Default: the id of the signed-in user's session, or
-   * `anonymous` if nobody is signed in. No form accepts a token for `anonymous`. A page with a form for users who are
-   * not signed in must therefore set this value.
+   * The value to which the CSRF token of the page is bound. Default: the id of the session, or `anonymous`, which no
+   * form accepts. A page with a form for users who are not signed in must therefore set this value.
    */
   readonly csrfContext?: string | undefined;
   /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
   readonly validationErrors?: readonly ValidationError[] | undefined;
 }
+
+/** The errors with which a page shows its form again, and the status of the response. */
+export type FormState = Pick<Page, 'validationErrors' | 'status'>;
 
 export interface MessagePage extends Page {
   readonly text: string;
@@ -31,6 +32,13 @@ export interface MessagePage extends Page {
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
 
+export interface FormOptions {
+  /** Whether the sign-in must be recent. Required for a form that shows a secret, or changes the ways to sign in. */
+  readonly requireFresh?: boolean;
+  /** Returns the path to which a user who must sign in first returns. Default: the page with the form. */
+  readonly returnTo?: (request: Request) => string;
+}
+
 export interface SiteOptions {
   readonly findSignedIn: FindSignedIn;
   readonly csrfTokens: CsrfTokens;
@@ -39,30 +47,23 @@ export interface SiteOptions {
 export type Site = ReturnType<typeof createSite>;
 
 export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
-  const toLayoutUser = (request: Request, response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
+  const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
-      csrf: csrfTokens.issue(request, response, signedIn.sessionId),
+      csrf: csrfTokens.issue(response.req, response, signedIn.sessionId),
     };
 
   const findLayoutUser: FindLayoutUser = async (nodeRequest, nodeResponse) => {
-    // The pages of oidc-provider call this function too. The library declares the request and the response with Node's
-    // types, but the objects are Express objects, because oidc-provider runs inside our Express app.
-    const request = nodeRequest as Request;
+    // oidc-provider, which runs inside our Express app, passes Express objects but declares them with Node's types.
     const response = nodeResponse as Response;
-    // If the session cannot be read, the page is shown without the user. An error page must not fail for this reason.
-    const signedIn = await findSignedIn(request, response).catch(() => undefined);
-    return toLayoutUser(request, response, signedIn);
+    // An error page must not fail because the session cannot be read.
+    const signedIn = await findSignedIn(nodeRequest as Request, response).catch(() => undefined);
+    return toLayoutUser(response, signedIn);
   };
 
   /** Sends a page. `renderPage` documents the parameter `template`. */
-  const show = async (
-    request: Request,
-    response: Response,
-    template: string,
-    data: object,
-    page: Page,
-  ): Promise<void> => {
+  const show = async (response: Response, template: string, data: object, page: Page): Promise<void> => {
+    const { req: request } = response;
     const signedIn = await findSignedIn(request, response);
     const { title, width, script, validationErrors = [] } = page;
     const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.sessionId ?? 'anonymous');
@@ -72,7 +73,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       {
         // Screen readers read the title first, so it says whether the form has errors.
         title: validationErrors.length > 0 ? `Error: ${title}` : title,
-        user: toLayoutUser(request, response, signedIn),
+        user: toLayoutUser(response, signedIn),
         width,
         script,
       },
@@ -80,30 +81,22 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     sendHtml(response, html, page);
   };
 
-  const showMessage = (request: Request, response: Response, message: MessagePage): Promise<void> =>
-    show(request, response, 'message', { message }, message);
+  const showMessage = (response: Response, message: MessagePage): Promise<void> =>
+    show(response, 'message', { message }, message);
 
   const hasValidCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
     csrfTokens.isValid(request, response, csrfContext, rawField(request, 'csrf'));
 
-  const rejectForm = (request: Request, response: Response): Promise<void> =>
-    showMessage(request, response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
+  const rejectForm = (response: Response): Promise<void> =>
+    showMessage(response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
 
-  /**
-   * Runs the handler only if the user is signed in and the session is not idle. With `requireFresh`, the sign-in must
-   * also be fresh. Otherwise the response redirects to the sign-in page, from which the user returns later.
-   */
+  /** Redirects to the sign-in page if nobody is signed in, the session is idle, or `requireFresh` is not met. */
   const requireSignIn =
-    (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler =>
+    (handler: SignedInHandler, { requireFresh = false, returnTo = pageOf }: FormOptions = {}): RequestHandler =>
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
       if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
-        // A form cannot be sent again after signing in, so the user returns to the page with the form. If this page is
-        // unknown, the user goes to `baseUrl`: `/portal` at unknown paths of the portal, and otherwise empty, which
-        // stands for the page "Your account".
-        const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
-        response.redirect(303, signInPath(returnTo, { again: signedIn !== undefined }));
-        return;
+        return response.redirect(303, signInPath(returnTo(request), { again: signedIn !== undefined }));
       }
       await handler(request, response, signedIn);
     };
@@ -113,55 +106,52 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     showMessage,
     findLayoutUser,
 
-    /**
-     * Returns the handlers for a form that needs no sign-in. `csrfContext` must return the CSRF context with which the
-     * page of the form was shown.
-     */
+    /** A form that needs no sign-in. `csrfContext` must return the CSRF context of the page with the form. */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
       readForm,
       (request, response, next) =>
         hasValidCsrfToken(request, response, csrfContext(request))
           ? handler(request, response, next)
-          : rejectForm(request, response),
+          : rejectForm(response),
     ],
 
-    /** Returns the handler for a page of a signed-in user. Such a page does not require a fresh sign-in. */
     forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler),
 
-    /**
-     * Returns the handlers for a form of a signed-in user. A form that shows a secret, or changes the ways to sign in,
-     * must set `requireFresh`.
-     */
-    formForSignedIn: (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler[] => [
+    formForSignedIn: (handler: SignedInHandler, options?: FormOptions): RequestHandler[] => [
       readForm,
       requireSignIn(
         (request, response, signedIn) =>
           hasValidCsrfToken(request, response, signedIn.sessionId)
             ? handler(request, response, signedIn)
-            : rejectForm(request, response),
-        { requireFresh },
+            : rejectForm(response),
+        options,
       ),
     ],
 
-    /** Returns the handlers for the sign-out form, which also works if the user is already signed out. */
+    /** The sign-out form also works if the user is already signed out. */
     signOutForm: (
       handler: (request: Request, response: Response, signedIn: SignedIn | undefined) => Promise<void>,
     ): RequestHandler[] => [
       readForm,
       async (request, response) => {
         const signedIn = await findSignedIn(request, response);
-        if (signedIn && !hasValidCsrfToken(request, response, signedIn.sessionId)) return rejectForm(request, response);
+        if (signedIn && !hasValidCsrfToken(request, response, signedIn.sessionId)) return rejectForm(response);
         return handler(request, response, signedIn);
       },
     ],
 
-    /** Shows errors as pages. This handler must be the last handler of a router with pages. */
+    /** Shows errors as pages. Must be the last handler of a router with pages. */
     errorHandler: createErrorHandler(findLayoutUser),
   };
 }
 
-/** Returns the path of the page from which a form was sent, if the header `Referer` names a page of this server. */
-function localReferrer(request: Request): string | undefined {
+/**
+ * Returns the path of a page, or of the page with a form. If this page is unknown, returns `baseUrl`: `/portal` in the
+ * portal, and otherwise the empty string, which stands for the page "Your account".
+ */
+function pageOf(request: Request): string {
+  if (request.method === 'GET') return request.originalUrl;
   const referrer = URL.parse(request.get('referer') ?? '');
-  return referrer && referrer.host === request.get('host') ? `${referrer.pathname}${referrer.search}` : undefined;
+  const isOurs = referrer !== null && referrer.host === request.get('host');
+  return isOurs ? `${referrer.pathname}${referrer.search}` : request.baseUrl;
 }

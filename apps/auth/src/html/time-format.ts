@@ -13,7 +13,6 @@ export const formatTime = (date: Date): FormattedTime => ({
   text: `${timeFormat.format(date)} UTC`,
 });
 
-/** The length of each unit in seconds, and its name. The largest unit is first. */
 const units = [
   [86_400, 'day'],
   [3_600, 'hour'],

@@ -1,5 +1,4 @@
 // Defines the validation errors of forms. A page lists all errors at its top, and repeats each error next to its field.
-// Also writes the error of a form that was sent too often.
 import type { Response } from 'express';
 import { formatWait } from './time-format.ts';
 
@@ -9,10 +8,12 @@ export interface ValidationError {
   readonly text: string;
 }
 
-/** Returns the text of the error of each field. Errors of the whole form are left out. */
-export function errorsByField(validationErrors: readonly ValidationError[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(validationErrors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
-}
+/** Returns an error for each field that has a text. */
+export const fieldErrors = (texts: Readonly<Record<string, string | undefined>>): ValidationError[] =>
+  Object.entries(texts).flatMap(([field, text]) => (text ? [{ field, text }] : []));
+
+export const errorsByField = (errors: readonly ValidationError[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(errors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
 
 /** Sets the header `Retry-After` to `seconds`. Returns a text for the user: the reason, and how long to wait. */
 export function setRetryAfterAndExplain(response: Response, seconds: number, reason: string): string {

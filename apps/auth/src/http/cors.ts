@@ -1,20 +1,15 @@
 // Allows web pages of every origin to use an endpoint without cookies (docs/behaviour.md, "Cross-origin requests").
-// oidc/machine-endpoints.ts contains the stricter rules of the token endpoint and similar endpoints.
 import type { RequestHandler } from 'express';
 
 export interface CrossOriginAccess {
-  /** The value of `Access-Control-Allow-Methods`. */
   readonly methods: string;
-  /** The headers that a page may send: the value of `Access-Control-Allow-Headers`. */
+  /** The headers that a page may send. */
   readonly requestHeaders: string;
-  /** The headers that a page may read: the value of `Access-Control-Expose-Headers`. */
+  /** The headers that a page may read. */
   readonly responseHeaders?: string;
 }
 
-/**
- * Allows the requests of web pages of every origin. Also responds to the OPTIONS request that a browser sends before
- * such a request.
- */
+/** Also responds to the OPTIONS request that a browser sends before a request of another origin. */
 export const allowEveryOrigin =
   ({ methods, requestHeaders, responseHeaders }: CrossOriginAccess): RequestHandler =>
   (request, response, next) => {

@@ -1,8 +1,4 @@
-// Sends a JSON error, in the form of an OAuth error, if the handler of a request threw an error.
-//
-// The status is 503 if the same request may succeed a moment later, for example because the database is unavailable. It
-// is the status of the error if the client caused the error, and otherwise 500. The reason is never sent to the client,
-// and it is logged only for a 500. Express itself would send the stack of the error.
+// Sends an OAuth error as JSON if the handler of a request threw an error. Express itself would send the stack.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
@@ -13,9 +9,7 @@ export const serverError = {
   error_description: 'the request could not be served',
 } as const;
 
-/**
- * Must be the last middleware of the application. The routers of pages have another error handler, which shows a page.
- */
+/** Must be the last middleware of the application. The routers of pages have another error handler. */
 export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status } = error;
   const unavailable = isUnavailable(error) || status === 503;

@@ -1,6 +1,4 @@
-// Builds the response to a request that Node.js cannot parse, because the request is not valid HTTP, arrives too
-// slowly, or has too long headers. These requests do not reach Express. The body of the response has the form of an
-// OAuth error (RFC 6749 section 5.2).
+// Builds the response to a request that Node.js cannot parse, in the form of an OAuth error (RFC 6749 section 5.2).
 import { STATUS_CODES } from 'node:http';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 

@@ -1,7 +1,5 @@
 // Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`.
-// The router of oidc-provider ignores case and a trailing slash, but our own middleware compares exact paths. If the
-// path were not rewritten, our middleware would ignore a request to `/connect/Token`, and oidc-provider would serve
-// this request without our rules.
+// Otherwise oidc-provider, which ignores case and a trailing slash, would serve the request without our middleware.
 import type { RequestHandler } from 'express';
 
 export function normalisePath(paths: Iterable<string>): RequestHandler {

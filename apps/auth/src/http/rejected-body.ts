@@ -1,5 +1,4 @@
-// Sends an error if Express's body parser has rejected the body of a request. The body may be too long, have an
-// unsupported encoding or contain too many fields. Each router chooses whether the response is JSON or a page.
+// Sends an error if Express's body parser has rejected the body of a request, for example because it is too long.
 import type { ErrorRequestHandler, Request, Response } from 'express';
 
 export interface RejectedBody {
@@ -8,9 +7,7 @@ export interface RejectedBody {
   readonly description: string;
 }
 
-/**
- * Handles rejected bodies, and passes all other errors on. Must be the last middleware of a router that parses bodies.
- */
+/** Must be the last middleware of a router that parses bodies. */
 export const handleRejectedBody = (
   respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
 ): ErrorRequestHandler =>

@@ -1,7 +1,5 @@
-// Defines the body and the header `Retry-After` of a 503. The status 503 is sent while the database or another required
-// service is unavailable.
+// Defines the body and the header `Retry-After` of a 503.
 
-/** The seconds after which the client should try again. */
 export const retryAfter = '2';
 
 export const temporarilyUnavailable = {

@@ -4,17 +4,13 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { textPattern } from '../accounts/field-rules.ts';
 import { clientSettingSchemas } from '../clients/settings.ts';
 
-/** A text of one line. */
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 
-/**
- * The JSON Schema of an import file. docs/import.md describes every field, and a test checks that none is missing
- * there.
- */
+/** docs/import.md describes every field, and a test checks that none is missing there. */
 export const importSchema = {
   type: 'object',
   additionalProperties: false,

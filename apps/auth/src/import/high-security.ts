@@ -1,5 +1,4 @@
-// Checks the metadata of imported clients that use optional security features: keys, pushed requests, bound tokens,
-// back-channel logout, and the profile `fapi2` (docs/behaviour.md, "High-security clients").
+// Checks the optional security features of imported clients (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import { otherClientSettings } from '../clients/settings.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
@@ -28,17 +27,11 @@ const metadataOfOtherClients: readonly string[] = [
   'backchannel_logout_uri',
 ];
 
-/**
- * Adds the settings that the client's profile requires and that the import file leaves out. A wrong setting in the file
- * is not changed here, and `findHighSecurityErrors` reports it.
- */
+/** Adds the settings that the profile requires. `findHighSecurityErrors` reports those that the file contradicts. */
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
-/**
- * `imported` is the client as the file contains it, and `metadata` is what would be stored. `path` is the JSON pointer
- * to the client in the file. Each error begins with the path of its field.
- */
+/** `imported` is the client as the file contains it. `path` is its JSON pointer. */
 export function findHighSecurityErrors(
   imported: ImportedClient,
   { metadata }: ClientToStore,
@@ -47,9 +40,7 @@ export function findHighSecurityErrors(
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
-    // A client with `accountId` is a personal access token. It is stored without the metadata in
-    // `metadataOfOtherClients`. Such metadata in the file is therefore an error. Otherwise, the token would be less
-    // secure than the author of the file expects.
+    // A personal access token is stored without these fields. Ignoring them would make it less secure than expected.
     const ignored = metadataOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );
@@ -71,7 +62,6 @@ export function findHighSecurityErrors(
   return errors.map((error) => `${path}/${error}`);
 }
 
-/** Finds settings that the profile `fapi2` does not allow. */
 function findContradictions(imported: ImportedClient, metadata: Metadata): string[] {
   const contradiction = (field: string, expected: string) => `${field}: the profile fapi2 needs ${expected}`;
   const errors = Object.entries(fapi2Settings)
@@ -89,10 +79,7 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
   return errors;
 }
 
-/**
- * Returns an error if the JWKS contains no key, and an error for each private key (with `d`) and symmetric key (with
- * `k`). oidc-provider would reject private and symmetric keys without giving a reason.
- */
+/** oidc-provider would reject private and symmetric keys without giving a reason. */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
   if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];

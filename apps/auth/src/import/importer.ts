@@ -1,12 +1,9 @@
 // Imports facilities, accounts and clients in one transaction. If the file has an error, nothing is imported.
-//
-// An import inserts a record if its id is new, and updates the stored record otherwise. A second import of the same
-// file therefore changes nothing (docs/behaviour.md, "Import files").
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, transaction } from '@bay-booking/service/database/database';
-import type { ScopeTable } from '../oidc/authorization/scopes.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import type { ImportDocument, ImportedAccount, ImportedClient } from './document.ts';
 import { findHighSecurityErrors } from './high-security.ts';
@@ -34,10 +31,7 @@ export interface ImportSummary {
   readonly clients: number;
 }
 
-/**
- * @throws {ImportError} if the document has errors. Then, nothing is imported. The field `errors` contains the errors
- * that were found, and each one begins with the path of the invalid value.
- */
+/** @throws {ImportError} if the document has errors. Each begins with the path of the invalid value. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, clientValidator }: ImportOptions,
@@ -58,12 +52,10 @@ export async function importDocument(
       tx,
       clients.map(({ client_id }) => client_id),
     );
-    // A client that is already stored with a secret stays confidential, even if the file does not repeat the secret.
     const storedClients = clients.map((client) => toStoredClient(client, idsWithSecret.has(client.client_id)));
-    // The facilities are stored before the checks, because accounts of the same file may refer to them. The transaction
-    // is rolled back if a check finds an error.
+    // Accounts of the same file may refer to the facilities. An error rolls the transaction back.
     for (const facility of facilities) await storeFacility(tx, facility);
-    // Two accounts in the file may exchange their user names. Their old names are therefore released first.
+    // Two accounts in the file may exchange their user names.
     await releaseUsernames(tx, accounts);
     const clientErrors = await Promise.all(
       storedClients.map((client, index) => findErrors(clients[index] as ImportedClient, client, index)),
@@ -79,8 +71,7 @@ export async function importDocument(
       // A registration can take the user name after the check above.
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
-    // Stores the longest lifetime of access tokens in the signing keys, before and after the clients change. If an
-    // import makes a lifetime shorter, earlier tokens with the longer lifetime are still valid.
+    // The signing keys remember the longest lifetime of access tokens, before and after the change.
     await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
       if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);
@@ -91,7 +82,6 @@ export async function importDocument(
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
 }
 
-/** Throws if there are errors, which rolls the transaction back. */
 function throwIfAny(errors: readonly string[]): void {
   if (errors.length > 0) throw new ImportError(errors);
 }
@@ -102,7 +92,6 @@ async function findMetadataErrors(validator: ClientValidator, client: ClientToSt
   return [`${error.member === undefined ? path : `${path}/${error.member}`}: ${error.reason}`];
 }
 
-/** A field of the import file that contains the id of another record. */
 interface Reference {
   readonly path: string;
   readonly id: string;
@@ -116,7 +105,6 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
     })),
   );
 
-/** Returns the references of clients to accounts that are not in the file. */
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>
@@ -124,7 +112,6 @@ function accountReferences(clients: readonly ClientToStore[], accounts: readonly
   );
 }
 
-/** Returns an error for each reference to a record that does not exist in the database. */
 async function findMissing(
   tx: Queryable,
   table: 'facility' | 'account',

@@ -1,5 +1,4 @@
-// Reads and writes the tables that an import changes. An account or client that already has the imported values is not
-// written.
+// Reads and writes the tables that an import changes. Records that do not change are not written.
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
@@ -9,10 +8,9 @@ import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 
-/** The key of the advisory lock of imports: an arbitrary number that no other lock uses. */
+/** An arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
 
-/** Waits until no other import is running. Other imports then wait until this transaction ends. */
 export async function lockImports(tx: Queryable): Promise<void> {
   await query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 }
@@ -26,10 +24,7 @@ export async function findExistingIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-/**
- * Gives a temporary user name to each stored account whose user name the file changes. Otherwise, two accounts could
- * not exchange their user names, because a user name must be unique at any time.
- */
+/** Otherwise, two accounts could not exchange their user names, which must be unique at any time. */
 export async function releaseUsernames(tx: Queryable, accounts: readonly ImportedAccount[]): Promise<void> {
   await query(
     tx,
@@ -40,10 +35,7 @@ export async function releaseUsernames(tx: Queryable, accounts: readonly Importe
   );
 }
 
-/**
- * Finds the accounts with these user names, and ignores the case. The `username` of a result is written as in
- * `usernames`, and not as in the database.
- */
+/** Ignores the case. The `username` of a result is written as in `usernames`. */
 export const findByUsernames = (
   tx: Queryable,
   usernames: readonly string[],
@@ -63,7 +55,7 @@ export async function storeFacility(tx: Queryable, { id, name }: ImportedFacilit
   );
 }
 
-/** Inserts or updates an account. Returns false if another account has the user name. */
+/** Returns false if another account has the user name. */
 export async function storeAccount(tx: Queryable, account: ImportedAccount): Promise<boolean> {
   const [stored] = await query<{ passwordHash: string | null }>(
     tx,
@@ -135,7 +127,6 @@ async function updateAccount(tx: Queryable, account: ImportedAccount, storedHash
   }
 }
 
-/** Replaces all memberships of the account by those in the file. */
 async function storeMemberships(
   tx: Queryable,
   accountId: string,
@@ -164,10 +155,7 @@ export async function findClientsWithSecret(tx: Queryable, ids: readonly string[
   return new Set(rows.map(({ id }) => id));
 }
 
-/**
- * Inserts or updates a client. The client is then enabled and does not expire. Returns false if the client needs a
- * secret, and neither the file nor the database contains one.
- */
+/** Returns false if the client needs a secret, and neither the file nor the database contains one. */
 export async function storeClient(tx: Queryable, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
   // The system column xmax is 0 in a row that was inserted, and not 0 in a row that was updated.

@@ -1,27 +1,26 @@
-// Serves the pages of an authorization request, on which the user signs in, registers, gives consent or cancels
-// (specification, "Authorization code flow", step 2). oidc-provider redirects the browser to these pages, and sets a
-// cookie for the interaction. After the decision of the user, the browser returns to the authorization endpoint.
+// Serves the pages of an authorization request, where the user signs in, registers, gives consent or cancels
+// (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Site } from '../html/site.ts';
 import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
+import type { SocialProviders } from '../social/settings.ts';
 import { type ConsentPageOptions, createConsentPage } from './consent/consent-page.ts';
-import type { ProviderLink, SignInContext } from './sign-in/sign-in-context.ts';
+import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
 
 export interface InteractionOptions extends ConsentPageOptions {
   readonly interactions: Interactions;
   readonly site: Site;
-  readonly pages: SignInPages;
-  /** Returns the links to the social providers. A link begins with `base` and ends with `query`, which can be empty. */
-  readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
+  readonly signInPages: SignInPages;
+  readonly providers: SocialProviders;
 }
 
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
 export function interactionRoutes(options: InteractionOptions): Router {
-  const { interactions, site, pages, providerLinks } = options;
+  const { interactions, site, signInPages, providers } = options;
   const consentPage = createConsentPage(options);
 
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
@@ -34,9 +33,8 @@ export function interactionRoutes(options: InteractionOptions): Router {
       // If a device waits for the tokens, this browser does not return to the client.
       cancelDestination: interaction.isForDevice ? undefined : client?.name,
       destination: client?.name,
-      providers: providerLinks(base, ''),
+      providers: providerLinks(providers, base),
       csrfContext: interaction.uid,
-      // After the form, the browser is redirected to the client.
       allowExternalFormTargets: true,
       loginHint: interaction.loginHint,
       complete: interaction.signIn,
@@ -46,15 +44,14 @@ export function interactionRoutes(options: InteractionOptions): Router {
     signInContextOf(await interactions.find(request, response));
 
   const router = Router();
-  // Serves the paths `sign-in` and `register` below this path.
-  router.use('/interaction/:uid', pages.routes(findSignInContext, csrfContext));
+  router.use('/interaction/:uid', signInPages.routes(findSignInContext, csrfContext));
   router.get('/interaction/:uid', async (request, response) => {
     const interaction = await interactions.find(request, response);
     const { uid, prompt, socialProvider } = interaction;
-    if (prompt === 'consent') return consentPage.show(request, response, interaction);
-    // The request chose a social provider (`acr_values=idp:NAME`). social/routes.ts serves this path.
+    if (prompt === 'consent') return consentPage.show(response, interaction);
+    // The request chose a social provider with `acr_values=idp:NAME`.
     if (socialProvider !== undefined) return response.redirect(303, `/interaction/${uid}/social/${socialProvider}`);
-    return pages.showSignIn(request, response, await signInContextOf(interaction));
+    return signInPages.showSignIn(response, await signInContextOf(interaction));
   });
   router.post(
     '/interaction/:uid/consent',

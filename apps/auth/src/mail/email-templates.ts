@@ -24,10 +24,8 @@ export function composeEmail({ to, name, link }: Recipient, content: EmailConten
 }
 
 /**
- * Whether an e-mail may contain the name of an account. Anybody can register with the e-mail address of somebody else,
- * and choose any name. A name that an e-mail program could turn into a link is therefore left out. Such a name contains
- * a character that occurs in URLs or e-mail addresses (one of / : < > @), the text `www.`, a dot between other
- * characters (also the dot `。` of Chinese and Japanese), or an invisible character.
+ * Whether an e-mail may contain the name of an account. Anybody can register with the address of somebody else, so a
+ * name that an e-mail program could turn into a link is left out.
  */
 export const isSafeInEmail = (name: string): boolean => !/[/:<>@]|www\.|\S[.。]\S|\p{C}/iu.test(name);
 
@@ -52,7 +50,6 @@ export const passwordResetEmail = (recipient: Recipient): Email =>
       'Your password then stays the same.',
   });
 
-/** The last sentence of an e-mail about a change of the account. */
 const changeEnding = 'If you made this change yourself, you do not need to do anything.';
 
 export const passwordChangedEmail = (recipient: Recipient): Email =>

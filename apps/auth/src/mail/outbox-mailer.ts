@@ -1,8 +1,8 @@
-// Sends the e-mails of the outbox by SMTP. A failed attempt to send an e-mail is repeated for up to 22 hours. If the
-// mail server rejects the e-mail permanently, the e-mail is deleted instead.
+// Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for up to 22 hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
 import type { AuthConfig } from '../config.ts';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
@@ -24,14 +24,11 @@ export interface OutboxMailer {
   readonly close: () => Promise<void>;
 }
 
-/** The time between two checks of the outbox. */
 const checkIntervalMs = 5_000;
 const maxQueued = 20_000;
 /** The number of e-mails that this instance leases and sends at the same time. */
 const maxParallel = 10;
-/**
- * The seconds for which one instance has the exclusive right to send an e-mail: more than the sum of all SMTP timeouts.
- */
+/** More than the sum of all SMTP timeouts, so that no other instance sends the same e-mail. */
 const leaseSeconds = 120;
 /** With the delays of `retryDelaySeconds`, the last of 32 attempts is made 22 hours after the first. */
 const maxTries = 32;
@@ -78,40 +75,24 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
     }
   };
 
-  let isClosed = false;
-  /** Whether the outbox may contain e-mails that the current delivery has not leased. */
-  let mayHaveMore = false;
-  let delivering: Promise<void> | undefined;
-  const deliverDueEmails = async (): Promise<void> => {
-    do {
-      mayHaveMore = false;
+  const loop = startLoop({
+    name: 'send e-mails',
+    intervalMs: checkIntervalMs,
+    logger,
+    run: async () => {
       const due = await store.lease(maxParallel, leaseSeconds);
       await Promise.all(due.map(deliver));
-      // A full batch means that more e-mails may be due.
-      if (due.length === maxParallel) mayHaveMore = true;
-    } while (mayHaveMore && !isClosed);
-  };
-  /** Delivers the due e-mails. A delivery that is already running checks the outbox once more before it ends. */
-  const checkOutbox = (): void => {
-    mayHaveMore = true;
-    delivering ??= deliverDueEmails()
-      .catch((err: unknown) => logger.debug({ err }, 'outbox could not be read and will be checked again'))
-      .finally(() => {
-        delivering = undefined;
-      });
-  };
-  const timer = setInterval(checkOutbox, checkIntervalMs);
-  timer.unref();
+      return due.length === maxParallel;
+    },
+  });
 
   return {
     enqueue: async (email) => {
       if (!(await store.add(email, maxQueued))) throw new Error('the outbox is full');
-      checkOutbox();
+      void loop.wake();
     },
     close: async () => {
-      isClosed = true;
-      clearInterval(timer);
-      await delivering;
+      await loop.stop();
       transport.close();
     },
   };

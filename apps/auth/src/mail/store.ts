@@ -1,7 +1,4 @@
 // Stores the outbox: the e-mails that wait to be sent (table `mail`).
-//
-// The outbox is in the database, so that no e-mail is lost when an instance stops, and so that every instance can send
-// every e-mail.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface Email {
@@ -13,7 +10,7 @@ export interface Email {
 
 export interface QueuedEmail extends Email {
   readonly id: string;
-  /** The number of attempts to send the e-mail, including the current one. */
+  /** Includes the current attempt. */
   readonly tries: number;
 }
 
@@ -21,10 +18,7 @@ export type MailStore = ReturnType<typeof createMailStore>;
 
 export function createMailStore({ db }: { db: Database }) {
   return {
-    /**
-     * Adds an e-mail. Returns false if the outbox already contains `maxQueued` e-mails. The inner query of the
-     * statement stops counting at this limit, because counting a longer outbox would be slow.
-     */
+    /** Returns false if the outbox already contains `maxQueued` e-mails. */
     async add(email: Email, maxQueued: number): Promise<boolean> {
       const rows = await query(
         db,
@@ -35,11 +29,7 @@ export function createMailStore({ db }: { db: Database }) {
       return rows.length === 1;
     },
 
-    /**
-     * Returns up to `limit` e-mails that must be sent now, and leases them to this instance for `seconds`. If the
-     * instance stops before it has sent an e-mail, another instance sends the e-mail after the lease has ended. The end
-     * of the lease is stored in `next_try_at`.
-     */
+    /** Leases e-mails that are due to this instance. After `seconds`, another instance can lease them again. */
     lease: (limit: number, seconds: number): Promise<readonly QueuedEmail[]> =>
       query<QueuedEmail>(
         db,

@@ -1,27 +1,12 @@
-// Reads and writes our own browser cookies, which are not signed. The cookies are set through oidc-provider, because
-// the library adds the attribute `Secure` if the issuer is an https address.
+// Reads and writes our own unsigned cookies. oidc-provider adds `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import type { BrowserCookies } from '../http/browser-cookies.ts';
 
-export interface BrowserCookies {
-  readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** `maxAge` is in seconds. Without `maxAge`, the browser deletes the cookie when the browser is closed. */
-  readonly set: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    cookie: { name: string; value: string; maxAge?: number },
-  ) => void;
-}
-
-/**
- * Returns the full name of a cookie with the path `/`. If the issuer is an https address, the full name begins with
- * `__Host-`. Browsers accept such a cookie only from this host, and not from another host of the same domain
- * (RFC 6265bis, "The __Host- Prefix").
- */
+/** Browsers accept `__Host-` cookies only from this host, and not from other hosts of the domain (RFC 6265bis). */
 export const hostCookieName = (issuer: string, name: string): string =>
   issuer.startsWith('https:') ? `__Host-${name}` : name;
 
-/** `provider` returns the current provider. A new one replaces it when the signing keys rotate. */
 export function createBrowserCookies(provider: () => Provider, issuer: string): BrowserCookies {
   const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().createContext(request, response).cookies;
@@ -34,7 +19,6 @@ export function createBrowserCookies(provider: () => Provider, issuer: string): 
         httpOnly: true,
         sameSite: 'lax',
         signed: false,
-        // oidc-provider expects milliseconds.
         ...(maxAge !== undefined && { maxAge: maxAge * 1000 }),
       });
     },

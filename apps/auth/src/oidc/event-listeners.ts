@@ -1,42 +1,40 @@
-// Listens to the events of oidc-provider: corrects successful responses, and records the events in the audit trail and
-// the error codes in the metrics.
+// Listens to the events of oidc-provider: corrects successful responses, and records the audit trail and error codes.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
 import { grantedScope } from './authorization/granted-scope.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
-import { grantSourceOf } from './grants/grant-source.ts';
+import { ownMetadataOf } from './clients/registered-client.ts';
+import { grantSourceOf } from './request-state.ts';
 
 export function registerEventListeners(
   provider: Provider,
-  { audience, audit }: { audience: string; audit: Audit },
+  { audience, audit, recordUse }: { audience: string; audit: Audit; recordUse: ClientStore['recordUse'] },
 ): void {
-  // oidc-provider calls listeners in the order of their registration. `recordEvents` therefore sees corrected
-  // responses.
+  // Listeners run in the order of their registration, so the audit trail gets corrected responses.
   correctResponses(provider, audience);
   recordEvents(provider, audit);
+  provider.on('grant.success', ({ ip, oidc: { client } }) => {
+    if (client && ownMetadataOf(client).kind === 'personal-access-token') recordUse(client.clientId, ip);
+  });
 }
 
-/**
- * Adds `scope` to successful responses of the authorization endpoint and the token endpoint. Responses of the
- * authorization endpoint also get `iss`, and lose a code that they must not contain. oidc-provider emits the events
- * `authorization.success` and `grant.success` just before it writes a response.
- */
+/** oidc-provider emits these events just before it writes a response. */
 function correctResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
-    // When a user has signed in for a device, oidc-provider emits this event without a response.
+    // After the sign-in for a device there is no response.
     if (!response) return;
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
-    // RFC 9207 section 2 requires `iss` in every response. oidc-provider leaves it out if the response has an id_token.
+    // RFC 9207 section 2. oidc-provider leaves `iss` out if the response has an id_token.
     response.iss = ctx.oidc.provider.issuer;
-    // The response of the implicit flow must contain no code (implicit-flow.ts).
     removeCode(ctx, response);
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
-    // A grant type without a code or refresh token has a handler in grants/ that has already added `scope` to the body.
+    // Without a code or refresh token, the body already has the granted scopes.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);
@@ -54,7 +52,6 @@ function recordEvents(provider: Provider, audit: Audit): void {
     });
 
   provider.on('authorization.success', (ctx, response) => {
-    // When a user has signed in for a device, oidc-provider emits this event without a response.
     if (!response) {
       record('device.connected', ctx, { detail: { scope: ctx.oidc.entities.DeviceCode?.scope } });
       return;
@@ -83,16 +80,14 @@ function recordEvents(provider: Provider, audit: Audit): void {
   });
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
-    const grantType = String(ctx.oidc.params?.grant_type);
-    // grants/client-credentials.ts has already recorded the token.
-    if (grantType === 'client_credentials') return;
+    const { client, entities, params } = ctx.oidc;
+    const accountId = entities.Grant?.accountId ?? (client && ownMetadataOf(client).account_id);
     const scope = String((ctx.body as { scope?: string }).scope ?? '');
-    record('token.issued', ctx, { accountId: ctx.oidc.entities.Grant?.accountId, detail: { grantType, scope } });
+    record('token.issued', ctx, { accountId, detail: { grantType: String(params?.grant_type), scope } });
   });
   provider.on('grant.error', (ctx, error) => {
     setErrorCode(ctx, error);
-    // A device polls every few seconds until the user has decided. The metrics contain the error codes of these polls,
-    // but the audit trail does not record the polls.
+    // A device polls every few seconds, so the audit trail leaves the polls out.
     if (error.message === 'authorization_pending' || error.message === 'slow_down') return;
     const grantType = String(ctx.oidc.params?.grant_type ?? '');
     record('token.refused', ctx, { detail: { grantType, ...detailOf(error) } });
@@ -102,7 +97,6 @@ function recordEvents(provider: Provider, audit: Audit): void {
   provider.on('end_session.success', (ctx) => record('session.ended', ctx));
 }
 
-/** Adds the error code, which is the `message` of a library error, to the access log line and the metrics. */
 function setErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
   const locals = (ctx.res as Response).locals as RequestLocals;
   locals.codes = [errorLabel(error.message)];

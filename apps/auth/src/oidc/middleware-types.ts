@@ -1,6 +1,6 @@
-// Defines types for the middleware of oidc-provider's Koa application, because we do not depend on Koa itself.
+// Defines types for the middleware of oidc-provider, which uses Koa.
 
 export type Next = () => Promise<void>;
 
-/** The parameters of an authorization request. A parameter that was sent more than once is an array. */
+/** A parameter that was sent more than once is an array. */
 export type AuthorizationQuery = Record<string, string | string[] | undefined>;

@@ -1,21 +1,12 @@
-// Makes oidc-provider send its own requests, such as a request to the `jwks_uri` of a client, with our client for
-// outbound requests. Our client refuses addresses in private networks. The library has such a protection too, but if it
-// cannot set the protection up, it allows every network.
+// Sends the requests of oidc-provider with our client, which refuses addresses in private networks.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
-// Silences the warning of oidc-provider that its own protection is missing.
-import './library-warnings.ts';
 
-/** The time limit of the whole request. */
 const timeoutMs = 2_500;
-/**
- * The maximum size of a response in bytes, by method. oidc-provider uses no other methods. It sends a POST request only
- * to deliver a logout token, and does not read the body of its response. With the size 0, any body is discarded.
- */
+/** oidc-provider sends POST only for logout tokens, and does not read the response. */
 const maxBytes = { GET: 100_000, POST: 0 };
-/** The constructor of `Response` throws if a response with one of these statuses has a body. */
+/** `Response` must not have a body with these statuses. */
 const statusesWithoutBody = [204, 205, 304];
 
-/** Returns the setting `fetch` of oidc-provider. */
 export const createOutboundFetch =
   (client: OutboundClient) =>
   async (input: string | URL | Request, { method, headers, body }: RequestInit = {}): Promise<Response> => {

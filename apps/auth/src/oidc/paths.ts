@@ -1,6 +1,6 @@
-// Lists the paths of the protocol endpoints, with their allowed methods and their labels in the metrics.
+// Lists the paths of the protocol endpoints, with their methods and their labels in the metrics.
 
-/** The path of each endpoint. The names of the endpoints are those of oidc-provider's setting `routes`. */
+/** The names are those of oidc-provider's setting `routes`. */
 export const routes = {
   authorization: '/connect/authorize',
   pushed_authorization_request: '/connect/par',
@@ -11,7 +11,7 @@ export const routes = {
   introspection: '/connect/introspect',
   revocation: '/connect/revocation',
   end_session: '/connect/endsession',
-  // interaction/device-pages.ts serves this path. oidc-provider serves the paths below it.
+  // Our own page. oidc-provider serves the paths below it.
   code_verification: '/device',
 } as const;
 
@@ -23,11 +23,7 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 /** The documents that every web page may read. */
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/**
- * The paths that programs request, and not users with their browsers. app.ts passes requests for these paths to
- * oidc-provider before it looks for a page. The path of userinfo is not among them, because endpoints/userinfo.ts
- * handles requests for userinfo before oidc-provider does.
- */
+/** Programs request these paths. endpoints/userinfo.ts comes before oidc-provider, so userinfo is not among them. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,
@@ -37,7 +33,6 @@ export const machinePaths: ReadonlySet<string> = new Set([
   ...publicDocumentPaths,
 ]);
 
-/** All exact paths of the protocol. Paths that contain an id are not among them. */
 export const protocolPaths: ReadonlySet<string> = new Set([
   ...Object.values(routes),
   ...discoveryPaths,
@@ -49,7 +44,7 @@ const browserMethods = 'GET, HEAD, POST';
 const formMethods = 'POST, OPTIONS';
 const documentMethods = 'GET, HEAD, OPTIONS';
 
-/** The methods of each endpoint, as the header `Allow` lists them (RFC 9110 section 10.2.1). */
+/** As the header `Allow` lists them (RFC 9110 section 10.2.1). */
 export const methodsOf: ReadonlyMap<string, string> = new Map([
   [routes.authorization, browserMethods],
   [routes.end_session, browserMethods],
@@ -63,10 +58,7 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
   ...[...publicDocumentPaths].map((path) => [path, documentMethods] as const),
 ]);
 
-/**
- * Returns the label `route` of the metrics for a path. The path itself is not used as the label, because a client could
- * then create an unlimited number of time series.
- */
+/** A label with the path itself would let clients create unlimited time series. */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
   if (path.startsWith(`${routes.code_verification}/`)) return `${routes.code_verification}/{uid}`;

@@ -1,32 +1,29 @@
-// Defines the data that our code stores during a request to oidc-provider and uses in a later step of this request. The
-// data is stored in the library's request context, so it is discarded when the request ends.
+// Defines the data that our code keeps in the context of a request to oidc-provider.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ProviderAccount } from './tokens/claims.ts';
 
-/** A session as the database contained it at the beginning of the request. */
 export interface FoundSession {
   readonly id: string;
   readonly payload: AdapterPayload;
 }
 
 export interface RequestState {
-  /** The time at which the request arrived, as a value of `performance.now()`. */
-  arrivedAt?: number;
-  /** A function that is called when the response is complete, just before it is written. */
-  onResponseComplete?: () => void;
-  /** Whether the rate limit has already counted this request. */
-  rateLimitCounted?: boolean;
-  /** The account that an earlier step has read from the database. */
+  /** The rules of clients/policy.ts apply once for each request. */
+  isClientChecked?: boolean;
   account?: ProviderAccount;
-  /** The facilities that the issued access token will list. */
-  facilitiesClaim?: Promise<readonly string[]>;
-  /** The session as it was stored before the request. storage/sessions.ts writes only the fields that have changed. */
+  facilities?: readonly string[];
+  /** As it was stored before the request. */
   session?: FoundSession;
-  /** The hash of the refresh token that this request uses (storage/refresh-tokens.ts). */
+  /** A hash. */
   usedRefreshToken?: string;
 }
 
 export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestState => ctx.state;
 
-/** Returns undefined if the calling code does not run for a request that oidc-provider handles. */
 export const currentRequestState = (): RequestState | undefined => Provider.ctx?.state;
+
+/** Undefined for grant types that exchange no code or token. */
+export function grantSourceOf({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>) {
+  const { AuthorizationCode: code, DeviceCode: deviceCode, RefreshToken: refreshToken } = oidc.entities;
+  return code ?? deviceCode ?? refreshToken;
+}

@@ -1,15 +1,15 @@
-// Provides what all pages of the portal need: the layout, the access checks, and forms whose input is not lost if the
+// Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
-import type { Request, RequestHandler, Response } from 'express';
+import { readFileSync } from 'node:fs';
+import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
+import { createAsset } from '../html/asset.ts';
 import { errorMessages } from '../html/error-messages.ts';
-import { field, readForm } from '../html/form-body.ts';
-import { signInPath } from '../html/local-path.ts';
-import type { FindSignedIn, SignedIn } from '../html/signed-in.ts';
-import type { Page, SignedInHandler, Site } from '../html/site.ts';
-import { portalAssets } from './assets.ts';
+import { field } from '../html/form-body.ts';
+import type { SignedIn } from '../html/signed-in.ts';
+import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
@@ -37,16 +37,19 @@ export interface ManagerContext {
 
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
 
-/** `/portal` shows service accounts their personal access tokens, and shows users their facilities. */
+export const portalAssets = {
+  styles: createAsset('portal.css', 'text/css; charset=utf-8', readFileSync(new URL('./portal.css', import.meta.url))),
+};
+
+/** `/portal` shows service accounts their personal access tokens. */
 export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
 
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
-/** The breadcrumbs of the page of a facility. A user with only one facility has no list of facilities. */
+/** A user with only one facility has no list of facilities. */
 export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly Breadcrumb[] =>
   hasOtherFacilities ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
-/** The breadcrumbs of a page below the page of a facility. */
 export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Breadcrumb[] => [
   ...breadcrumbsOfFacilityPage(facility),
   { href: facility.path, text: facility.name },
@@ -59,9 +62,7 @@ export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | '
 /** The maximum length of an id in an import file. */
 const maxIdLength = 256;
 
-/**
- * Reads an id from a parameter of the route. Returns the empty string, which is no id, for a text that cannot be an id.
- */
+/** Reads an id from the route. Returns the empty string, which is no id, for a text that cannot be an id. */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
   return value.length > maxIdLength || hasControlCharacter(value) ? '' : value;
@@ -72,88 +73,66 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
   address: request.ip,
 });
 
-/**
- * A form that remembers its values during a sign-in. If a user who submits the form must first sign in (again), the
- * user then returns to the page with the form, which contains the entered values.
- */
-export interface RestorableForm {
-  /** Returns the path of the page with the form. */
-  readonly returnTo: (request: Request) => string;
-  /**
-   * The fields whose values are restored if the user had to sign in first. After the sign-in, the page with the form
-   * gets these values in its query string.
-   */
-  readonly fields?: readonly string[];
-  /** Whether the form requires a recent sign-in. */
-  readonly requireFresh?: boolean;
+/** Each restored value is cut off after this number of characters. */
+const maxRestoredLength = 300;
+
+/** Adds the values of a form to the query of `path`, so that they are not lost if the user must sign in first. */
+export function withInput(path: string, request: Request, fields: readonly string[]): string {
+  const query = new URLSearchParams();
+  for (const name of fields) {
+    if (field(request, name)) query.set(name, field(request, name).slice(0, maxRestoredLength));
+  }
+  return query.size > 0 ? `${path}?${query}` : path;
 }
 
-/**
- * If the user must sign in first, the values of the form are put into the query string of the page to which the user
- * returns. Each value is cut off after this number of characters.
- */
-const maxRestoredLength = 300;
+const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 
 export interface PortalPagesOptions {
   readonly site: Site;
-  readonly findSignedIn: FindSignedIn;
   readonly members: Pick<MemberStore, 'findFacility'>;
-  /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
-  readonly facilityTabs: readonly { readonly path: string; readonly text: string }[];
 }
+
+/** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
+const facilityTabs = [
+  { path: '', text: 'People' },
+  { path: '/history', text: 'History' },
+];
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, findSignedIn, members, facilityTabs }: PortalPagesOptions) {
+export function createPortalPages({ site, members }: PortalPagesOptions) {
   const show = (
-    request: Request,
     response: Response,
     template: string,
     data: object,
     { breadcrumbs = [], notice, ...page }: PortalPage,
   ): Promise<void> =>
     site.show(
-      request,
       response,
       `/portal/views/${template}`,
       { ...data, breadcrumbs, notice, facilityTabs, portalAssets },
-      // By default, a page of the portal loads our script.
       { script: true, ...page },
     );
 
-  const portalLink = { href: '/portal', text: 'Go to the portal' };
+  /** Also shown for records of other facilities and accounts, so that users cannot find out whether they exist. */
+  const notFound = (response: Response): Promise<void> =>
+    site.showMessage(response, { ...errorMessages.notFound, status: 404, tone: 'bad', links: portalLinks });
 
-  /**
-   * Shows that a page does not exist. The same page is shown for records of other facilities and accounts, so that
-   * users cannot find out whether such a record exists.
-   */
-  const notFound = (request: Request, response: Response): Promise<void> =>
-    site.showMessage(request, response, {
-      ...errorMessages.notFound,
-      status: 404,
-      tone: 'bad',
-      links: [portalLink],
-    });
-
-  /** Shows that the role of the user does not allow an action. `text` says which role is needed. */
-  const notPermitted = (request: Request, response: Response, text: string): Promise<void> =>
-    site.showMessage(request, response, {
+  /** `text` says which role is needed. */
+  const notPermitted = (response: Response, text: string): Promise<void> =>
+    site.showMessage(response, {
       status: 403,
       title: 'Your role does not allow this',
       text,
       tone: 'bad',
-      links: [portalLink],
+      links: portalLinks,
     });
 
-  /**
-   * Runs the handler if the user is an owner or staff of the facility in the path. For other users, shows the page for
-   * 404.
-   */
   const asManager =
     (handler: ManagerHandler): SignedInHandler =>
     async (request, response, signedIn) => {
       const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
-      if (!facility || !isManaging(facility.role)) return notFound(request, response);
+      if (!facility || !isManaging(facility.role)) return notFound(response);
       // TypeScript narrows the type of the constant `role`, but not the type of the whole `facility`.
       const { role } = facility;
       return handler(request, response, { signedIn, facility: { ...facility, role, path: facilityPath(facility.id) } });
@@ -162,31 +141,7 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
   const asServiceAccount =
     (handler: SignedInHandler): SignedInHandler =>
     (request, response, signedIn) =>
-      signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(request, response);
-
-  /**
-   * Redirects a user who must sign in first: a user who is not signed in, whose session is idle, or who needs a fresh
-   * sign-in. After signing in, the user returns to the form, which contains the input.
-   */
-  const restoreAfterSignIn =
-    ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
-    async (request, response, next) => {
-      const signedIn = await findSignedIn(request, response);
-      const needsSignIn = !signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh);
-      if (!needsSignIn) return next();
-      const input = new URLSearchParams();
-      for (const name of fields)
-        if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
-      const query = input.size > 0 ? `?${input}` : '';
-      // With `again`, a user who is already signed in must prove their identity again.
-      response.redirect(303, signInPath(`${returnTo(request)}${query}`, { again: signedIn !== undefined }));
-    };
-
-  const form = (handler: SignedInHandler, restorable: RestorableForm): RequestHandler[] => [
-    readForm,
-    restoreAfterSignIn(restorable),
-    ...site.formForSignedIn(handler),
-  ];
+      signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(response);
 
   return {
     show,
@@ -194,10 +149,15 @@ export function createPortalPages({ site, findSignedIn, members, facilityTabs }:
     notFound,
     notPermitted,
     forSignedIn: site.forSignedIn,
+    /** For owners and staff of the facility in the path. */
     forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),
-    formForManager: (handler: ManagerHandler, restorable: RestorableForm) => form(asManager(handler), restorable),
-    formForServiceAccount: (handler: SignedInHandler, restorable: RestorableForm) =>
-      form(asServiceAccount(handler), restorable),
+    /** A user who must sign in first returns to the page of the facility, with the values of `fields`. */
+    formForManager: (handler: ManagerHandler, fields: readonly string[] = []) =>
+      site.formForSignedIn(asManager(handler), {
+        returnTo: (request) => withInput(facilityPath(idParameter(request, 'facilityId')), request, fields),
+      }),
+    formForServiceAccount: (handler: SignedInHandler, options: FormOptions) =>
+      site.formForSignedIn(asServiceAccount(handler), options),
   };
 }

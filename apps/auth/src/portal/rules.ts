@@ -1,19 +1,16 @@
-// Defines who may do what at a facility. Owners manage all members, and staff manage service accounts (specification,
-// "Bookings API access", step 1: "A facility owner or authorized staff invites a Service Account").
+// Defines who may do what at a facility (specification, "Bookings API access", step 1).
 import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/store.ts';
 
-/** The roles for which a facility can invite. Owners are not invited: an owner promotes a member of the staff. */
+/** Owners are not invited: an owner promotes a member of the staff. */
 export const invitableRoles = ['bookings-manager', 'staff'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
 
-/** The roles with which a user may manage a facility in the portal. */
 export type ManagingRole = 'owner' | 'staff';
 
 export const isManaging = (role: FacilityRole | undefined): role is ManagingRole =>
   role === 'owner' || role === 'staff';
 
-/** Only service accounts are Bookings Managers. */
 export const accountKindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
 
 export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
@@ -25,10 +22,7 @@ export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean 
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
   actor === 'owner' || isSelf || revoked === 'bookings-manager';
 
-/**
- * Returns the roles that `actor` may give to an account of this kind, instead of its `current` role. A service account
- * keeps its role, and only owners change roles.
- */
+/** A service account keeps its role, and only owners change roles. */
 export function assignableRoles(
   actor: ManagingRole,
   kind: AccountKind,

@@ -1,8 +1,7 @@
-// Stores the signing keys in the table `signing_key`. The private part of a key is encrypted. schedule.ts decides when
-// a key changes its state.
+// Stores the signing keys in the table `signing_key`, with their private parts encrypted.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { createSecretBox, type SecretBox } from '@bay-booking/service/secret-box';
 import type { JWK } from 'jose';
-import { decryptJwk, encryptJwk } from './encryption.ts';
 import { generateSigningKey, type KeyState, type SigningAlgorithm, type SigningKey } from './signing-key.ts';
 
 interface StoredKey extends SigningKey {
@@ -12,10 +11,28 @@ interface StoredKey extends SigningKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
-/** The number of the advisory lock that allows only one instance at a time to change keys. The number is arbitrary. */
+export class WrongEncryptionKey extends Error {
+  override readonly name = 'WrongEncryptionKey';
+  constructor(cause: unknown) {
+    super('KEY_ENCRYPTION_KEY does not open the signing keys in the database: they were encrypted with another key', {
+      cause,
+    });
+  }
+}
+
+/** An arbitrary number */
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
+  const box = createSecretBox([encryptionKey]);
+  const decrypt = ({ kid, privateJwkEncrypted }: StoredKey): string => {
+    try {
+      return box.decrypt(privateJwkEncrypted, kid);
+    } catch (error) {
+      throw new WrongEncryptionKey(error);
+    }
+  };
+
   const lockedTransaction = <T>(work: (tx: Queryable) => Promise<T>): Promise<T> =>
     transaction(db, async (tx) => {
       await query(tx, 'select pg_advisory_xact_lock($1)', [lockId]);
@@ -23,23 +40,18 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     });
 
   return {
-    /**
-     * Returns all keys with their private JWKs. For each algorithm, the current key comes first, because oidc-provider
-     * signs with the first key of the algorithm.
-     * @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the keys
-     */
+    /** For each algorithm, the current key comes first, because oidc-provider signs with the first one. */
     async load(): Promise<readonly (SigningKey & { readonly privateJwk: JWK })[]> {
-      return (await readKeys(db)).map(({ privateJwkEncrypted, ...key }) => ({
-        ...key,
-        privateJwk: decryptJwk(privateJwkEncrypted, key.kid, encryptionKey),
-      }));
+      return (await readKeys(db)).map((stored) => {
+        const { privateJwkEncrypted: _, ...key } = stored;
+        return { ...key, privateJwk: JSON.parse(decrypt(stored)) as JWK };
+      });
     },
 
     async list(): Promise<readonly SigningKey[]> {
       return (await readKeys(db)).map(({ privateJwkEncrypted: _, ...key }) => key);
     },
 
-    /** Whether the state of a key must change from `next` to `current` now, or a retired key must be deleted now. */
     async hasDueChange(): Promise<boolean> {
       const rows = await query(
         db,
@@ -49,32 +61,28 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       return rows.length > 0;
     },
 
-    /** Runs `work` in a transaction. No other change of keys runs at the same time. */
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
-      lockedTransaction((tx) => work(changesIn(tx, encryptionKey))),
+      lockedTransaction((tx) => work(changesIn(tx, box))),
 
-    /** Stores the lifetime of tokens in each key that is not retired, unless the key already has a longer lifetime. */
+    /** A retired key is kept until tokens with this lifetime have expired. */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
         seconds,
       ]);
     },
 
-    /** Encrypts all private keys with another key. Running instances keep the keys that they have already loaded. */
+    /** Running instances keep the keys that they have loaded. */
     async reencrypt(newEncryptionKey: Buffer): Promise<void> {
       await lockedTransaction(async (tx) => {
-        for (const { kid, privateJwkEncrypted } of await readKeys(tx)) {
-          const encrypted = encryptJwk(decryptJwk(privateJwkEncrypted, kid, encryptionKey), kid, newEncryptionKey);
-          await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, kid]);
+        const newBox = createSecretBox([newEncryptionKey]);
+        for (const key of await readKeys(tx)) {
+          const encrypted = newBox.encrypt(decrypt(key), key.kid);
+          await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, key.kid]);
         }
       });
     },
 
-    /**
-     * Deletes a retired key before its tokens have expired, for example because the key leaked. Returns false if there
-     * is no such retired key. Unlike the method `change`, this method needs no lock, because a retired key never
-     * changes its state again.
-     */
+    /** For a key that leaked. Needs no lock, because a retired key never changes its state again. */
     async deleteRetired(kid: string): Promise<boolean> {
       const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);
       return rows.length > 0;
@@ -82,14 +90,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
   };
 }
 
-/** Selects the longest `access_token_ttl` of all clients in seconds, or 0 if no client has one. */
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 
-/**
- * Finds the longest `access_token_ttl` of all clients, and stores it in each signing key that is not retired. A key
- * whose stored value is already higher is not changed. An import calls this function before and after it changes
- * clients. The first call is needed because a client may get a shorter lifetime while its earlier tokens are valid.
- */
+/** An import calls this before and after its changes, because a shorter lifetime does not apply to earlier tokens. */
 export async function recordClientLifetimes(tx: Queryable): Promise<void> {
   await query(
     tx,
@@ -98,29 +101,23 @@ export async function recordClientLifetimes(tx: Queryable): Promise<void> {
   );
 }
 
-/** Returns the functions with which a transaction can change the keys. */
-function changesIn(tx: Queryable, encryptionKey: Buffer) {
+function changesIn(tx: Queryable, box: SecretBox) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
       const rows = await query<{ alg: string }>(tx, "select alg from signing_key where state = 'current'");
       return rows.map(({ alg }) => alg);
     },
 
-    /** Creates a key that begins to sign after `signsInSeconds`. */
     async insert(alg: SigningAlgorithm, state: KeyState, signsInSeconds: number): Promise<void> {
       const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
       await query(
         tx,
         `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
          values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
-        [kid, alg, state, JSON.stringify(publicJwk), encryptJwk(privateJwk, kid, encryptionKey), signsInSeconds],
+        [kid, alg, state, JSON.stringify(publicJwk), box.encrypt(JSON.stringify(privateJwk), kid), signsInSeconds],
       );
     },
 
-    /**
-     * Makes the key with the state `next` begin to sign after `signsInSeconds`, unless it already begins earlier.
-     * Returns false if the algorithm has no such key.
-     */
     async bringForward(alg: SigningAlgorithm, signsInSeconds: number): Promise<boolean> {
       const rows = await query(
         tx,
@@ -131,11 +128,7 @@ function changesIn(tx: Queryable, encryptionKey: Buffer) {
       return rows.length > 0;
     },
 
-    /**
-     * Retires the current key of an algorithm if a key with the state `next` should sign by now. The retired key is
-     * kept for `marginSeconds` more than the longest of these lifetimes: the stored lifetime of its tokens
-     * (`longest_ttl`), the longest `access_token_ttl` of all clients, and `minimumSeconds`.
-     */
+    /** Keeps the retired key until the longest lifetime of its tokens has passed. */
     async retireReplaced(
       alg: SigningAlgorithm,
       { minimumSeconds, marginSeconds }: { minimumSeconds: number; marginSeconds: number },
@@ -151,10 +144,6 @@ function changesIn(tx: Queryable, encryptionKey: Buffer) {
       );
     },
 
-    /**
-     * Changes the state `next` to `current` for every key whose `signs_from` has passed. The previous current key must
-     * already be retired.
-     */
     async activateDue(): Promise<void> {
       await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
     },

@@ -1,7 +1,6 @@
-// Runs the authorization code flow at a social provider: begins the flow in a browser, and handles the callback.
+// Runs the authorization code flow at a social provider. Only the browser that began a flow can finish it.
 //
-// Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it. Each
-// provider has its own callback address, so a response of one provider is never accepted as a response of another.
+// Each provider has its own callback address, so a response of one provider is not accepted as a response of another.
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
@@ -30,8 +29,6 @@ export function createAuthorizationFlow({ providers, store, config }: Authorizat
     /**
      * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
      * no such provider. `browserSecret` is the value of the cookie that identifies the browser at the callback.
-     * `purpose` says for what the user signs in: an authorization request, a page of this site, or a link to an
-     * account.
      *
      * @throws {Error} if the provider cannot be reached
      */
@@ -49,10 +46,7 @@ export function createAuthorizationFlow({ providers, store, config }: Authorizat
       return url;
     },
 
-    /**
-     * Finishes a flow. `query` is the query string of the callback. Returns undefined if the provider is unknown, or if
-     * this browser has not begun the flow or has already finished it.
-     */
+    /** Finishes a flow. Returns undefined if this browser has not begun the flow, or has already finished it. */
     async callback(name: string, browserSecret: string, query: string): Promise<CallbackResult | undefined> {
       const provider = providers.get(name);
       if (!provider) return undefined;
@@ -72,9 +66,7 @@ export function createAuthorizationFlow({ providers, store, config }: Authorizat
   };
 }
 
-/**
- * Describes an error for the log. openid-client puts the provider's error code into `error`, and details into `cause`.
- */
+/** openid-client puts the provider's error code into `error`, and details into `cause`. */
 function describe({ error, message, cause }: Error & { error?: string }): string {
   return [error, message, (cause as Error | undefined)?.message].filter(Boolean).join(': ');
 }

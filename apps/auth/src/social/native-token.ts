@@ -1,8 +1,7 @@
 // Finds the owner of an access token that a native app got from a social provider.
 //
-// A token is accepted only if its provider confirms that the token is valid and was issued to one of our own apps.
-// Without this check, the operator of another app could sign in here as any user of that app (docs/behaviour.md,
-// "Social providers").
+// The provider must confirm that the token was issued to one of our own apps. Without this check, the operator of
+// another app could sign in here as any user of that app.
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { ProfileError } from './profile.ts';
@@ -32,8 +31,7 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
 
   const verifyAt = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
     const { name } = provider;
-    // A provider that does not accept native tokens gets no request. Otherwise the response to an invalid token would
-    // be a 503 while this provider is unavailable.
+    // Otherwise the response would be a 503 while this provider is unavailable.
     if (!provider.acceptsNativeTokens) throw new NativeTokenError(`${name} does not accept native tokens`);
     try {
       return await provider.verifyNativeToken(token);

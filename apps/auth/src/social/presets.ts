@@ -1,14 +1,8 @@
-// Defines the public settings of well-known providers. For these providers, SOCIAL_PROVIDERS_FILE needs to contain only
-// the credentials. docs/social.md lists the limits of each preset.
-//
-// A preset applies to the provider with the same name. If the file contains the setting that `replacedBy` names, the
-// file uses another server, and the preset does not apply. Otherwise, tokens of that server could be sent to the
-// endpoints of the preset.
-//
-// A native token is an access token that a native app has received from a social provider.
+// Defines the public settings of well-known providers, for which SOCIAL_PROVIDERS_FILE needs only the credentials.
+// docs/social.md lists the limits of each preset.
 
 export interface Preset {
-  /** If SOCIAL_PROVIDERS_FILE contains this setting of the provider, the preset is not used at all. */
+  /** With this setting, the file names another server, whose tokens must not reach the endpoints of the preset. */
   readonly replacedBy: string;
   readonly settings: Readonly<Record<string, unknown>>;
 }
@@ -37,31 +31,24 @@ export const presets: Readonly<Record<string, Preset>> = {
     },
   },
 
-  // Accepts work, school and personal accounts. To accept only the accounts of one organisation, use `"type": "oidc",
-  // "issuer": "https://login.microsoftonline.com/TENANT/v2.0"` instead. Native tokens are not accepted, because
-  // Microsoft has no endpoint that can check them.
+  // Accepts work, school and personal accounts. Microsoft has no endpoint that can check native tokens.
   microsoft: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://login.microsoftonline.com/common/v2.0' },
   },
 
-  // The client secret for Apple is a JWT that the operator signs, and it is valid for six months at most. Apple sends
-  // the name and the e-mail address only with `response_mode=form_post`. Our callback cannot use that mode, because
-  // browsers do not send our cookie with a form of another site. The scope is therefore `openid` alone, and the
-  // accounts have neither name nor e-mail address. Native tokens are not accepted, because Apple has no endpoint that
-  // can check them.
+  // Apple sends the name and the e-mail address only with `response_mode=form_post`, which our callback cannot use,
+  // because browsers do not send our cookie with a form of another site. Apple has no endpoint for native tokens.
   apple: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://appleid.apple.com', scope: 'openid' },
   },
 
-  // The e-mail address of the account is the public address of the user's GitHub profile, if there is one. Native
-  // tokens are not accepted, because GitHub's endpoint that checks tokens differs from that of other providers.
+  // GitHub's endpoint that checks native tokens differs from that of other providers.
   github: {
     replacedBy: 'authorizationEndpoint',
     settings: {
       type: 'oauth2',
-      // The default title would be Github.
       title: 'GitHub',
       authorizationEndpoint: 'https://github.com/login/oauth/authorize',
       tokenEndpoint: 'https://github.com/login/oauth/access_token',

@@ -2,20 +2,15 @@
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
-/** Thrown if the response of the provider contains no usable identity. Sending the request again would not help. */
+/** The response of the provider contains no usable identity. Sending the request again would not help. */
 export class ProfileError extends Error {
   override readonly name = 'ProfileError';
 }
 
-/** Returns the value if it is a text with 1 to 300 characters. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= 300 ? value : undefined;
 
-/**
- * Converts claims to an identity. A name with control characters is left out.
- *
- * @throws {ProfileError} if the claims contain no user id
- */
+/** @throws {ProfileError} if the claims contain no user id */
 export function identityFrom(provider: string, claims: Readonly<Record<string, unknown>>): SocialIdentity {
   // Some providers send the user id as a number.
   const subject = typeof claims.sub === 'number' ? String(claims.sub) : textOf(claims.sub);

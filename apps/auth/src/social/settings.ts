@@ -2,16 +2,14 @@
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
-import { presets } from './presets.ts';
-import type { CommonSettings, ProviderType, SocialProvider } from './provider.ts';
-import { text } from './schema.ts';
+import { type Preset, presets as wellKnownPresets } from './presets.ts';
+import { type CommonSettings, type ProviderType, type SocialProvider, text } from './provider.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
 /**
- * The types of providers. The key is the value of the setting `type`. With the type argument `never`, the record can
- * contain types with different settings. This is safe, because the schema of a type validates the settings before
- * `createProvider` of the type gets them.
+ * The key is the value of the setting `type`. The record can contain types with different settings (`never`), because
+ * the schema of a type validates the settings before its `createProvider` gets them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 
@@ -46,7 +44,6 @@ const validators = new Map(
         clientId: text,
         clientSecret: text,
         scope: { type: 'string', default: '' },
-        // With an empty list, the server accepts no native tokens of the provider.
         nativeAudiences: { type: 'array', items: text, default: [] },
         ...schema.properties,
       },
@@ -54,24 +51,22 @@ const validators = new Map(
   ]),
 );
 
-/**
- * @throws {Error} if the file is not valid. The message lists every error with its path. The message is the end of a
- * sentence that begins with "SOCIAL_PROVIDERS_FILE".
- */
-export function parseSocialProviders(json: string): SocialProviderSettings {
+/** @throws {Error} if the file is not valid. The message continues a sentence that begins with its variable. */
+export function parseSocialProviders(
+  json: string,
+  presets: Readonly<Record<string, Preset>> = wellKnownPresets,
+): SocialProviderSettings {
   let document: unknown;
   try {
     document = JSON.parse(json);
   } catch (error) {
     throw new Error(`is not valid JSON: ${(error as Error).message}`);
   }
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
-    throw new Error('must be an object');
-  }
+  if (!isObject(document)) throw new Error('must be an object');
   const errors: string[] = [];
   const providers = new Map<string, ProviderSettings>();
   for (const [name, given] of Object.entries(document)) {
-    const settings = completeWithPreset(name, given);
+    const settings = completeWithPreset(Object.hasOwn(presets, name) ? presets[name] : undefined, given);
     const settingsErrors = validateAndAddDefaults(name, settings);
     errors.push(...settingsErrors);
     if (settingsErrors.length === 0) providers.set(name, withNames(name, settings as ProviderSettings));
@@ -86,14 +81,22 @@ function withNames(name: string, settings: ProviderSettings): ProviderSettings {
   return { ...settings, name, title };
 }
 
-/**
- * If there is a preset with this name, adds its settings to the settings in the file (`given`). A setting in the file
- * takes precedence. If the file contains the setting that `preset.replacedBy` names, the preset is not used.
- */
-function completeWithPreset(name: string, given: unknown): unknown {
-  const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
-  if (!preset || typeof given !== 'object' || given === null || preset.replacedBy in given) return given;
-  return { ...preset.settings, ...given };
+/** The preset is not used if the file contains the setting that `replacedBy` names. */
+const completeWithPreset = (preset: Preset | undefined, given: unknown): unknown =>
+  preset && isObject(given) && !(preset.replacedBy in given) ? merge(structuredClone(preset.settings), given) : given;
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Merges objects at every level. Where both have another value, `given` takes precedence. */
+function merge(preset: JsonObject, given: JsonObject): JsonObject {
+  const overridden = Object.entries(given).map(([name, value]) => {
+    const fromPreset = preset[name];
+    return [name, isObject(fromPreset) && isObject(value) ? merge(fromPreset, value) : value];
+  });
+  return { ...preset, ...Object.fromEntries(overridden) };
 }
 
 /** Returns the errors of the settings. Adds the defaults of the schema to `settings`. */

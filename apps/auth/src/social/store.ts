@@ -1,15 +1,14 @@
-// Stores the flows that are not finished yet (table `social_attempt`). A flow is a sign-in at a social provider, from
-// the redirect to the provider until its callback.
+// Stores the sign-ins at a social provider that are not finished yet (table `social_attempt`).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 
 /** The purpose of a flow. Exactly one of the three fields is not null. */
 export interface FlowPurpose {
-  /** The interaction of the authorization request for which the user signs in. */
+  /** The interaction of the authorization request. */
   readonly interactionUid: string | null;
   /** The path of this site to which the user returns, if the user signs in without a client. */
   readonly returnTo: string | null;
-  /** The account to which the user wants to add this way to sign in. The user is already signed in to the account. */
+  /** The account of a signed-in user who adds this way to sign in. */
   readonly linkAccountId: string | null;
 }
 
@@ -21,7 +20,7 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** The time in which the user must finish the flow. An interaction of oidc-provider has the same lifetime. */
+/** An interaction of oidc-provider has the same lifetime. */
 const lifetimeSeconds = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {
@@ -45,11 +44,7 @@ export function createSocialStore({ db }: { db: Database }) {
       );
     },
 
-    /**
-     * Returns the flow that began with this `state`, and deletes it, so that nobody can finish the flow twice. Only the
-     * browser that began the flow has `browserSecret`, in a cookie. Returns undefined if there is no such flow, or if
-     * it has expired.
-     */
+    /** Deletes the flow, so that nobody can finish it twice. Only the browser that began it has `browserSecret`. */
     async consume(state: string, browserSecret: string, provider: string): Promise<PendingFlow | undefined> {
       const [flow] = await query<PendingFlow>(
         db,

@@ -91,7 +91,10 @@ const userinfoReturnsClaims =
     expect(await rp.userinfo(accessToken, init(accessToken))).toEqual({ status: 200, sub: claims.sub, ...profile });
   };
 
-/** Checks that a code that is used again after `seconds` is rejected, and that its access token is then revoked. */
+/**
+ * Checks that a code that is used again after `seconds` is rejected. Its access token is revoked unless the code was
+ * first used less than a second ago.
+ */
 const codeReuse =
   (seconds: number): Module =>
   async (rp) => {
@@ -100,7 +103,7 @@ const codeReuse =
     if (seconds > 0) await passTime(rp.server, seconds);
     const again = await rp.redeem(response.params.get('code') ?? '');
     expect(again).toMatchObject({ status: 400, error: 'invalid_grant' });
-    expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
+    if (seconds > 0) expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
   };
 
 export const modules = {

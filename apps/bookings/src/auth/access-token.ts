@@ -1,73 +1,60 @@
-// Verifies the access token in the Authorization header of a request.
+// Verifies the access token of a request, which must be a JWT access token (RFC 9068).
 //
-// The token must be a JWT access token (RFC 9068) that the authorization server has signed. A token that is bound to a
-// key is sent with the scheme DPoP and a proof (dpop.ts). Any other token is sent with the scheme Bearer (RFC 6750).
+// A token that is bound to a key is sent with the scheme DPoP and a proof (dpop.ts). Any other token is sent with the
+// scheme Bearer (RFC 6750).
 import type { ApiError } from '@bay-booking/common/errors';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { apiError, unavailable } from '../errors.ts';
 import type { Caller } from './caller.ts';
 import { type AuthorizedRequest, checkProof, type DpopOptions, dpopError, dpopParameters } from './dpop.ts';
-import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
+import { NoSigningKeysError, type SigningKeys } from './signing-keys.ts';
 
-/**
- * Returns the caller that the headers of a request identify.
- * @throws {ApiError} 401 if the token or its proof is missing or not valid; 403 if the token lacks the scope; 503 if no
- * signing keys were fetched yet, or if the database that stores used proofs is unavailable
- */
+/** @throws {ApiError} 401, 403 if the token lacks the scope, or 503 without signing keys or the store of used proofs */
 export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
 export interface AccessTokenVerifierOptions extends DpopOptions {
-  readonly jwksCache: JwksCache;
+  readonly signingKeys: Pick<SigningKeys, 'find' | 'has'>;
   readonly issuer: string;
   readonly audience: string;
   readonly scope: string;
-  /** The address of the resource metadata, which the WWW-Authenticate header contains (RFC 9728 section 5.1). */
+  /** The address that the challenges name (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl: string;
 }
 
 interface VerifiedToken {
-  /** The header Authorization that contained the token. */
-  readonly authorization: string;
   readonly caller: Caller;
   readonly kid: string | undefined;
-  /** In milliseconds since 1970. Includes the clock tolerance. */
+  /** In milliseconds since 1970, with the clock tolerance. */
   readonly expiresAt: number;
-  /** The token and the thumbprint of the key that it is bound to. Undefined for a Bearer token. */
+  /** Undefined for a Bearer token. */
   readonly binding: { readonly token: string; readonly jkt: string } | undefined;
 }
 
-/** How much our clock can differ from the clock of the authorization server. */
 const clockToleranceSeconds = 10;
-/** The value of the header Retry-After while no signing keys are available. */
 const retryAfterSeconds = 2;
 const maxTokenLength = 32_768;
 const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']);
-/** Matches the header Authorization with the scheme Bearer or DPoP, and captures the token (RFC 6750 section 2.1). */
+/** RFC 6750 section 2.1. Captures the token. */
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
-  const { jwksCache, resourceMetadataUrl, now } = options;
+  const { signingKeys, resourceMetadataUrl, now } = options;
   const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
   const dpopChallenge = `DPoP ${dpopParameters}`;
-  // Finding a token in this cache takes 0.2 µs. Verifying a token that is signed with ES256 takes 100 µs.
+  // By the Authorization header. Verifying a token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
-    // The maximum number of characters of all cached Authorization headers together.
     maxSize: 20_000_000,
-    sizeCalculation: ({ authorization }) => authorization.length,
+    sizeCalculation: (_token, authorization) => authorization.length,
   });
 
   const findVerified = (authorization: string): VerifiedToken | undefined => {
-    const token = verifiedTokens.get(cacheKey(authorization));
-    // Two headers can have the same cache key, so the whole header is compared. A token is no longer valid if its
-    // signing key was removed from the JWKS.
-    const isValid =
-      token?.authorization === authorization && token.expiresAt > now().getTime() && jwksCache.has(token.kid);
-    return isValid ? token : undefined;
+    const token = verifiedTokens.get(authorization);
+    // A token is no longer valid if its signing key was removed from the JWKS.
+    return token && token.expiresAt > now().getTime() && signingKeys.has(token.kid) ? token : undefined;
   };
 
-  /** Verifies the token of the header Authorization, and adds it to the cache. */
   const verifyHeader = async (authorization: string): Promise<VerifiedToken> => {
     const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization)?.[0].toLowerCase();
     if (scheme === undefined) throw unauthorized(`${bearerChallenge}, ${dpopChallenge}`);
@@ -78,11 +65,8 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
     const challenge = isDpop ? dpopChallenge : bearerChallenge;
-    const verified = {
-      authorization,
-      ...(await verifyToken(token, { ...options, isDpop, challenge, invalidToken })),
-    };
-    verifiedTokens.set(cacheKey(authorization), verified);
+    const verified = await verifyToken(token, { ...options, isDpop, challenge, invalidToken });
+    verifiedTokens.set(authorization, verified);
     return verified;
   };
 
@@ -94,22 +78,14 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   };
 }
 
-/**
- * Returns the last 64 characters of an Authorization header: a part of the signature of the token. If the whole header
- * were the key of the cache, each look-up would take 1.3 µs, because V8 hashes all characters of a key.
- */
-function cacheKey(authorization: string): string {
-  return authorization.slice(-64);
-}
-
 interface TokenVerification extends AccessTokenVerifierOptions {
   readonly isDpop: boolean;
-  /** The value of the header WWW-Authenticate for the scheme of the token, without the parameter `error`. */
+  /** The challenge for the scheme of the token, without `error`. */
   readonly challenge: string;
   readonly invalidToken: (reason: string) => ApiError;
 }
 
-async function verifyToken(token: string, options: TokenVerification): Promise<Omit<VerifiedToken, 'authorization'>> {
+async function verifyToken(token: string, options: TokenVerification): Promise<VerifiedToken> {
   const { scope, isDpop, challenge, invalidToken } = options;
   const { claims, kid } = await verifySignature(token, options);
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');
@@ -135,10 +111,9 @@ async function verifyToken(token: string, options: TokenVerification): Promise<O
   };
 }
 
-/** Checks the header and the signature of the token, its issuer, its audience and its times. */
 async function verifySignature(
   token: string,
-  { jwksCache, issuer, audience, now, invalidToken }: TokenVerification,
+  { signingKeys, issuer, audience, now, invalidToken }: TokenVerification,
 ): Promise<{ readonly claims: JwtPayload; readonly kid: string | undefined }> {
   const header = headerOf(token);
   if (!header) throw invalidToken('The token is not a signed JWT.');
@@ -146,7 +121,7 @@ async function verifySignature(
   const kid = typeof header.kid === 'string' ? header.kid : undefined;
   if (!tokenTypes.has(String(typ).toLowerCase())) throw invalidToken('The token is not an access token.');
   if (crit !== undefined) throw invalidToken('The token needs an unknown extension.');
-  const key = await jwksCache.find(kid).catch((error: unknown) => {
+  const key = await signingKeys.find(kid).catch((error: unknown) => {
     throw error instanceof NoSigningKeysError ? unavailable(error, retryAfterSeconds) : error;
   });
   if (!key) throw invalidToken('The token is signed with an unknown key.');
@@ -166,7 +141,7 @@ async function verifySignature(
   }
 }
 
-/** Without a `reason`, as for a request without a token, the challenge has no `error` (RFC 6750 section 3.1). */
+/** Without a token, the challenge has no `error` (RFC 6750 section 3.1). */
 function unauthorized(challenge: string, reason = ''): ApiError {
   const error = reason && `, error="invalid_token", error_description="${reason}"`;
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge + error } });
@@ -175,20 +150,19 @@ function unauthorized(challenge: string, reason = ''): ApiError {
 function headerOf(token: string): Record<string, unknown> | undefined {
   try {
     const decoded = jsonwebtoken.decode(token, { complete: true });
-    // The copy has a more general type: in an unverified header, every member may have any type.
+    // In an unverified header, every member may have any type.
     return decoded ? { ...decoded.header } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Operators configure addresses with or without a trailing slash, so both forms are accepted. */
+/** Operators configure addresses with or without a trailing slash. */
 function withAndWithoutSlash(url: string): [string, string] {
   const base = url.replace(/\/$/, '');
   return [base, `${base}/`];
 }
 
-/** A token without the claim `facilities` gives access to no facility. */
 function facilitiesOf(claim: unknown): readonly string[] {
   return Array.isArray(claim) ? [...new Set(claim.filter((id) => typeof id === 'string'))] : [];
 }

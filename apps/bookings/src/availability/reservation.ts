@@ -3,7 +3,7 @@ import type { ApiError } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Config } from '../config.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
-import { isText } from '../http/text.ts';
+import { isText } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Conflict } from './rule.ts';

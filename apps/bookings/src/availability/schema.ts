@@ -1,7 +1,6 @@
 // Defines the JSON Schemas of availability.
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, noLinksSchema, responseSchema } from '../http/schemas.ts';
-import { idsSchema, textSchema } from '../http/text.ts';
+import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema, textSchema } from '../http/schemas.ts';
 
 const string = { type: 'string' } as const;
 

@@ -5,13 +5,13 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { isText } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { bookingItem } from './resource.ts';
+import type { Criteria } from './search/criteria.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
-import type { Criteria } from './search/where.ts';
 
 export interface ListServices extends SharedServices {
   readonly searches: SearchStore;
@@ -22,7 +22,7 @@ export interface UpcomingQuery extends Partial<PageRequest> {
   readonly todayOnly?: boolean;
 }
 
-const emptyResult: SearchResult = { bookings: [], total: 0 };
+const emptyResult: SearchResult = { rows: [], total: 0 };
 /** The `contextData` of errors. The external id is empty, because the errors of a list do not concern one booking. */
 const errorContext = { externalBookingId: '' };
 
@@ -61,8 +61,8 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
   }
 
-  function pageOf({ bookings, total }: SearchResult, path: string, query: object, page: PageRequest): EndpointResponse {
-    const items = bookings.map((booking) => bookingItem(booking, link));
+  function pageOf({ rows, total }: SearchResult, path: string, query: object, page: PageRequest): EndpointResponse {
+    const items = rows.map((booking) => bookingItem(booking, link));
     // The copy of `query` has the type of a record, which `listResponse` expects.
     return listResponse({ path, query: { ...query }, page }, items, total, link);
   }

@@ -1,6 +1,7 @@
 // Maps a booking to the JSON of responses (specification, "Booking").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import type { BookingState } from '../changes/log.ts';
 import { etagOf, type NewBooking, type PublicBooking } from './booking.ts';
 import { optionalFields, pick, publicFields } from './storage/columns.ts';
 
@@ -11,6 +12,11 @@ export function bookingPath({ id }: Pick<NewBooking, 'id'>): string {
 /** Returns a booking as an item of a list. Items have only the link `self`. */
 export function bookingItem(booking: PublicBooking, link: MakeLink) {
   return toJson(booking, { self: link('GET', bookingPath(booking)) });
+}
+
+/** Returns the function that turns a state in the log of changes into an item of a list. */
+export function createStateItem(link: MakeLink): (state: BookingState) => object {
+  return (state) => bookingItem(pick(publicFields, state), link);
 }
 
 export function bookingResource(booking: NewBooking, link: MakeLink) {

@@ -2,8 +2,7 @@
 // document is generated from them (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
-import { idsSchema, textSchema } from '../http/text.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, idsSchema, responseSchema, textSchema } from '../http/schemas.ts';
 import { optionalFields } from './storage/columns.ts';
 
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };

@@ -11,9 +11,9 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
+import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../idempotency/store.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';

@@ -8,8 +8,8 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
-import { readImport } from '../places/import-document.ts';
-import { importPlaces } from '../places/import-store.ts';
+import { readImport } from '../import/document.ts';
+import { importPlaces } from '../import/store.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

@@ -4,10 +4,9 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
+import { createApp } from '../app.ts';
 import { readBookingsConfig } from '../config.ts';
-import { createEndpoints } from '../endpoints.ts';
 import { createOpenApi } from '../openapi/document.ts';
-import { createWebhooks } from '../webhooks/webhooks.ts';
 
 runCommand(async () => {
   const config = readBookingsConfig({
@@ -15,18 +14,15 @@ runCommand(async () => {
     DATABASE_URL: 'postgres://localhost/none',
     BASE_URL: 'http://localhost:4001',
     AUTH_ISSUER: 'http://localhost:4000',
+    // Without a key, there are no endpoints of webhooks.
+    WEBHOOK_KEY: Buffer.alloc(32).toString('base64'),
   });
   const db = connectDatabase({ url: config.databaseUrl, applicationName: 'openapi' });
   const logger = createLogger({ service: 'bookings', level: 'silent' });
   const metrics = createMetrics('bookings');
-  // This command encrypts no secrets, so any key is right.
-  const webhooks = createWebhooks({ db, config, keys: [Buffer.alloc(32)], logger, metrics });
-  const document = createOpenApi({
-    endpoints: [...createEndpoints({ db, config, metrics, now: () => new Date() }), ...webhooks.endpoints],
-    baseUrl: config.baseUrl,
-    authIssuer: config.authIssuer,
-    scope: `${config.scopeBase}/golf/bookings`,
-  });
+  const { endpoints, scope } = createApp({ config, db, logger, metrics });
+  const { baseUrl, authIssuer } = config;
+  const document = createOpenApi({ endpoints, baseUrl, authIssuer, scope });
   await writeFile(`${import.meta.dirname}/../../openapi.json`, `${JSON.stringify(document, null, 2)}\n`);
   await db.destroy();
 });

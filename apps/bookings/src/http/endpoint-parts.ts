@@ -1,4 +1,4 @@
-// Describes the headers and the successful responses that several endpoints share, for the OpenAPI document.
+// Describes the headers and responses that several endpoints share, for the OpenAPI document.
 import type { Schema, SuccessDescription } from '@bay-booking/common/endpoint';
 
 const string = { type: 'string' } as const;
@@ -31,12 +31,11 @@ export const creationHeaders = { ...etagHeader, ...locationHeader } as const;
 
 const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
 
-/** Describes the response with one page of a list. `items` names what the list contains, such as `bookings`. */
+/** `items` names what the list contains, such as `bookings`. */
 export function pageSuccess(items: string, schema: Schema, example: unknown): SuccessDescription {
   return { status: 200, description: `A page of ${items}.`, schema, example, headers: linkHeader };
 }
 
-/** The common parts of the endpoints that delete a resource with an ETag. */
 export const deletionParts = {
   headers: ifMatchHeader,
   success: { status: 204, description: 'Deleted.' },

@@ -1,5 +1,4 @@
-// Defines the page sizes and the query parameters of lists, and creates list responses. The links to other pages are in
-// the list envelope and in the Link header (RFC 8288).
+// Defines the page sizes and the query parameters of lists, and creates list responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';
@@ -7,7 +6,6 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 
 const maxPageSize = 1000;
 
-/** The number of items on a page of each list, if the request has no `pageSize`. */
 export const defaultPageSizes = {
   bookings: 200,
   /** `GET /api/bookings` with `locationIds`. */
@@ -23,10 +21,7 @@ export const defaultPageSizes = {
   others: 50,
 } as const;
 
-/**
- * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` explains a default
- * page size that depends on the filters.
- */
+/** `note` explains a default page size that depends on the filters. */
 export function listQuerySchema<const Filters extends object>(
   filters: Filters,
   defaultPageSize: number = defaultPageSizes.others,
@@ -58,15 +53,12 @@ export function pageRequest(
   return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
 }
 
-/**
- * The maximum length of the header `Link`, because many clients limit the size of a header. If the header would be
- * longer, for example because the query has hundreds of ids, the links are only in the body.
- */
+/** Many clients limit the size of a header. A longer header is left out: the links are also in the body. */
 const maxLinkHeaderBytes = 4_096;
 
 export interface ListRequest {
   readonly path: string;
-  /** The query of the request. The links to other pages of the list repeat its filters. */
+  /** The links to other pages repeat its filters. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly page: PageRequest;
 }
@@ -77,7 +69,6 @@ export function listResponse<Item>(
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  // Each link sets `page` and `pageSize` itself.
   const { page: _page, pageSize: _pageSize, ...filters } = query;
   const hrefOf = (target: number): string =>
     link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;

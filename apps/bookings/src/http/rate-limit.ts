@@ -1,5 +1,4 @@
-// Limits the requests per minute of each subject of a client, and of the client as a whole. The counts are in
-// PostgreSQL, so the limits hold over all instances (docs/behaviour.md, "Rate limits").
+// Limits the requests per minute of each client and subject, over all instances (docs/behaviour.md, "Rate limits").
 import { createHash } from 'node:crypto';
 import type { Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
@@ -7,19 +6,16 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 
 /**
- * Counts a request and resolves to the RateLimit headers of its response.
- * @throws {ApiError} 429 if the client, or the client together with its subject, is over its limit
+ * Counts a request, and returns the RateLimit headers of its response.
+ * @throws {ApiError} 429
  */
 export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
 
 const windowSeconds = 60;
-/**
- * A client can act for several subjects (the `sub` of its access tokens). The limit for all of them together is this
- * many times the limit for one subject.
- */
+/** The limit for all subjects of a client, as a multiple of the limit for one subject. */
 const clientFactor = 10;
 
-/** Returns undefined if `requestsPerMinute` is 0, which switches the limit off. */
+/** With 0, there is no limit. */
 export function createRateLimit(
   db: Database,
   requestsPerMinute: number,
@@ -31,7 +27,7 @@ export function createRateLimit(
       storeClient: db.connections.pool,
       storeType: 'pool',
       tableName: 'rate_limit',
-      // A migration creates the table, so rate-limiter-flexible must not create it.
+      // A migration creates the table.
       tableCreated: true,
       keyPrefix,
       points,
@@ -47,13 +43,12 @@ export function createRateLimit(
       await byClient.consume(keyOf(clientId));
       return headers;
     } catch (error) {
-      // If a limit is exceeded, rate-limiter-flexible throws the count instead of an error.
+      // rate-limiter-flexible throws the count if a limit is exceeded.
       if (error instanceof RateLimiterRes) {
         const headers = headersOf(requestsPerMinute, error);
         throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });
       }
-      // The request could not be counted, and is served nevertheless. If it needs the database, its own query reports
-      // that the database is unavailable.
+      // The request is served nevertheless. If it needs the database, its own statement reports the problem.
       onError(error);
       return {};
     }
@@ -61,10 +56,8 @@ export function createRateLimit(
 }
 
 /**
- * Returns the header fields of draft-ietf-httpapi-ratelimit-headers, and their older forms with one value each
- * (`RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`). They always describe the limit of one subject, because
- * a caller sees only its own requests. The name "client" of the policy means the caller. If the limit of all subjects
- * of a client is exceeded, only the time until the reset comes from that limit.
+ * Returns the fields of draft-ietf-httpapi-ratelimit-headers and their older forms, always for the limit of one
+ * subject. If the limit of the whole client is exceeded, only the time until the reset comes from that limit.
  */
 function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }: RateLimiterRes) {
   const remaining = String(Math.max(0, remainingPoints));
@@ -78,7 +71,7 @@ function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }:
   };
 }
 
-/** The key of a counter. The ids are hashed, because the key column has 255 characters and ids may be longer. */
+/** The ids are hashed, because the key column has 255 characters and ids may be longer. */
 function keyOf(...ids: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
 }

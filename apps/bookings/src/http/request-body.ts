@@ -1,21 +1,16 @@
-// Reads request bodies of at most 100 kB. A mandatory body is JSON in UTF-8. An optional body can also be a form
-// or a JSON string (docs/behaviour.md, "Request bodies").
+// Reads request bodies of at most 100 kB (docs/behaviour.md, "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
 const readRawBody = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** Matches `application/` or `text/`, followed by `json` or a name that ends with `+json`, such as `hal+json`. */
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
-/** Finds the value of the parameter `charset` of a content type. */
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 /**
- * Reads a mandatory body. A body without a content type counts as JSON. Fields that contain an empty string are
- * removed, as if the request had left them out.
- * @throws {ApiError} 400 if the body is not a JSON object; 413 if the body is too large; 415 if the media type, the
- * charset or the content encoding is not supported
+ * A field with an empty string counts as left out.
+ * @throws {ApiError} 400, 413 or 415
  */
 export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
   if (hasBody(request) && !(isJson(request) && isUtf8(request))) throw apiError('ERR00415');
@@ -26,11 +21,9 @@ export async function readJsonObject(request: Request, response: Response): Prom
 }
 
 /**
- * Reads a body that a request may leave out: a JSON object, a form, or a JSON string. The string becomes the field
- * whose name is `stringField`. Without `stringField`, a string is an error. An empty body counts as `{}`, and a body
- * without a content type as JSON. Any other body is an error, because a body must never be ignored.
- * @throws {ApiError} 400 for any other body, also for another media type or charset; 413 if the body is too large; 415
- * if the content encoding is not supported
+ * Reads a JSON object, a form, or a JSON string, which becomes the field `stringField`. Any other body is an error,
+ * because a body must never be ignored.
+ * @throws {ApiError} 400, 413 or 415
  */
 export async function readOptionalBody(
   request: Request,
@@ -50,7 +43,7 @@ export async function readOptionalBody(
   return value;
 }
 
-/** Whether the request announces a body. A chunked body can still turn out to be empty. */
+/** A chunked body can still turn out to be empty. */
 function hasBody(request: Request): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
 }
@@ -65,7 +58,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 async function readBytes(request: Request, response: Response): Promise<Buffer> {
   await new Promise<void>((resolve, reject) => {
-    readRawBody(request, response, (error?: unknown) => (error ? reject(apiErrorOf(error)) : resolve()));
+    readRawBody(request, response, (error?: object) => (error ? reject(apiErrorOf(error)) : resolve()));
   });
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
@@ -74,28 +67,25 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(decode(bytes));
   } catch (cause) {
-    throw cause instanceof SyntaxError ? apiError('ERR00003', { cause }) : cause;
+    throw cause instanceof SyntaxError ? apiError('ERR00003') : cause;
   }
 }
 
-/** @throws {ApiError} 400 if the bytes are not UTF-8 */
 function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
-  } catch (cause) {
-    throw apiError('ERR00003', { cause });
+  } catch {
+    throw apiError('ERR00003');
   }
 }
 
-/** A body without the parameter `charset` counts as UTF-8. */
 function isUtf8(request: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
-/** `cause` is an error of body-parser, whose field `type` says what went wrong. */
-function apiErrorOf(cause: unknown): Error {
-  const { type } = cause as { type?: string };
-  if (type === 'entity.too.large') return apiError('ERR00413', { cause });
-  if (type === 'encoding.unsupported') return apiError('ERR00415', { cause });
-  return apiError('ERR00003', { cause });
+/** Converts an error of body-parser. */
+function apiErrorOf({ type }: { readonly type?: string }): Error {
+  if (type === 'entity.too.large') return apiError('ERR00413');
+  if (type === 'encoding.unsupported') return apiError('ERR00415');
+  return apiError('ERR00003');
 }

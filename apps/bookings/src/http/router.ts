@@ -1,5 +1,4 @@
-// Routes requests to endpoints. Every request passes the same steps: authorize → rate limit → negotiate → validate →
-// handle → send.
+// Routes requests to endpoints: authorize → rate limit → negotiate → validate → handle → send.
 import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import {
@@ -18,22 +17,18 @@ import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { readJsonObject, readOptionalBody } from './request-body.ts';
-import { sendResponse, sendWithoutBody } from './response.ts';
+import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';
-/**
- * Matches an entry (media range) of the Accept header for JSON or for a type that ends with +json, such as
- * application/hal+json.
- */
+/** A media range for JSON or for a type that ends with +json. */
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
-/** Matches an entry of the Accept header with the weight `q=0`. The client does not accept the type of this entry. */
+/** The client does not accept a media range with the weight `q=0`. */
 const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
 
 const noInput: Validated = { value: {}, validationErrors: [] };
 
 export interface RouterOptions {
   readonly authorize: Authorize;
-  /** Called for every request with a valid access token. */
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly formats: Formats;
@@ -45,17 +40,14 @@ export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller
     const handlers = new Map<string, RequestHandler>();
     for (const endpoint of endpointsOfPath) handlers.set(endpoint.method, createHandler(endpoint, compile, options));
     const get = handlers.get('GET');
-    // Node's HTTP server does not send the body of a response to HEAD.
+    // Node does not send the body of a response to HEAD.
     if (get) handlers.set('HEAD', get);
     // All endpoints of a path have the same `errorContext`.
     mountPath(app, path, handlers, endpointsOfPath[0]?.errorContext);
   }
 }
 
-/**
- * Mounts the handlers of one path, by method. OPTIONS returns the allowed methods, and any other method is a 405 error.
- * `errorContext` is the default `contextData` of the path's errors.
- */
+/** Mounts the handlers of one path, by method, and the responses to OPTIONS and to other methods. */
 export function mountPath(
   app: Express,
   path: string,
@@ -71,34 +63,27 @@ export function mountPath(
       'traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
-  // Express writes the path parameter `{id}` as `:id`.
   app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
     (response.locals as RequestLocals).route = path;
     response.locals.errorContext = errorContext;
     const handler = handlers.get(request.method);
     if (handler) return handler(request, response, next);
-    if (request.method === 'OPTIONS') return sendWithoutBody(response, 204, preflightHeaders);
+    if (request.method === 'OPTIONS') return void response.set(preflightHeaders).status(204).end();
     throw apiError('ERR00405', { headers: { Allow: allow } });
   });
 }
 
-/** Adds OPTIONS and the 405 error to a path. `methods` are handled by routes that are mounted elsewhere. */
+/** `methods` are handled by routes that are mounted elsewhere. */
 export function mountMethodNotAllowed(app: Express, path: string, methods: readonly string[]): void {
   const passOn: RequestHandler = (_request, _response, next) => next();
   mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
 }
 
-/**
- * Returns a function that reads and validates the query and the body of a request. With `strict`, unknown parameters
- * and fields are errors.
- */
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
   const queryProperties = propertiesOf(endpoint.query);
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query && compile(endpoint.query);
   const validateBody = endpoint.body && compile(endpoint.body);
-  // Only searches have an optional body. If the body is a JSON string, `stringBodyField` is the name of the field that
-  // gets this string.
   const readBody = (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> =>
     endpoint.bodyUse === 'optional'
       ? readOptionalBody(request, response, endpoint.stringBodyField)
@@ -139,10 +124,9 @@ function createHandler(
     if (!acceptsJson(request)) throw apiError('ERR00406');
     const strict = isStrict(request.get('prefer'));
     const input = await readInput(request, response, strict);
-    // Set before the validation errors are thrown, so that their response has this header too.
+    // The response to validation errors has this header too.
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
-    // The handlers of some endpoints report the validation errors together with the errors that they find themselves.
     if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
@@ -152,27 +136,20 @@ function createHandler(
       caller,
       requestId: (response.locals as RequestLocals).requestId,
     };
-    // The list of endpoints does not contain the types of each query and body, so a type assertion is needed. It is
-    // safe, because `readInput` has validated both against the schemas of the endpoint.
+    // The list of endpoints lacks the types of query and body, which `readInput` has validated.
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
     sendResponse(request, response, strict ? withStrictHandling(result) : result);
   };
 }
 
-/**
- * Adds `handling=strict` to the header `Preference-Applied` of the result, if the endpoint has set this header, for
- * example to `wait=25`. Without this function, the header of the endpoint would replace the header that the router set.
- */
+/** The header of the endpoint would replace the header of the router. */
 function withStrictHandling(result: EndpointResponse): EndpointResponse {
   const applied = result.headers?.['Preference-Applied'];
   if (applied === undefined) return result;
   return { ...result, headers: { ...result.headers, 'Preference-Applied': `${strictHandling}, ${applied}` } };
 }
 
-/**
- * Removes from the body the fields that the query contains too, because the query takes precedence. For example, a
- * search can have `endDate` in the query and in the body.
- */
+/** The query takes precedence over the body. */
 function withoutFieldsOfQuery(
   body: Readonly<Record<string, unknown>>,
   query: Readonly<Record<string, unknown>>,
@@ -195,12 +172,10 @@ function queryStringOf(url: string): string {
 
 function acceptsJson(request: Request): boolean {
   const { accept } = request.headers;
-  // The common cases are decided without parsing the header.
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
   return (
-    // A client may name the charset of JSON, which `accepts` compares like any other parameter.
+    // `accepts` also compares the charset, which a client may name.
     request.accepts(['application/json', 'application/json; charset=utf-8']) !== false ||
-    // A client that accepts another JSON type, such as application/hal+json, can read JSON.
     accept.split(',').some((range) => anyJsonType.test(range) && !zeroQuality.test(range))
   );
 }

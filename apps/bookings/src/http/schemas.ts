@@ -1,19 +1,45 @@
-// Defines the JSON Schemas that several resources share.
+// Defines the JSON Schemas that several resources share (docs/behaviour.md, "Validation").
 import { linksSchema } from '@bay-booking/common/links';
 
 export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
 
-/** The object `_links` of a resource that clients can edit and delete. */
 export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
-/** The empty object `_links` of a resource without links. */
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
-/** Returns the schema of an object in a response. Only the properties in `optional` can be left out. */
+/** The schema of an object in a response. */
 export function responseSchema<const Properties extends object>(
   properties: Properties,
   optional: readonly (keyof Properties)[] = [],
 ) {
   const required = Object.keys(properties).filter((name) => !optional.includes(name as keyof Properties));
   return { type: 'object', required, additionalProperties: false, properties } as const;
+}
+
+/**
+ * A pattern for text without lone surrogates and the characters of `range`. Clients may compile it without the flag
+ * `u`: its second part then matches the two code units of a character such as 🏌.
+ */
+export function patternWithout(range: string): string {
+  return `^(?:[^${range}\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$`;
+}
+
+const controlCharacters = '\\u0000-\\u001f\\u007f-\\u009f';
+
+export const textSchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  pattern: patternWithout(controlCharacters),
+} as const;
+
+const textPattern = new RegExp(textSchema.pattern);
+
+/** Whether an id in a path is possible. `length` counts a character such as 🏌 twice. */
+export function isText(value: string): boolean {
+  return value.length > 0 && value.length <= 2 * textSchema.maxLength && textPattern.test(value);
+}
+
+export function idsSchema<const D extends string>(description: D) {
+  return { type: 'array', items: textSchema, minItems: 1, maxItems: 500, description } as const;
 }

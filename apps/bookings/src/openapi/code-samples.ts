@@ -1,10 +1,8 @@
-// Writes examples of requests for each operation of the OpenAPI document: in curl, and in TypeScript with the client of
-// packages/client.
+// Writes examples of requests for each operation of the OpenAPI document, in curl and TypeScript.
 import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import type { CodeSample } from '@bay-booking/common/openapi';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-/** Writes the examples of one endpoint. `Endpoint<never>` accepts an endpoint with any type of caller. */
 export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonly CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curlSample(endpoint, baseUrl) },
@@ -12,7 +10,6 @@ export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonl
   ];
 }
 
-/** Writes the request as a command. Single quotes in the body are escaped for the shell. */
 function curlSample({ method, path, params, queryExamples, headers, bodyExample }: Endpoint<never>, baseUrl: string) {
   const url = `${baseUrl}${fillIn(path, params)}${writeQueryString(queryExamples ?? {})}`;
   const methodOption = method === 'GET' ? '' : `-X ${method} `;
@@ -26,7 +23,6 @@ function curlSample({ method, path, params, queryExamples, headers, bodyExample 
   return lines.join(' \\\n');
 }
 
-/** Replaces the parameters of a path template by their examples. */
 function fillIn(path: string, params: Endpoint['params'] = {}): string {
   return path.replace(/\{(\w+)\}/g, (_match, name) => encodeURIComponent(params[name]?.example ?? ''));
 }
@@ -42,12 +38,11 @@ const client = createBookingsClient({
 ${callOf(endpoint)}`;
 }
 
-/** Writes the call of the client's function. A list is read with `for await`, and other functions return a promise. */
+/** A list is read with `for await`, and other functions return a promise. */
 function callOf(endpoint: Endpoint<never>): string {
   const { clientFunction, params, query, queryExamples, bodyExample, success } = endpoint;
   if (!clientFunction) return requestCallOf(endpoint);
   const ids = Object.values(params ?? {}).map(({ example }) => example);
-  // A function of the client gets the ids in the path, and then the query or the body.
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
   const call = `client.${clientFunction}(${values.map(literal).join(', ')})`;
   if (isList(success.schema)) return `for await (const item of ${call}) {\n  console.log(item);\n}`;
@@ -56,7 +51,7 @@ function callOf(endpoint: Endpoint<never>): string {
 
 const isList = (schema: Schema = {}): boolean => 'items' in ((schema.properties as Schema | undefined) ?? {});
 
-/** Writes the call of `client.request`, with which the client can call every endpoint. */
+/** `client.request` can call every endpoint. */
 function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, success }: Endpoint<never>): string {
   const ids = Object.entries(params).map(([name, { example }]) => [name, example]);
   const path = ids.length > 0 ? Object.fromEntries(ids) : undefined;
@@ -65,10 +60,7 @@ function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, s
   return success.schema ? `const { data } = ${call};\nconsole.log(data);` : `${call};`;
 }
 
-/**
- * Writes a value as TypeScript. The replacements remove the quotes around the names of fields, turn double quotes into
- * single quotes, and join lists of texts to one line.
- */
+/** Writes a value as TypeScript: names without quotes, single quotes, and lists of texts on one line. */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .replace(/^(\s*)"(\w+)":/gm, '$1$2:')

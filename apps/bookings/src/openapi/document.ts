@@ -1,15 +1,14 @@
-// Creates the OpenAPI document of the Bookings API from its endpoints. Adds the introduction, the components and the
-// security schemes.
+// Creates the OpenAPI document of the Bookings API from its endpoints.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
-import { namedSchemas, tags } from '../endpoints.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { codeSamples } from './code-samples.ts';
+import { namedSchemas, tags } from './components.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -58,8 +57,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags,
-    // `Endpoint<never>` stands for an endpoint with any type of `Caller`. This type does not matter here, because the
-    // document does not call the handlers.
+    // The document does not call the handlers, so the type of the caller does not matter.
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...namedSchemas,

@@ -1,20 +1,22 @@
-// Keeps a public document in memory, with its entity tag and a compressed copy.
+// Keeps a public document in memory, and sends it, in gzip if the client accepts gzip.
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { Request, Response } from 'express';
+import { isNotModified } from '../http/etag.ts';
 
 export interface PublicDocument {
   readonly content: Buffer;
-  /** A short hash of the content, which can be part of a URL. */
+  /** Can be part of a URL. */
   readonly hash: string;
-  /** Headers that the response has in addition to the default headers of documents, or instead of them. */
+  /** In addition to the default headers of documents, or instead of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the content in gzip. The content is compressed at the first call, and later calls share the result. */
+  /** Compresses at the first call. */
   readonly compressed: () => Promise<Buffer>;
 }
 
 const compress = promisify(gzip);
-/** In base64url, 22 characters contain 132 bits. */
+/** 132 bits in base64url. */
 const hashLength = 22;
 
 export function createPublicDocument(
@@ -32,4 +34,20 @@ export function createPublicDocument(
       return compressedContent;
     },
   };
+}
+
+export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
+  const etag = `"${document.hash}"`;
+  response.set({
+    'Cache-Control': 'public, max-age=300',
+    // The entity tag is weak, because the compressed and the plain content share it.
+    ETag: `W/${etag}`,
+    Vary: 'Accept-Encoding',
+    ...document.headers,
+  });
+  if (isNotModified(request.get('if-none-match'), etag)) {
+    response.status(304).end();
+  } else if (request.acceptsEncodings('gzip') === 'gzip') {
+    response.set('Content-Encoding', 'gzip').send(await document.compressed());
+  } else response.send(document.content);
 }

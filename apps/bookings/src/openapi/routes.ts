@@ -1,14 +1,12 @@
-// Serves the documents about the API: the OpenAPI document, the page of the API reference, and the resource metadata
-// (RFC 9728). A request for a document needs no token.
+// Serves the OpenAPI document, the API reference and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Request, RequestHandler } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
-import { sendDocument } from '../http/response.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
-import { createPublicDocument, type PublicDocument } from './public-document.ts';
+import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';
 import { contentSecurityPolicy, renderPage } from './reference/page.ts';
 
@@ -55,7 +53,6 @@ function mountDocument(app: Express, path: string, document: PublicDocument): vo
   mountReads(app, path, () => document);
 }
 
-/** Mounts GET and HEAD. `find` returns the document for a request. Undefined leads to a 404 error. */
 function mountReads(app: Express, path: string, find: (request: Request) => PublicDocument | undefined): void {
   const handler: RequestHandler = async (request, response) => {
     const document = find(request);

@@ -4,8 +4,8 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { isText, textSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { isText, textSchema } from '../http/text.ts';
 import {
   bayListExample,
   bayQueryExample,
@@ -54,7 +54,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
       success: { status: 200, description: 'The location.', schema: locationSchema, example: locationExample(link) },
       handle: async ({ params: { id = '' }, caller }) => {
-        // PostgreSQL would return an error for some ids that are not valid text, such as one with the character U+0000.
+        // PostgreSQL returns an error for some texts, such as U+0000.
         const row = isText(id) ? await store.findLocation(caller.facilities, id) : undefined;
         if (!row) throw apiError('ERR00404');
         return { status: 200, body: locationResource(row, link) };

@@ -1,8 +1,7 @@
 // Defines the JSON Schemas of locations and bays, and of the query parameters of their lists.
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { noLinksSchema, responseSchema } from '../http/schemas.ts';
-import { idsSchema, textSchema } from '../http/text.ts';
+import { idsSchema, noLinksSchema, responseSchema, textSchema } from '../http/schemas.ts';
 
 export const locationSchema = responseSchema({
   id: { ...textSchema, description: 'Location ID.' },
@@ -35,7 +34,6 @@ export const bayQuerySchema = listQuerySchema(
   defaultPageSizes.bays,
 );
 
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const placeComponents = {
   BookingLocation: locationSchema,
   BookingLocationList: locationListSchema,

@@ -1,5 +1,5 @@
-// Reads locations and bays of the facilities that a token names. import-store.ts writes them.
-import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
+// Reads locations and bays of the facilities that a token names. import/store.ts writes them.
+import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 
 export interface LocationRow {
@@ -22,10 +22,10 @@ export interface BayPlace {
   readonly bay_id: string;
 }
 
-/** Orders rows by name, then id. The collation "C" gives the same order in every database. */
+/** The collation "C" gives the same order in every database. */
 const orderByName = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
 
-// $1 are the facilities of the token. The conditions with `is null` are filters: null selects all rows.
+// $1 are the facilities of the token. For a filter, null selects all rows.
 const fromLocations = `from location
 where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`;
 const fromBays = `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
@@ -50,17 +50,12 @@ export interface LocationFilter {
   readonly ids?: readonly string[] | undefined;
 }
 
-export interface PageOfRows<Row> {
-  readonly rows: readonly Row[];
-  readonly total: number;
-}
-
 export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
 export function createPlacesStore(db: Queryable) {
   return {
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
-      readPage<LocationRow>(
+      readRows<LocationRow>(
         placeReads.locations,
         placeReads.countLocations,
         [facilities, facilityIds ?? null, ids ?? null],
@@ -71,14 +66,13 @@ export function createPlacesStore(db: Queryable) {
       (await query<LocationRow>(db, placeReads.location, [facilities, id]))[0],
 
     findBays: (facilities: readonly string[], locationId: string | undefined, page: PageRequest) =>
-      readPage<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], page),
+      readRows<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], page),
 
     findBayPlaces: (facilities: readonly string[]) => query<BayPlace>(db, placeReads.bayPlaces, [facilities]),
 
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfBays, facilities, bayIds),
 
-    /** Returns the facilities among `facilities` that have a bay in one of the locations. */
     findFacilitiesOfLocations: (facilities: readonly string[], locationIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfLocations, facilities, locationIds),
   };
@@ -87,19 +81,11 @@ export function createPlacesStore(db: Queryable) {
     return (await query<{ facility_id: string }>(db, sql, [facilities, ids])).map(({ facility_id }) => facility_id);
   }
 
-  async function readPage<Row extends object>(
-    pageStatement: string,
-    countStatement: string,
-    filter: readonly unknown[],
-    page: PageRequest,
-  ): Promise<PageOfRows<Row>> {
-    const offset = offsetOf(page);
-    const rows = await query<Row>(db, pageStatement, [...filter, page.pageSize, offset]);
-    // A page that is not full is the last page, unless it is an empty page after the end of the list.
-    const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
-    if (isLastPage) return { rows, total: offset + rows.length };
-    const [counted] = await query<{ total: number }>(db, countStatement, filter);
-    // Rows can be imported between the two statements, so the total is made consistent with the page.
-    return { rows, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
+  function readRows<Row extends object>(sql: string, countSql: string, filter: readonly unknown[], page: PageRequest) {
+    return readPage(
+      page,
+      (limit, offset) => query<Row>(db, sql, [...filter, limit, offset]),
+      async () => (await query<{ total: number }>(db, countSql, filter))[0]?.total ?? 0,
+    );
   }
 }

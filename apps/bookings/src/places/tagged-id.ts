@@ -1,9 +1,7 @@
 // Creates the ids of bookings, holds and closures, and finds the facilities that an id probably belongs to.
 //
-// An id is a UUID of version 7 (RFC 9562). Its last 16 bits are a tag, which is derived from the id of the facility
-// where the booking was created. A request for a booking contains only the booking id. The tag shows which facilities
-// of the client to search first. The tag grants no access, and it can be wrong: a booking that has moved to another
-// facility keeps its id.
+// An id is a UUID of version 7 whose last 16 bits are derived from the facility where it was created. They only show
+// where to search first: a booking that moved to another facility keeps its id.
 import { createHash, randomBytes } from 'node:crypto';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -12,7 +10,6 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** Returns the tag of a facility: 4 hexadecimal digits. */
 export function facilityTag(facilityId: string): string {
   return createHash('sha256').update(facilityId).digest('hex').slice(0, 4);
 }
@@ -20,7 +17,7 @@ export function facilityTag(facilityId: string): string {
 export function newTaggedId(facilityId: string, now: Date): string {
   const time = now.getTime().toString(16).padStart(12, '0');
   const random = randomBytes(8);
-  // RFC 9562 prescribes the bits of the version (7) and of the variant (binary 10).
+  // The bits of the version and of the variant (RFC 9562).
   random[0] = 0x70 | ((random[0] ?? 0) & 0x0f);
   random[2] = 0x80 | ((random[2] ?? 0) & 0x3f);
   const hex = `${time}${random.toString('hex')}${facilityTag(facilityId)}`;
@@ -29,10 +26,7 @@ export function newTaggedId(facilityId: string, now: Date): string {
 
 export type FindLikelyFacilities = (facilities: readonly string[], bookingId: string) => readonly string[];
 
-/**
- * Returns the function that finds the facilities with the same tag as the booking id. The function caches the tags of
- * each array of facilities, because all requests with the same token have the same array.
- */
+/** All requests with the same token have the same array of facilities. */
 export function createFacilityLookup(): FindLikelyFacilities {
   const tagged = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
   return (facilities, bookingId) => {

@@ -1,22 +1,16 @@
-// Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
+// Reads the date-times of requests (RFC 3339), and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
-// Requests contain date-times of RFC 3339. A request may leave out the zone, because the specification says that
-// date-times are in UTC. A request may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded.
+// The zone and the seconds may be left out. Digits beyond milliseconds are cut off.
 import type { ValidationError } from '@bay-booking/common/validation';
 
-/** Matches year, month, day, hour, minute, second, fraction, and the sign, hours and minutes of the offset. */
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
 
 export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in a URL, + is written %2B)';
 
-/** A text with more characters is rejected before the regular expression reads it. */
 const maxLength = 256;
 
-/**
- * Returns undefined if the text is not a date-time, if its day or time does not exist (a leap second is not accepted),
- * or if its year in UTC is not between 1 and 9999.
- */
+/** Returns undefined for a day or time that does not exist, and for a year in UTC that is not between 1 and 9999. */
 export function parseDateTime(text: string): Date | undefined {
   const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
   if (!match) return undefined;
@@ -25,7 +19,7 @@ export function parseDateTime(text: string): Date | undefined {
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
   const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
-  // Date turns 30 February into a day in March, which the comparison of the days detects.
+  // Date turns 30 February into a day in March.
   if (Number.isNaN(local.getTime()) || local.getUTCDate() !== Number(day)) return undefined;
   const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * (sign === '-' ? -60_000 : 60_000);
   const instant = new Date(local.getTime() - offset);
@@ -38,7 +32,6 @@ export interface RequestedDates {
   readonly endDate?: string | undefined;
 }
 
-/** Parses the dates of a request. A date is undefined if the request has left it out or if it is invalid. */
 export function parseDates({ startDate, endDate }: RequestedDates) {
   const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text) : undefined));
   return { start, end };
@@ -48,10 +41,7 @@ export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
 }
 
-/**
- * Checks the dates of a search. Returns an error if the end is before the start, or an empty array otherwise. A search
- * may have only one of the two dates.
- */
+/** A search may have only one of the two dates. */
 export function findReversedIntervalErrors(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
   if (!start || !end || end >= start) return [];
   return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
@@ -59,10 +49,7 @@ export function findReversedIntervalErrors(start: Date | undefined, end: Date | 
 
 export type DateErrorCode = 'ERR00010' | 'ERR00011';
 
-/**
- * Checks the dates of a booking, and returns the codes of all errors: ERR00010 if the end is before the start, and
- * ERR00011 if the end is in the past. The end may equal the start.
- */
+/** The end may equal the start. */
 export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date): readonly DateErrorCode[] {
   const codes: DateErrorCode[] = [];
   if (start && end && end < start) codes.push('ERR00010');

@@ -8,7 +8,6 @@ export interface Interval {
   readonly end: number;
 }
 
-/** Converts times in the format of responses. */
 export function intervalOf({ startDate, endDate }: { readonly startDate: string; readonly endDate: string }): Interval {
   return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
@@ -21,7 +20,6 @@ export function doOverlap(a: Interval, b: Interval): boolean {
   return includesStartOf(a, b) || includesStartOf(b, a);
 }
 
-/** Whether every moment of `inner` belongs to `outer`. */
 export function contains(outer: Interval, inner: Interval): boolean {
   return includesStartOf(outer, inner) && inner.end <= outer.end;
 }
@@ -30,7 +28,6 @@ function includesStartOf(interval: Interval, { start }: Interval): boolean {
   return interval.start <= start && (start < interval.end || (isInstant(interval) && start === interval.start));
 }
 
-/** Sorts intervals, and joins intervals that touch or overlap. */
 export function join(intervals: readonly Interval[]): Interval[] {
   const joined: { start: number; end: number }[] = [];
   for (const { start, end } of intervals.toSorted((a, b) => a.start - b.start)) {
@@ -41,10 +38,7 @@ export function join(intervals: readonly Interval[]): Interval[] {
   return joined;
 }
 
-/**
- * Returns the parts of `interval` that belong to none of `others`. An element of `others` whose start equals its end is
- * an instant. An instant inside `interval` splits it in two parts, and the second part begins 1 ms after the instant.
- */
+/** Returns the parts of `interval` that belong to none of `others`. After an instant, a part begins 1 ms later. */
 export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
   const parts: Interval[] = [];
   let start = interval.start;

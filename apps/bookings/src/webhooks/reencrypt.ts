@@ -1,8 +1,8 @@
 // Encrypts the signing secrets of webhooks again, with the first key in WEBHOOK_KEY. To replace a key, the operator
 // puts a new key before the old one.
 import type { Logger } from '@bay-booking/service/logging';
+import { type SecretBox, UnknownEncryptionKey } from '@bay-booking/service/secret-box';
 import type { StoredSecrets, WebhookStore } from './api/store.ts';
-import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
 
 const batchSize = 100;
 /** Sorts before every webhook id, so that the first batch begins with the first webhook. */

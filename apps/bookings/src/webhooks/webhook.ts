@@ -1,4 +1,5 @@
-// Defines the types of webhooks and of their deliveries.
+// Defines the types of webhooks and of their deliveries, and creates signing secrets.
+import { randomBytes } from 'node:crypto';
 
 export const bookingEvents = ['booking.created', 'booking.updated', 'booking.deleted'] as const;
 export type BookingEvent = (typeof bookingEvents)[number];
@@ -44,3 +45,8 @@ export interface Delivery {
 }
 
 export const maxWebhooksOfClient = 20;
+
+/** Creates a signing secret in the format that Standard Webhooks prescribes. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}

@@ -1,17 +1,16 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
 // (sends the deliveries) and the periodic jobs.
 import type { Endpoint } from '@bay-booking/common/endpoint';
-import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
-import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { Caller } from '../auth/caller.ts';
-import { createFeedStore } from '../changes/feed/store.ts';
-import type { Config } from '../config.ts';
+import type { FeedStore } from '../changes/feed/store.ts';
+import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { createIdempotencyStore } from '../idempotency/store.ts';
-import type { PeriodicJob } from '../periodic-jobs.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { PeriodicJob } from '../jobs.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore, type LatestNumbers } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
@@ -21,20 +20,20 @@ import { observeDeliveries } from './delivery/metrics.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { createLeaseRenewal, leaseStart } from './lease.ts';
 import { reencryptSecrets } from './reencrypt.ts';
-import { createSecretBox } from './secrets.ts';
 
 const dayMilliseconds = 86_400_000;
 /** How long ended deliveries are listed, in milliseconds. */
 const deliveryLifetime = 30 * dayMilliseconds;
 
-export interface WebhookOptions {
+export interface WebhookOptions extends SharedServices {
   readonly db: Database;
-  readonly config: Config;
   /** The first key encrypts the signing secrets. The other keys only decrypt secrets that they encrypted earlier. */
   readonly keys: readonly Buffer[];
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
+  readonly feed: FeedStore;
+  readonly idempotency: IdempotencyStore;
   readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly now?: () => Date;
 }
 
 export interface Webhooks {
@@ -50,8 +49,8 @@ export interface Webhooks {
 }
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
-  const { db, config, keys, logger, metrics, now = () => new Date() } = options;
-  const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
+  const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, now } = options;
+  const shared: SharedServices = { config, metrics, link, now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
   const outbound = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
@@ -59,7 +58,6 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const store = createWebhookStore(db);
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
-  const feed = createFeedStore(db);
   // The metric ignores deliveries that are not sent because the lease of their webhook has ended (lease.ts).
   const oldestDue = () => deliveries.oldestDue(leaseStart(shared));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
@@ -80,7 +78,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       deliveries,
       cursors,
       feed,
-      idempotency: createIdempotencyStore(db),
+      idempotency,
       secretBox,
       outbound,
       findLatestNumbers,
@@ -90,20 +88,20 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     periodicJobs: [
       {
         name: 'webhook deliveries',
-        intervalMilliseconds: 900_000,
+        intervalMs: 900_000,
         run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
       },
       {
         name: 'webhook secrets',
-        intervalMilliseconds: 60_000,
+        intervalMs: 60_000,
         run: () => reencryptSecrets({ store, secretBox, logger }),
       },
     ],
     start: () => {
       worker = startWorker({ ...shared, store: deliveries, secretBox, outbound, countOutcome, logger });
-      const stopFeeder = startFeeder({ ...shared, cursors, feed, wakeWorker, logger });
+      const feeder = startFeeder({ ...shared, cursors, feed, bookingItem, wakeWorker, logger });
       return async () => {
-        await Promise.all([stopFeeder(), worker?.stop()]);
+        await Promise.all([feeder.stop(), worker?.stop()]);
         outbound.close();
       };
     },

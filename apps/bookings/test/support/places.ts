@@ -1,8 +1,8 @@
 // Defines the facilities, locations and bays of the tests: the two facilities of the demo, and a third facility that
 // the default token of the tests does not name.
 import type { Database } from '@bay-booking/service/database/database';
-import { readImport } from '../../src/places/import-document.ts';
-import { importPlaces } from '../../src/places/import-store.ts';
+import { readImport } from '../../src/import/document.ts';
+import { importPlaces } from '../../src/import/store.ts';
 
 const bays = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => ({

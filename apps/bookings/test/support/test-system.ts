@@ -7,12 +7,11 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
-import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
+import type { SigningKeys } from '../../src/auth/signing-keys.ts';
 import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
 import { isoTimestamps } from '../../src/time/timestamps.ts';
-import { createWebhooks } from '../../src/webhooks/webhooks.ts';
 import { checkResponse } from './check-response.ts';
 import { importTestPlaces } from './places.ts';
 
@@ -33,14 +32,14 @@ export interface TestSystem {
   readonly databaseUrl: string;
   readonly db: Database;
   readonly issuer: TestIssuer;
-  readonly jwksCache: JwksCache;
+  readonly signingKeys: SigningKeys;
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
-  /** Runs a periodic job of webhooks.ts now: `webhook deliveries` or `webhook secrets`. */
+  /** Runs a periodic job now, such as `webhook deliveries` or `webhook secrets`. */
   runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,11 +53,11 @@ export interface TestSystemOptions {
    */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
-  /** Times in ms. The first three are options of the JWKS cache. */
+  /** Times in ms. The first three are options of the signing keys. */
   readonly issuer?: {
     readonly timeout?: number;
     readonly refreshInterval?: number;
-    readonly unknownKidInterval?: number;
+    readonly unknownKeyInterval?: number;
     /** How long the issuer delays its responses after `fail('slow')`. */
     readonly slowMilliseconds?: number;
   };
@@ -98,19 +97,18 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     level: 'info',
     destination: { write: (line) => void logged.push(line) },
   });
-  const jwksCache = createJwksCache({ issuer: issuer.url, onFetchError: () => {}, ...options.issuer });
-  const metrics = createMetrics('bookings');
   const config = {
     ...readBookingsConfig({ DATABASE_URL: databaseUrl, BASE_URL: baseUrl, AUTH_ISSUER: issuer.url }),
     holdsPerClient: 10_000,
+    webhookKeys: options.webhooks?.keys ?? [webhookKey],
     webhookAllowNetworks: options.webhooks?.allowNetworks ?? [],
     ...options.config,
   };
-  const keys = options.webhooks?.keys ?? [webhookKey];
-  const webhooks = createWebhooks({ db, config, keys, logger, metrics, now });
-  const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
-  const app = createApp({ config, db, jwksCache, logger, metrics, webhooks, now });
-  const server = await startHttpServer({ handler: app, port: 0 });
+  const metrics = createMetrics('bookings');
+  const app = createApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
+  const { signingKeys } = app;
+  const stopWebhooks = options.webhooks?.deliver ? app.webhooks?.start() : undefined;
+  const server = await startHttpServer({ handler: app.express, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
   // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
@@ -121,18 +119,17 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     databaseUrl,
     db,
     issuer,
-    jwksCache,
+    signingKeys,
     logged,
     databaseErrors,
     token,
     call: createCall(url, await token(['fac-north', 'fac-south'])),
     runWebhookJob: async (name) => {
-      const job = webhooks.periodicJobs.find((candidate) => candidate.name === name);
+      const job = app.jobs.find((candidate) => candidate.name === name);
       if (!job) throw new Error(`there is no job "${name}"`);
       await job.run();
     },
     close: async () => {
-      jwksCache.close();
       await server.drain();
       await stopWebhooks?.();
       await db.destroy();

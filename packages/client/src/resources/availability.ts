@@ -1,7 +1,5 @@
-// Searches the free times of bays, and manages holds and closures. A hold keeps a time of a bay free for this client. A
-// closure makes bays unavailable for a time.
+// Searches the free times of bays, and manages holds and closures.
 import type { RequestOptions, Send } from '../operations.ts';
-import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
   Availability,
   AvailabilityQuery,
@@ -13,13 +11,11 @@ import type {
   ExtendHold,
   Hold,
 } from '../schemas.ts';
-import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
+import { type PagedList, pagedList } from './paged-list.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
 export interface AvailabilitySearch {
-  /**
-   * Lists the bays of `locationIds` or `bayIds` with their free times. `asOf` of each page is the time at which the
-   * free times were read.
-   */
+  /** `asOf` of each page is the time at which the free times were read. */
   search(query: AvailabilityQuery, options?: RequestOptions): PagedList<Availability>;
 }
 
@@ -28,10 +24,7 @@ export const createAvailabilitySearch = (send: Send): AvailabilitySearch => ({
 });
 
 export interface Holds {
-  /**
-   * Reserves a bay from `startDate` to `endDate` for this client, until the hold expires. `bookings.create` with
-   * `holdId` turns the hold into a booking.
-   */
+  /** Reserves a bay until the hold expires. `bookings.create` with `holdId` turns the hold into a booking. */
   create(hold: CreateHold, options?: CreateOptions): Promise<Hold>;
   /** @throws {BookingsApiError} with ERR00404 when the hold has expired or was used */
   get(id: string, options?: RequestOptions): Promise<Hold>;
@@ -50,7 +43,6 @@ export const createHolds = (send: Send): Holds => ({
 });
 
 export interface Closures {
-  /** Closes some bays of a facility (`bayIds`), or all bays of a location (`locationId`). */
   create(closure: ClosureBody, options?: CreateOptions): Promise<Versioned<Closure>>;
   /** Lists closures in the order of `startDate`, then `id`. */
   list(query?: ClosureQuery, options?: RequestOptions): PagedList<ClosureList>;

@@ -1,20 +1,16 @@
-// Creates, reads, searches, changes and deletes bookings. A `Versioned` booking has its ETag in the property `etag`.
+// Creates, reads, searches, changes and deletes bookings.
 import type { RequestOptions, Send } from '../operations.ts';
-import { type PagedList, pagedList } from '../paged-list.ts';
 import type { Booking, BookingList, BookingSearch, CreateBooking, UpdateBooking } from '../schemas.ts';
-import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
+import { type PagedList, pagedList } from './paged-list.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
 export interface Bookings {
   /** @throws {BookingsApiError} for example with BOOK00002 when the bay is taken */
   create(booking: CreateBooking, options?: CreateOptions): Promise<Versioned<Booking>>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Booking>>;
-  /** Replaces the bay, the alias and the times. */
   update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
-  /**
-   * Lists bookings in the order of `startDate`, then `id`. Without `locationIds`, finds bookings that overlap the
-   * interval from `startDate` to `endDate`. With `locationIds`, finds only bookings that begin and end in it.
-   */
+  /** With `locationIds`, the bookings begin and end within the interval. Without, they overlap it. */
   search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
 }
 

@@ -1,6 +1,5 @@
-// Reads locations, bays and the upcoming bookings of a bay. Reads, sets and deletes the opening hours of a location.
+// Reads locations, bays and the upcoming bookings of a bay, and manages the opening hours of a location.
 import type { RequestOptions, Send } from '../operations.ts';
-import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
   BayQuery,
   BookingBayList,
@@ -12,16 +11,16 @@ import type {
   SetOpeningHours,
   UpcomingBookingsQuery,
 } from '../schemas.ts';
-import { type ChangeOptions, conditional, type Versioned, versioned } from '../versions.ts';
+import { type PagedList, pagedList } from './paged-list.ts';
+import { type ChangeOptions, conditional, type Versioned, versioned } from './versions.ts';
 
 export interface Locations {
   /** Lists locations in the order of `name`. */
   list(query?: LocationQuery, options?: RequestOptions): PagedList<BookingLocationList>;
   get(id: string, options?: RequestOptions): Promise<BookingLocation>;
   getOpeningHours(id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>>;
-  /** Replaces the weekly hours and the exceptions. */
   setOpeningHours(id: string, hours: SetOpeningHours, options?: ChangeOptions): Promise<Versioned<OpeningHours>>;
-  /** Deletes the opening hours. A location without opening hours is always open. */
+  /** A location without opening hours is always open. */
   deleteOpeningHours(id: string, options?: ChangeOptions): Promise<void>;
 }
 
@@ -39,7 +38,6 @@ export const createLocations = (send: Send): Locations => ({
 export interface Bays {
   /** Lists the bays of one location, or of all facilities of the token, in the order of `name`. */
   list(query?: BayQuery, options?: RequestOptions): PagedList<BookingBayList>;
-  /** Lists the bookings of a bay that are in progress or in the future. */
   upcomingBookings(id: string, query?: UpcomingBookingsQuery, options?: RequestOptions): PagedList<BookingList>;
 }
 

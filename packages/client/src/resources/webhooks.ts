@@ -1,6 +1,5 @@
 // Registers, changes, tests and replays webhooks. `@bay-booking/client/webhooks` verifies the deliveries of a webhook.
 import type { RequestOptions, Send } from '../operations.ts';
-import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
   CreateWebhook,
   DeliveryList,
@@ -11,7 +10,8 @@ import type {
   WebhookList,
   WebhookWithSecret,
 } from '../schemas.ts';
-import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
+import { type PagedList, pagedList } from './paged-list.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
 export interface Webhooks {
   /** Returns the `secret` that verifies deliveries. Only this call and `rotateSecret` return a secret. */
@@ -19,13 +19,12 @@ export interface Webhooks {
   /** Lists the webhooks, oldest first. */
   list(query?: { page?: number; pageSize?: number }, options?: RequestOptions): PagedList<WebhookList>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Webhook>>;
-  /** Changes the given fields. Fields that are left out keep their values. */
+  /** Fields that are left out keep their values. */
   update(id: string, webhook: UpdateWebhook, options?: ChangeOptions): Promise<Versioned<Webhook>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
-  /** Replaces the secret. For 24 hours, the service signs deliveries with the new and with the old secret. */
+  /** For 24 hours, the service signs deliveries with the new and with the old secret. */
   rotateSecret(id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>>;
   ping(id: string, options?: RequestOptions): Promise<void>;
-  /** Makes the service send again all changes of `facilityId` that come after `afterChangeNumber`. */
   replay(id: string, body: ReplayWebhook, options?: RequestOptions): Promise<void>;
   /** Lists the deliveries of the last 30 days, newest first. */
   deliveries(id: string, query?: DeliveryQuery, options?: RequestOptions): PagedList<DeliveryList>;

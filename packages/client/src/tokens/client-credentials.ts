@@ -1,5 +1,4 @@
-// Requests access tokens with the client credentials grant (RFC 6749, section 4.4). The client authenticates with a
-// client secret or a signed assertion (RFC 7523). The tokens can be bound to a key (DPoP, RFC 9449).
+// Requests access tokens with the client credentials grant (RFC 6749), with a secret or a signed assertion (RFC 7523).
 import * as oauth from 'oauth4webapi';
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
 import type { ClientCredentials } from '../options.ts';
@@ -24,7 +23,7 @@ interface AuthorizationServer {
   readonly scope: string;
 }
 
-/** Returns a function that requests a token. The function throws a BookingsTokenError when it gets no token. */
+/** @throws {BookingsTokenError} when there is no token */
 export function createTokenRequest(
   credentials: ClientCredentials,
   { baseUrl, fetch, timeoutMs, dpop, allowInsecureHttp }: TokenRequestOptions,
@@ -39,7 +38,6 @@ export function createTokenRequest(
   let authorizationServer: AuthorizationServer | undefined;
   let clientAuthentication: oauth.ClientAuth | undefined;
 
-  /** Fetches the metadata of the API (RFC 9728), if needed, and of its authorization server (RFC 8414). */
   async function discover(options: oauth.HttpRequestOptions<'GET'>): Promise<AuthorizationServer> {
     let { issuer, scope } = credentials;
     if (!issuer || !scope) {
@@ -55,8 +53,7 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // oauth4webapi can allow http only for all hosts or for no host. `allowInsecureRequests` allows http for all hosts,
-    // and `connect` then rejects the addresses for which http is not allowed.
+    // oauth4webapi can allow http only for all hosts or none. `connect` rejects the hosts that must use https.
     const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);
@@ -76,8 +73,7 @@ export function createTokenRequest(
       return oauth.processClientCredentialsResponse(metadata, client, response);
     };
     const token = await requestOnce().catch((error) => {
-      // The authorization server requires a nonce in the DPoP proof. oauth4webapi has stored the nonce of this
-      // response, so the second request contains it.
+      // oauth4webapi has stored the nonce of this response.
       if (oauth.isDPoPNonceError(error)) return requestOnce();
       throw error;
     });

@@ -2,7 +2,6 @@
 import type { CryptoKey } from 'oauth4webapi';
 import type { PrivateJwk } from '../options.ts';
 
-/** The parameters with which `crypto.subtle.importKey` imports a key for each algorithm. */
 const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string; hash?: string }>> = {
   ES256: { name: 'ECDSA', namedCurve: 'P-256' },
   PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
@@ -10,13 +9,9 @@ const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string;
   Ed25519: { name: 'Ed25519' },
 };
 
-/** The algorithms of keys without `alg`, by key type. */
 const defaultAlgorithms: Readonly<Record<string, string>> = { EC: 'ES256', RSA: 'PS256', OKP: 'Ed25519' };
 
-/**
- * Returns the key and its `kid`. A CryptoKey is returned unchanged. `keyId` is the `kid` of a key that contains none.
- * @throws {TypeError} if the authorization server does not accept the algorithm of the key
- */
+/** @throws {TypeError} if the authorization server does not accept the algorithm of the key */
 export async function importPrivateKey(
   key: CryptoKey | PrivateJwk,
   keyId: string | undefined,
@@ -24,7 +19,7 @@ export async function importPrivateKey(
   if (!('kty' in key)) return { key, ...(keyId && { kid: keyId }) };
   const parameters = parametersOf[key.alg ?? defaultAlgorithms[key.kty] ?? ''];
   if (!parameters) throw new TypeError(`A key of type ${key.kty} with alg ${key.alg} cannot sign client assertions`);
-  // `alg`, `use` and `key_ops` are left out, because `importKey` rejects a key if they contradict `parameters`.
+  // `importKey` rejects a key if its `alg`, `use` or `key_ops` contradict `parameters`.
   const { kid = keyId, alg: _alg, use: _use, key_ops: _operations, ...jwk } = key;
   return { key: await crypto.subtle.importKey('jwk', jwk, parameters, false, ['sign']), ...(kid && { kid }) };
 }

@@ -15,7 +15,7 @@ export type TypeParsers = pg.CustomTypesConfig;
 export interface DatabaseOptions {
   readonly url: string;
   readonly applicationName: string;
-  /** The maximum number of connections. All instances together should have twice as many as the server has CPU cores. */
+  /** The maximum number of connections. All instances together should have twice the CPU cores of the server. */
   readonly poolMax?: number;
   /** False behind a PgBouncer older than 1.21 in transaction mode, which does not support prepared statements. */
   readonly prepared?: boolean;
@@ -128,8 +128,8 @@ export class Rollback<T> extends Error {
 /**
  * Runs `work` in a transaction and returns its result. Statements that are started together, with `Promise.all` or
  * `send`, are sent without waiting for each other. After a deadlock or a serialization failure, `work` runs once more.
- * @throws {Error} the error of `work`, of a statement or of the commit. After a lost connection during the commit, it is
- * unknown whether the transaction was committed.
+ * @throws {Error} the error of `work`, of a statement or of the commit. If the connection is lost during the commit,
+ * it is unknown whether the transaction was committed.
  */
 export async function transaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   try {
@@ -196,10 +196,7 @@ async function run<Row extends object>(
   }
 }
 
-/**
- * The maximum number of prepared statements. PostgreSQL stores them until the connection ends, so SQL with many variants
- * would fill the memory of the server.
- */
+/** PostgreSQL stores prepared statements until the connection ends, so SQL with many variants would fill its memory. */
 const maxPreparedStatements = 500;
 const statementNames = new Map<string, string>();
 

@@ -36,8 +36,16 @@ const transientErrors = new Set([
 const transientClasses = /^(08|28|53|57P|58)/;
 
 /** Matches the messages of those connection errors and timeouts of pg, pg-pool and knex that have no code. */
-const connectionErrors =
-  /Connection terminated|timeout expired|not queryable|Query read timeout|timeout exceeded when trying to connect|Cannot use a pool after calling end|Unable to acquire a connection/;
+const connectionErrors = new RegExp(
+  [
+    'Connection terminated',
+    'not queryable',
+    'Query read timeout',
+    'timeout exceeded when trying to connect',
+    'Cannot use a pool after calling end',
+    'Unable to acquire a connection',
+  ].join('|'),
+);
 
 const errorsMarkedAsUnavailable = new WeakSet<object>();
 

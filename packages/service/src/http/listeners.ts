@@ -1,9 +1,8 @@
-// Describes the HTTP servers of a service: one for its application, and one for its metrics if they have a separate
-// port.
+// Describes the HTTP servers of a service: one for its application, and one for its metrics with METRICS_PORT.
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';
-import { createMetricsApp, messageClassesOf } from './app.ts';
+import { createMetricsApp } from './app.ts';
 
 export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respondToMalformed'> {
   readonly app: Express;
@@ -19,11 +18,7 @@ export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respon
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
   const { name, app, respondToMalformed, metrics } = options;
   const { port, metricsPort, host, maxConnections } = options.config;
-  // Express sets the prototype of every request and response, which takes time if the prototype changes. With these
-  // classes, the prototype is already the right one (app.ts).
-  const messageClasses = messageClassesOf(app);
-  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed, messageClasses };
-  // Without a separate port, `app` itself serves the metrics.
+  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed };
   if (metricsPort === undefined) return [listener];
   return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
 }

@@ -1,6 +1,4 @@
 // Responds to requests that Node cannot parse, that time out, or that have no valid Host header (RFC 9112 section 3.2).
-// No handler gets such a request, so the response is written directly to the socket, and the connection is closed
-// (section 9.6).
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
@@ -11,21 +9,16 @@ export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly body: string;
 };
 
-/** Returns the status of the response to a request for which Node's HTTP server has reported the error `code`. */
 export function malformedRequestStatus(code: string | undefined): MalformedRequestStatus {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
 }
 
-/**
- * Whether the request has exactly one Host header, or uses HTTP/1.0 and has none (RFC 9112 section 3.2). A request with
- * several Host headers is dangerous: Node's `headers` contains only the first one, and a proxy may have used another.
- */
+/** Node's `headers` contains only the first Host header, and a proxy may have used another one. */
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';
   let hostHeaders = 0;
-  // `rawHeaders` contains a name, its value, the next name, and so on.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     if (name.toLowerCase() === 'host') hostHeaders++;

@@ -1,33 +1,27 @@
-// Gives each request an id and a logger, and logs and counts the request when its response has ended.
+// Gives each request an id, a logger and the headers of every response, and logs and counts it when its response ends.
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** The properties of `response.locals` that the middleware of this file sets or reads. */
+/** The properties of `response.locals` that this middleware sets or reads. */
 export interface RequestLocals {
   readonly requestId: string;
-  /** A logger that adds the request id to every line. */
   readonly logger: Logger;
-  /**
-   * The template of the route. A handler can set it, for example to /api/bookings/{id}. Default: the path of the
-   * Express route, such as /things/:id.
-   */
+  /** A template such as /api/bookings/{id}. Default: the path of the Express route. */
   route?: string;
-  /** The error codes in the response, for the log and the metrics. Set by the function that sends the response. */
+  /** For the log and the metrics. */
   codes?: readonly string[];
 }
 
 const validRequestId = /^[A-Za-z0-9._:=+/-]{1,128}$/;
-/** Matches the header `traceparent` of W3C Trace Context, and captures the trace id. */
+/** W3C Trace Context. Captures the trace id. */
 const traceparentHeader = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
 
 /**
- * Creates the logger only when it is read, because most requests log nothing except the line of the access log.
- *
- * An object literal with a getter in place of this class would take more memory (290 MB instead of 150 MB), because V8
- * creates a hidden class for each such object, and frees it only in a full garbage collection.
+ * Most requests need no logger. An object literal with a getter would take twice the memory: V8 creates a hidden class
+ * for each such object.
  */
 class Locals implements RequestLocals {
   readonly requestId: string;
@@ -47,10 +41,7 @@ class Locals implements RequestLocals {
   }
 }
 
-/**
- * Creates the Express middleware that logs and counts each request. If `trustsProxy` is true, the logged address is
- * read from X-Forwarded-For.
- */
+/** If `trustsProxy` is true, the logged address is read from X-Forwarded-For. */
 export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy }: { readonly trustsProxy: boolean }) {
   // The fields of the access log contain no secrets, and redaction takes much CPU time.
   const accessLog = withoutRedaction(logger);
@@ -61,8 +52,9 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
     const traceId = typeof traceparent === 'string' ? traceparentHeader.exec(traceparent)?.[1] : undefined;
     const locals = new Locals(requestId, traceId, logger);
     response.locals = locals;
-    // The path is read here, because routers change it later. The query is not logged, because it may contain a code or
-    // a token.
+    // helmet is not used: most of its headers are for HTML pages, whose headers apps/auth sets itself.
+    response.set({ 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' });
+    // Routers change the path later. The query may contain a code or a token.
     const path = request.path;
     response.on('close', () => {
       const durationMs = performance.now() - startedAt;
@@ -70,7 +62,6 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
       metrics.observeRequest(request.method, route, response.statusCode, durationMs / 1000);
       for (const code of codes ?? []) metrics.countProblem(request.method, route, code);
       if (unloggedRoutes.includes(route)) return;
-      // The logger omits fields that are undefined.
       accessLog.info(
         {
           requestId,
@@ -79,7 +70,6 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
           path,
           route,
           status: response.statusCode,
-          // Rounded to one decimal
           ms: Math.round(durationMs * 10) / 10,
           address: trustsProxy ? request.ip : request.socket.remoteAddress,
           problems: codes,

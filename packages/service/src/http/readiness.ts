@@ -1,14 +1,13 @@
-// Checks whether the service can serve requests. `GET /health/ready` returns the results (docs/behaviour.md, "Health,
-// metrics and logs").
+// Checks whether the service can serve requests (docs/behaviour.md, "Health, metrics and logs").
 import { type Database, errorCode } from '../database/database.ts';
 import { type AppliedMigration, readMigrations, schemaMismatch } from '../database/migrate.ts';
 
-/** Rejects if the service is not ready. The message of the error is public, so it must not contain internal details. */
+/** Rejects if the service is not ready. The message of the error is public. */
 export type Check = () => Promise<void>;
 
 export interface Readiness {
   readonly ready: boolean;
-  /** The result of each check, by the name of the check: 'ok' or the message of its error. */
+  /** 'ok' or the message of the error, by the name of the check. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -16,7 +15,7 @@ const checkTimeoutMs = 2_000;
 /** The SQLSTATE of a query for a table that does not exist. */
 const undefinedTable = '42P01';
 
-/** Returns a function that runs the named checks in parallel. Simultaneous calls of the function share one run. */
+/** Simultaneous calls share one run of the checks. */
 export function createReadiness(checks: Readonly<Record<string, Check>>): () => Promise<Readiness> {
   let running: Promise<Readiness> | undefined;
   const run = async (): Promise<Readiness> => {
@@ -33,7 +32,6 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
   };
 }
 
-/** Returns 'ok', or else why the check failed: the message of its error, or that the check took too long. */
 async function resultOf(check: Check): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<string>((resolve) => {
@@ -52,10 +50,10 @@ async function resultOf(check: Check): Promise<string> {
   }
 }
 
-/** Returns a check that the database responds, and that this release can use its schema. */
+/** The database responds, and this release can use its schema. */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
   const migrations = readMigrations(migrationsDirectory);
-  // If the migrations cannot be read, each run of the check rejects. Without this handler, the process would end.
+  // Each run of the check rejects. Without this handler, the process would end.
   migrations.catch(() => {});
   return async () => {
     const mismatch = schemaMismatch(await appliedMigrations(db), (await migrations).length);

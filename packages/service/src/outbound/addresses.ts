@@ -1,12 +1,8 @@
-// Decides to which IP addresses an outbound request may connect.
-//
-// Partners choose the addresses of webhooks, key sets and logout endpoints. Without this check, a partner could make
-// the service send requests into its own network (server-side request forgery, CWE-918).
+// Decides to which IP addresses an outbound request may connect. Partners choose the addresses of webhooks, key sets
+// and logout endpoints, and could make the service send requests into its own network (CWE-918).
 import { BlockList, isIP } from 'node:net';
 
-/**
- * IPv4 networks that are not public unicast: the special-purpose networks of IANA's registry (RFC 6890) and multicast.
- */
+/** Special-purpose networks of IANA's registry (RFC 6890) and multicast. */
 const specialIpv4 = [
   '0.0.0.0/8', // "this network"
   '10.0.0.0/8', // private
@@ -28,7 +24,7 @@ const specialIpv4 = [
   '240.0.0.0/4', // reserved, with the broadcast address
 ];
 
-/** IPv6 networks inside 2000::/3 that are special (RFC 6890). All public IPv6 addresses are inside 2000::/3. */
+/** Special networks inside 2000::/3, which contains all public IPv6 addresses (RFC 6890). */
 const specialIpv6 = [
   '2001::/23', // protocol assignments, with Teredo, benchmarks and ORCHID
   '2001:db8::/32', // documentation
@@ -40,20 +36,13 @@ const specialIpv6 = [
 const special = networkList([...specialIpv4, ...specialIpv6]);
 const globalUnicast = networkList(['2000::/3']);
 
-/**
- * Whether an address is a public unicast address. IPv6 addresses that contain an IPv4 address do not count as public.
- * These are mapped, NAT64 and 6to4 addresses.
- */
+/** IPv6 addresses that contain an IPv4 address (mapped, NAT64, 6to4) do not count as public. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !special.check(address, 'ipv4');
   return isIP(address) === 6 && globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6');
 }
 
-/**
- * Returns a function that checks whether an address is in one of the networks. A network can also be a single address.
- * If `networks` is empty, the function returns false for every address.
- * @throws {Error} if a network is neither an IP address nor in CIDR notation
- */
+/** @throws {Error} if a network is neither an IP address nor in CIDR notation */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const list = networkList(networks);
   return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');

@@ -1,8 +1,7 @@
 // Sends HTTP requests to URLs that partners have chosen, but connects only to public and allowed IP addresses.
 //
-// The client resolves the host name itself for every request, and connects only to the addresses that it has checked.
-// Otherwise, an attacker could change the address of the name between the check and the connection (DNS rebinding). The
-// client does not follow redirects.
+// It connects to the addresses that it has checked, so an attacker cannot change the address of the name in between
+// (DNS rebinding). It does not follow redirects.
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';
@@ -11,12 +10,9 @@ import { isIP, type LookupFunction } from 'node:net';
 import { createNetworkCheck, isPublicAddress } from './addresses.ts';
 
 export interface OutboundClientOptions {
-  /**
-   * Networks in CIDR notation that are allowed in addition to public addresses. Requests to these networks can use
-   * http. Requests to public addresses must use https. An empty list allows only public addresses.
-   */
+  /** Networks in CIDR notation that are allowed in addition to public addresses, also with http. */
   readonly allowNetworks: readonly string[];
-  /** The maximum number of open connections to one host. Default: 20. */
+  /** Default: 20. */
   readonly maxConnectionsPerHost?: number;
 }
 
@@ -24,9 +20,9 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** The time for the whole request, from resolving the name to reading the response, in ms. */
+  /** From resolving the name to reading the response, in ms. */
   readonly timeout: number;
-  /** The maximum size of the response body. A larger body is an error. If `maxBytes` is 0, any body is discarded. */
+  /** A larger body is an error. With 0, any body is discarded. */
   readonly maxBytes: number;
 }
 
@@ -38,14 +34,12 @@ export interface OutboundResponse {
 
 export type OutboundClient = ReturnType<typeof createOutboundClient>;
 
-/** Thrown for a URL that is not allowed, and for a name that has no allowed address. */
 export class AddressNotAllowed extends Error {
   override readonly name = 'AddressNotAllowed';
 }
 
-/** The maximum size of a body that is discarded. If a body is larger, its connection is closed instead of reused. */
+/** The connection of a larger discarded body is closed instead of reused. */
 const maxDiscardedBytes = 65_536;
-/** Up to 2 idle connections to each host stay open, for up to 30 s. */
 const agentSettings = { keepAlive: true, maxFreeSockets: 2, timeout: 30_000 };
 
 export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20 }: OutboundClientOptions) {
@@ -54,11 +48,6 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
     isAllowedNetwork(address) || (protocol === 'https:' && isPublicAddress(address));
 
   const resolveName = createResolver();
-  /**
-   * Resolves a name to its allowed addresses.
-   * @throws {AddressNotAllowed} if the name has no allowed address
-   * @throws {Error} if the name cannot be resolved
-   */
   const resolveAllowed = async (hostname: string, protocol: string): Promise<readonly LookupAddress[]> => {
     const allowed = (await resolveName(hostname)).filter(({ address }) => isAllowed(address, protocol));
     if (allowed.length === 0) throw new AddressNotAllowed(`${hostname} has no address that is allowed`);
@@ -69,9 +58,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   const agents = { 'http:': new HttpAgent(settings), 'https:': new HttpsAgent(settings) };
 
   /**
-   * Returns undefined for an allowed URL. For another URL, returns a phrase that says what the address must or must not
-   * be. Only the URL itself is checked. If it contains a host name, the IP addresses of this name are checked when a
-   * request is sent.
+   * Returns undefined, or what the address must or must not be. The IP addresses of a name are checked at each request.
    */
   const urlError = (address: string): string | undefined => {
     const url = URL.parse(address);
@@ -83,7 +70,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       if (isAllowed(host, url.protocol)) return undefined;
       return isPublicAddress(host) ? 'must be an https address' : 'must lead to a public address';
     }
-    // A name can use http if it has an address in an allowed network. Without such networks, no name can use http.
+    // A name can use http if it has an address in an allowed network.
     if (url.protocol === 'http:' && allowNetworks.length === 0) return 'must be an https address';
     return undefined;
   };
@@ -91,12 +78,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   return {
     urlError,
 
-    /**
-     * Sends a request.
-     * @throws {AddressNotAllowed} if the URL is not allowed, or if none of the IP addresses of its host is allowed
-     * @throws {Error} if the host cannot be resolved, the connection fails, the request takes longer than the timeout,
-     * or the body of the response is too long
-     */
+    /** @throws {AddressNotAllowed} if the URL, or every address of its host, is not allowed */
     request: async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
       const reason = urlError(address);
       if (reason !== undefined) throw new AddressNotAllowed(`the address ${reason}`);
@@ -104,7 +86,6 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const protocol = url.protocol as 'http:' | 'https:';
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
-      // Only a name is looked up. An IP address in the URL has already been checked (`urlError` above).
       const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
       return send(url, request, {
         agent: agents[protocol],
@@ -138,18 +119,12 @@ function send(url: URL, request: OutboundRequest, options: CheckedRequestOptions
   return promise;
 }
 
-/**
- * Returns the host of a URL, without the brackets of IPv6 addresses. The URL parser has already normalised IPv4
- * addresses that are written as decimal, octal or hexadecimal numbers.
- */
+/** The URL parser has already normalised IPv4 addresses that are decimal, octal or hexadecimal numbers. */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/**
- * Returns a function that resolves names. Concurrent requests to the same name share one lookup, because lookups occupy
- * the few threads of Node.
- */
+/** Simultaneous requests share a lookup, because lookups occupy the few threads of Node. */
 function createResolver(): Resolve {
   const running = new Map<string, Promise<readonly LookupAddress[]>>();
   return (hostname) => {
@@ -159,10 +134,7 @@ function createResolver(): Resolve {
   };
 }
 
-/**
- * Waits for `work`, the lookup of a host name, and rejects if the signal aborts earlier. Node cannot abort the lookup
- * itself.
- */
+/** Node cannot abort the lookup itself. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);
@@ -174,25 +146,23 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** Returns a function for the option `lookup` of a request. The function returns the addresses that were checked. */
 const lookupOf =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
-    // The list is not empty: `resolveAllowed` above throws an error if a name has no allowed address.
+    // `resolveAllowed` never returns an empty list.
     const [first] = addresses as readonly [LookupAddress];
     if (options.all) callback(null, [...addresses]);
     else callback(null, first.address, first.family);
   };
 
 interface CheckedRequestOptions extends https.RequestOptions {
-  /** The allowed addresses of the host. Missing if the URL contains an address instead of a name. */
+  /** Missing if the URL contains an address instead of a name. */
   readonly addresses?: readonly string[];
 }
 
 /**
- * Returns the name under which an agent stores a connection. An agent reuses a connection only for requests with the
- * same name. The name contains the allowed addresses of the host, so a connection to an address that is no longer among
- * them is not reused.
+ * An agent reuses a connection for requests with the same name. A connection to an address that is no longer allowed
+ * must not be reused.
  */
 const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
   [name, ...addresses.toSorted()].join(' ');
@@ -209,15 +179,14 @@ class HttpsAgent extends https.Agent {
   }
 }
 
-/** Reads a short body to its end, so that the connection can be reused. Closes the connection of a longer body. */
+/** Reads a short body to its end, so that the connection can be reused. */
 function discard(response: http.IncomingMessage): void {
   let remaining = maxDiscardedBytes;
   response.on('data', (chunk: Buffer) => {
     remaining -= chunk.length;
     if (remaining < 0) response.destroy();
   });
-  // The timeout of the request also aborts a body that never ends. The event `error` that this causes is ignored,
-  // because the caller already has the status and does not need the body.
+  // The timeout of the request also ends a body that never ends. The caller does not need it.
   response.on('error', () => {});
 }
 

@@ -3,19 +3,42 @@ import type { Request, Response } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import { field, fields } from '../../html/form-body.ts';
 import type { Site } from '../../html/site.ts';
+import type { ConsentGrants, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
-import { offlineAccess, type ScopeTable } from '../../oidc/authorization/scopes.ts';
-import type { DecideConsent } from './consent.ts';
+import { offlineAccess, type ScopeTable } from '../../oidc/scopes.ts';
+import type { ConsentStore } from './consent-store.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
 export interface ConsentPageOptions {
   readonly site: Site;
-  readonly decide: DecideConsent;
+  readonly grants: ConsentGrants;
+  readonly consents: Pick<ConsentStore, 'findScopes' | 'save'>;
   readonly scopes: ScopeTable;
   readonly audit: Audit;
 }
 
-export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOptions) {
+export function createConsentPage({ site, grants, consents, scopes, audit }: ConsentPageOptions) {
+  /**
+   * Stores a decision and returns the id of the new grant. Every decision creates one, because oidc-provider cannot add
+   * a scope to a grant in which it was declined. The new grant also contains the earlier decisions of this session
+   * (`grantId`) about scopes that the client does not request now (specification, "Scopes", rule 3).
+   */
+  const decide = async (
+    { requestedScopes: requested, grantId }: Interaction,
+    owner: GrantOwner,
+    granted: readonly string[],
+  ): Promise<string> => {
+    const { accountId, clientId } = owner;
+    const wasNotRequested = (scope: string): boolean => !requested.includes(scope);
+    const earlier = await grants.find(grantId, owner);
+    const allGranted = [...(earlier?.granted.filter(wasNotRequested) ?? []), ...granted];
+    const declined = requested.filter((scope) => !granted.includes(scope));
+    const allDeclined = [...(earlier?.declined.filter(wasNotRequested) ?? []), ...declined];
+    const grantedInOtherSessions = (await consents.findScopes(accountId, clientId)).filter(wasNotRequested);
+    await consents.save(accountId, clientId, [...new Set([...grantedInOtherSessions, ...allGranted])]);
+    return grants.create(owner, { granted: allGranted, declined: allDeclined });
+  };
+
   const findClient = async (interaction: Interaction) => {
     const client = await interaction.findClient();
     if (!client) throw new InteractionExpired('the client no longer exists');
@@ -23,32 +46,27 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
   };
 
   return {
-    async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
+    async show(response: Response, interaction: Interaction): Promise<void> {
       const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
       const { name, kind, policyUri, tosUri } = await findClient(interaction);
       const policies = [
         ...(policyUri ? [{ href: policyUri, text: 'its privacy policy' }] : []),
         ...(tosUri ? [{ href: tosUri, text: 'its terms of service' }] : []),
       ];
-      await site.show(
-        request,
-        response,
-        'consent',
-        {
-          clientName: name,
-          scopes: describeScopes(requestedScopes, scopes, kind),
-          action: `/interaction/${uid}/consent`,
-          destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
-          policies,
-        },
-        // After the form, the browser is redirected to the client.
-        { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true },
-      );
+      const data = {
+        clientName: name,
+        scopes: describeScopes(requestedScopes, scopes, kind),
+        action: `/interaction/${uid}/consent`,
+        destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
+        policies,
+      };
+      const page = { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true };
+      await site.show(response, 'consent', data, page);
     },
 
     /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
     async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
-      const { prompt, accountId, requestedScopes: requested, grantId } = interaction;
+      const { prompt, accountId, requestedScopes: requested } = interaction;
       const { clientId, kind } = await findClient(interaction);
       if (prompt !== 'consent' || !accountId) throw new InteractionExpired('the request is not waiting for consent');
       const tickedScopes = fields(request, 'scope');
@@ -56,13 +74,13 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
         .filter((scope) => scope.required || tickedScopes.includes(scope.name))
         .map((scope) => scope.name);
       const event = { accountId, clientId, address: request.ip };
-      // A user who grants only `offline_access` grants nothing: a refresh token without any other scope has no use.
+      // A refresh token without any other scope has no use.
       const grantsNothing = granted.every((scope) => scope === offlineAccess);
       if (field(request, 'decision') !== 'allow' || grantsNothing) {
         audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
         return interaction.deny(response, 'the resource owner denied the request');
       }
-      const newGrantId = await decide({ accountId, clientId, requested, granted, grantId });
+      const newGrantId = await decide(interaction, { accountId, clientId }, granted);
       audit.record({ kind: 'consent.given', ...event, detail: { requested, granted } });
       await interaction.consent(response, newGrantId);
     },

@@ -1,5 +1,4 @@
-// Stores the scopes that a user granted to each client (table `consent`). On the page "Your account", the user sees
-// these clients and scopes, and can revoke the access of a client.
+// Stores the scopes that a user granted to each client (table `consent`).
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 
@@ -7,7 +6,6 @@ export interface ConnectedClient {
   readonly clientId: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** The time of the first consent, or of the oldest grant if that is earlier. */
   readonly since: Date;
 }
 
@@ -21,7 +19,6 @@ export type ConsentStore = ReturnType<typeof createConsentStore>;
 
 export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
-    /** Returns the scopes that the user has granted to the client, in all sessions together. */
     async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
       const [row] = await query<{ scopes: readonly string[] }>(
         db,
@@ -40,10 +37,7 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       );
     },
 
-    /**
-     * Finds all clients that have access to the account, also those that have a grant without a consent. Native apps
-     * get such a grant with a grant type that shows no consent page, such as `password`. Returns at most 200 clients.
-     */
+    /** Includes clients that have a grant without a consent, such as native apps with the grant type `password`. */
     findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
       query<ConnectedClient>(
         db,
@@ -63,13 +57,9 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       ),
 
     /**
-     * Deletes the consent, and every stored grant, code and token that the client has for this account. JWT access
-     * tokens are not stored, and stay valid until they expire. Also removes the client from the sessions of the
-     * account, and sends logout tokens to the client.
+     * Ends the access of the client. JWT access tokens are not stored, and stay valid until they expire.
      *
-     * In the payload of a session, the object `authorizations` has an entry for each client to which the user has
-     * signed in. `queueLogoutTokens` sends a logout token to every client in the common table expression `ended`, so
-     * `ended` contains only the entry of this client.
+     * `queueLogoutTokens` sends a logout token to every client in `ended`, so `ended` contains only this client.
      */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await transaction(db, async (tx) => {

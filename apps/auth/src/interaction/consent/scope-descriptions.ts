@@ -1,17 +1,16 @@
 // Describes scopes in words, for the consent page and for the page "Your account".
-import type { ScopeTable } from '../../oidc/authorization/scopes.ts';
+import type { ScopeTable } from '../../oidc/scopes.ts';
 
 export interface ScopeDescription {
   readonly name: string;
   readonly title: string;
   readonly detail: string;
-  /** Whether the user cannot decline the scope. The consent page then shows no checkbox for it. */
+  /** Whether the user cannot decline the scope. */
   readonly required: boolean;
 }
 
 type ScopeText = readonly [title: string, detail: string];
 
-/** The texts of the scopes that have the same name in every installation. */
 const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   openid: ['Know who you are', 'Your unique user ID.'],
   profile: ['See your profile', 'Your name and your user name.'],
@@ -23,7 +22,6 @@ const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   ],
 };
 
-/** Describes the scopes for a client of this kind. An unknown scope gets its name as title. */
 export function describeScopes(
   requested: readonly string[],
   scopes: ScopeTable,

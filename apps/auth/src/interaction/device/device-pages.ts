@@ -1,13 +1,12 @@
-// Serves the page on which a user enters the code of a device, and the page on which the user allows or denies the
-// sign-in for the device (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an
-// authorization request (routes.ts).
+// Serves the page where a user enters the code of a device, and the page where the user allows or denies the sign-in
+// (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an authorization request.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import type { UserCodeGuard } from '../../guard/user-code-guard.ts';
 import type { CsrfTokens } from '../../html/csrf-tokens.ts';
 import { field, queryText } from '../../html/form-body.ts';
-import type { Site } from '../../html/site.ts';
-import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
+import type { FormState, Site } from '../../html/site.ts';
+import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
 import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
 import type { BrowserSessions } from '../sign-in/browser-session.ts';
@@ -17,7 +16,7 @@ export interface DevicePageOptions {
   readonly site: Site;
   readonly sessions: Pick<BrowserSessions, 'current'>;
   readonly csrfTokens: Pick<CsrfTokens, 'browserOf'>;
-  readonly guard: UserCodeGuard;
+  readonly userCodeGuard: UserCodeGuard;
   readonly findDeviceRequest: FindDeviceRequest;
   readonly audit: Audit;
 }
@@ -28,46 +27,29 @@ const csrfContext = 'device';
 const maxLength = 20;
 
 export function devicePages(options: DevicePageOptions): Router {
-  const { site, sessions, csrfTokens, guard, findDeviceRequest, audit } = options;
+  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = options;
 
-  /**
-   * Returns the IP address and the session for which wrong codes are counted. If nobody is signed in, the id of the
-   * browser takes the place of the session.
-   */
+  /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);
     return { address: request.ip ?? '', session: signedIn?.sessionId ?? csrfTokens.browserOf(request, response) };
   };
 
-  const showCodeForm = (
-    request: Request,
-    response: Response,
-    userCode: string,
-    page: { status?: number; validationErrors?: readonly ValidationError[] } = {},
-  ): Promise<void> =>
-    site.show(
-      request,
-      response,
-      'device-code',
-      { path, userCode, maxLength },
-      { title: 'Connect a device', csrfContext, ...page },
-    );
+  const showCodeForm = (response: Response, userCode: string, state: FormState = {}): Promise<void> => {
+    const page = { title: 'Connect a device', csrfContext, ...state };
+    return site.show(response, 'device-code', { path, userCode, maxLength }, page);
+  };
 
-  const showTooManyWrongCodes = (
-    request: Request,
-    response: Response,
-    userCode: string,
-    retryAfter: number,
-  ): Promise<void> => {
+  const showTooManyWrongCodes = (response: Response, userCode: string, retryAfter: number): Promise<void> => {
     const text = setRetryAfterAndExplain(response, retryAfter, 'Too many wrong codes were entered.');
-    return showCodeForm(request, response, userCode, { status: 429, validationErrors: [{ text }] });
+    return showCodeForm(response, userCode, { status: 429, validationErrors: [{ text }] });
   };
 
   const show = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode((queryText(request, 'user_code') ?? '').slice(0, maxLength));
-    const retryAfter = await guard.waitingTime(await guardKeysOf(request, response));
-    if (retryAfter > 0) return showTooManyWrongCodes(request, response, userCode, retryAfter);
-    return showCodeForm(request, response, userCode);
+    const retryAfter = await userCodeGuard.waitingTime(await guardKeysOf(request, response));
+    if (retryAfter > 0) return showTooManyWrongCodes(response, userCode, retryAfter);
+    return showCodeForm(response, userCode);
   };
 
   /** Handles a correct code: begins or denies the sign-in, or asks the user for a decision. */
@@ -81,35 +63,29 @@ export function devicePages(options: DevicePageOptions): Router {
     if (decision === 'allow') return device.begin(request, response);
     if (decision === 'deny') {
       if (await device.deny()) audit.record({ kind: 'device.denied', accountId, clientId, address: request.ip });
-      return site.showMessage(request, response, { ...deviceMessages.denied, csrfContext });
+      return site.showMessage(response, { ...deviceMessages.denied, csrfContext });
     }
-    return site.show(
-      request,
-      response,
-      'device-confirm',
-      { path, userCode, clientName },
-      { title: `Connect ${clientName}?`, csrfContext },
-    );
+    const page = { title: `Connect ${clientName}?`, csrfContext };
+    return site.show(response, 'device-confirm', { path, userCode, clientName }, page);
   };
 
   /** Handles the form with the user code, and the form with the buttons to allow or deny. */
   const submit = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode(field(request, 'user_code').slice(0, maxLength));
     const showError = (text: string): Promise<void> =>
-      showCodeForm(request, response, userCode, { status: 400, validationErrors: [{ field: 'user_code', text }] });
+      showCodeForm(response, userCode, { status: 400, validationErrors: [{ field: 'user_code', text }] });
     if (!userCode) return showError('Enter the code that your device shows.');
-    const attempt = await guard.beginAttempt(await guardKeysOf(request, response));
+    const attempt = await userCodeGuard.beginAttempt(await guardKeysOf(request, response));
     const accountId = (await sessions.current(request, response))?.account.id;
     if ('retryAfter' in attempt) {
       audit.record({ kind: 'device-code.locked', accountId, address: request.ip });
-      return showTooManyWrongCodes(request, response, userCode, attempt.retryAfter);
+      return showTooManyWrongCodes(response, userCode, attempt.retryAfter);
     }
     const device = await findDeviceRequest(userCode);
     if (!device) {
       audit.record({ kind: 'device-code.refused', accountId, address: request.ip });
       return showError('This code is wrong, has expired or was used already. Compare it with the code on your device.');
     }
-    // The code was right, so this attempt does not count as a wrong code.
     await attempt.succeeded();
     return decide(request, response, { device, userCode, accountId });
   };

@@ -1,5 +1,5 @@
-// Serves the pages on which users sign in or register without a client, and sign out. Users sign in here to open the
-// page "Your account" or the portal. After signing in, a user returns to the page in the query parameter `return`.
+// Serves the pages where users sign in or register without a client, and sign out. After signing in, a user returns to
+// the page in the query parameter `return`.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
@@ -7,8 +7,9 @@ import { queryText } from '../../html/form-body.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { Site } from '../../html/site.ts';
+import type { SocialProviders } from '../../social/settings.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import type { ProviderLink, SignInContext } from './sign-in-context.ts';
+import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 /** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
@@ -16,10 +17,9 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 
 export interface DirectSignInOptions {
   readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly pages: SignInPages;
-  /** Returns a link for each social provider, with the path `{base}/social/{name}{query}`. */
-  readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
+  readonly sessions: Pick<BrowserSessions, 'current' | 'end'>;
+  readonly signInPages: SignInPages;
+  readonly providers: SocialProviders;
   readonly nameDestination: NameDestination;
   readonly audit: Audit;
 }
@@ -27,12 +27,9 @@ export interface DirectSignInOptions {
 const csrfContext = 'sign-in';
 
 export function directSignInRoutes(options: DirectSignInOptions): Router {
-  const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
+  const { site, sessions, signInPages, providers, nameDestination, audit } = options;
 
-  /**
-   * Returns undefined after a redirect. A GET request of a signed-in user is redirected, unless the session is idle or
-   * the query contains `again`: the user must then sign in again.
-   */
+  /** Redirects a user who is already signed in, unless the session is idle or the query contains `again`. */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
@@ -46,9 +43,8 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
       signIn: `/sign-in${query}`,
       register: `/register${query}`,
       destination: await nameDestination(returnTo, signedIn),
-      providers: providerLinks('', query),
+      providers: providerLinks(providers, '', query),
       csrfContext,
-      // After the sign-in, the form redirects only to `returnTo`, which is a path of this site.
       allowExternalFormTargets: false,
       reauthenticate: again ? signedIn?.account : undefined,
       complete: async (signInResponse) => signInResponse.redirect(303, returnTo),
@@ -56,7 +52,7 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
   };
 
   const router = Router();
-  router.use(pages.routes(findSignInContext, () => csrfContext));
+  router.use(signInPages.routes(findSignInContext, () => csrfContext));
   router.post(
     '/sign-out',
     ...site.signOutForm(async (request, response, signedIn) => {
@@ -68,8 +64,8 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
   router.get('/', (_request, response) => response.redirect(303, '/account'));
   // Password managers open this path to change a password (W3C, "A Well-Known URL for Changing Passwords").
   router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
-  router.get('/signed-out', (request, response) =>
-    site.showMessage(request, response, {
+  router.get('/signed-out', (_request, response) =>
+    site.showMessage(response, {
       title: 'You are signed out',
       text: 'You are signed out in this browser. You may still be signed in to applications that you used.',
       tone: 'good',

@@ -1,8 +1,7 @@
-// Serves the page to which the link in a confirmation e-mail leads. There, the user confirms the e-mail address.
+// Serves the page to which the link in a confirmation e-mail leads.
 //
-// Opening the link changes nothing, because mail scanners also open links. The user must press a button on the page.
-// Somebody else may have registered an account with the address. The page therefore has a second button, with which the
-// owner of the address removes every way to sign in to this account.
+// Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
+// The other one removes every way to sign in to an account that somebody else has registered with the address.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { LinkOwner, OneTimeLinks } from '../../accounts/one-time-link-store.ts';
@@ -12,6 +11,7 @@ import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/form-body.ts';
 import type { MessagePage, Site } from '../../html/site.ts';
 import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import type { SessionStore } from './session-store.ts';
 
 export interface EmailVerificationOptions {
   readonly site: Site;
@@ -20,12 +20,11 @@ export interface EmailVerificationOptions {
   readonly links: OneTimeLinks;
   readonly socialIdentities: Pick<SocialIdentityStore, 'list'>;
   readonly providers: SocialProviders;
-  readonly signOutEverywhere: (accountId: string) => Promise<void>;
+  readonly sessionStore: Pick<SessionStore, 'endEverything'>;
   readonly audit: Audit;
 }
 
 const csrfContext = 'verify-email';
-/** The purpose of the one-time links that lead to the page. */
 const purpose = 'verify-email';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
@@ -50,32 +49,27 @@ const linkExpired: MessagePage = {
 };
 
 export function emailVerificationRoutes(options: EmailVerificationOptions): Router {
-  const { site, accounts, emails, links, socialIdentities, providers, signOutEverywhere, audit } = options;
+  const { site, accounts, emails, links, socialIdentities, providers, sessionStore, audit } = options;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
   const showConfirmation = async (request: Request, response: Response, owner: LinkOwner): Promise<void> => {
     const query = `?token=${encodeURIComponent(tokenOf(request))}`;
     const linked = await socialIdentities.list(owner.accountId);
-    return site.show(
-      request,
-      response,
-      'verify-email',
-      {
-        email: owner.email,
-        linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
-        confirmPath: `/verify-email${query}`,
-        disownPath: `/verify-email/not-me${query}`,
-      },
-      { title: 'Confirm your address', csrfContext },
-    );
+    const data = {
+      email: owner.email,
+      linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
+      confirmPath: `/verify-email${query}`,
+      disownPath: `/verify-email/not-me${query}`,
+    };
+    return site.show(response, 'verify-email', data, { title: 'Confirm your address', csrfContext });
   };
 
   /** Removes every way to sign in to the account. Returns false if the link no longer works. */
   const disown = async (request: Request): Promise<boolean> => {
     const owner = await links.consume(purpose, tokenOf(request));
     if (!owner || !(await accounts.disown(owner.accountId, owner.email))) return false;
-    await signOutEverywhere(owner.accountId);
+    await sessionStore.endEverything(owner.accountId);
     audit.record({ kind: 'account.disowned', accountId: owner.accountId, address: request.ip });
     return true;
   };
@@ -85,14 +79,14 @@ export function emailVerificationRoutes(options: EmailVerificationOptions): Rout
 
   router.get('/verify-email', async (request, response) => {
     const owner = await links.find(purpose, tokenOf(request));
-    return owner ? showConfirmation(request, response, owner) : site.showMessage(request, response, linkExpired);
+    return owner ? showConfirmation(request, response, owner) : site.showMessage(response, linkExpired);
   });
   post('/verify-email', async (request, response) => {
     const verified = await emails.verifyEmail(tokenOf(request), request.ip);
-    return site.showMessage(request, response, verified ? confirmed : linkExpired);
+    return site.showMessage(response, verified ? confirmed : linkExpired);
   });
   post('/verify-email/not-me', async (request, response) =>
-    site.showMessage(request, response, (await disown(request)) ? disowned : linkExpired),
+    site.showMessage(response, (await disown(request)) ? disowned : linkExpired),
   );
   router.use('/verify-email', site.errorHandler);
   return router;

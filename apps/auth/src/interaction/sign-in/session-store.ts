@@ -1,6 +1,5 @@
-// Stores the browsers in which accounts are signed in (table `browser_session`), and ends the sessions that
-// oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens:
-// the SQL `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
+// Reads and ends the sessions of an account. A session is a row of `browser_session` and an artifact of oidc-provider.
+// `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 
@@ -13,13 +12,6 @@ export interface SessionRow {
   readonly seenAt: Date;
 }
 
-export interface NewSessionRow {
-  readonly uid: string;
-  readonly accountId: string;
-  readonly userAgent: string | undefined;
-  readonly address: string | undefined;
-}
-
 export interface SessionStoreOptions {
   readonly db: Queryable;
   /** Starts to send the queued logout tokens, and does not wait until they are sent. */
@@ -28,29 +20,16 @@ export interface SessionStoreOptions {
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** The time of the last use of a session is written at most once in this interval, and not at each request. */
+/** The last use is written at most once in this interval. */
 const recordInterval = '1 minute';
-const maxUserAgentLength = 400;
 /** The models of codes and stored tokens, as a list in SQL. */
 const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
-    async add({ uid, accountId, userAgent, address }: NewSessionRow): Promise<void> {
-      await query(
-        db,
-        `insert into browser_session (uid, account_id, user_agent, address) values ($1, $2, $3, $4)
-         on conflict (uid) do update set account_id = excluded.account_id, user_agent = excluded.user_agent,
-           address = excluded.address, signed_in_at = now(), seen_at = now()`,
-        [uid, accountId, userAgent?.slice(0, maxUserAgentLength) ?? null, address ?? null],
-      );
-    },
-
     /**
-     * Records the use of a session, unless the last recorded use is less than a minute ago. Returns the time of the
-     * last recorded use before this call, in seconds since 1970, or undefined if the session is not stored. If that use
-     * was more than `idleLimit` seconds ago, the session is idle. The use of an idle session is not recorded, so that
-     * the session stays idle until the user signs in again.
+     * Returns the time of the last recorded use before this call, in seconds since 1970. The use of an idle session is
+     * not recorded, so that the session stays idle until the user signs in again.
      */
     async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(
@@ -90,10 +69,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       return rows.length;
     },
 
-    /**
-     * Ends every session, grant, code and stored token of the account. Access tokens that are JWTs are not stored, so
-     * the Bookings API accepts them until they expire.
-     */
+    /** Ends every session, grant, code and stored token of the account. JWT access tokens live until they expire. */
     async endEverything(accountId: string): Promise<void> {
       await query(
         db,
@@ -110,12 +86,8 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Like `endEverything`, but does not end the session `uid`. If `keepClientAccess` is true, the grants, codes and
-     * tokens that clients got in this session stay too. Otherwise, they end, and the clients get logout tokens.
-     *
-     * In the statement, `kept_grant` contains the grants that stay. If `keepClientAccess` is false, no grant stays.
-     * `kept_session` then contains the session `uid`, and `emptied` removes the list of clients (`authorizations`) from
-     * this session.
+     * Like `endEverything`, but keeps the session `uid`, and with `keepClientAccess` also the grants, codes and tokens
+     * that clients got in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
      */
     async endEverythingElse(
       accountId: string,

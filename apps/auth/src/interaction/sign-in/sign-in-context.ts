@@ -1,8 +1,8 @@
-// Defines the sign-in context. The same pages serve the sign-in for an authorization request and the direct sign-in on
-// this site. The context contains everything in which these two kinds of sign-in differ.
+// Defines what differs between a sign-in for an authorization request and a direct sign-in on this site.
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
 import type { SignInResult } from '../../oidc/authorization/interactions.ts';
+import type { SocialProviders } from '../../social/settings.ts';
 
 export interface ProviderLink {
   readonly name: string;
@@ -10,23 +10,23 @@ export interface ProviderLink {
   readonly href: string;
 }
 
+/** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
+export const providerLinks = (providers: SocialProviders, base: string, query = ''): readonly ProviderLink[] =>
+  [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
+
 export interface SignInContext {
   /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
   readonly csrfContext: string;
   readonly providers: readonly ProviderLink[];
-  /** The path of the sign-in page, and of its form. */
   readonly signIn: string;
-  /** The path of the registration page, and of its form. */
   readonly register: string;
-  /** The path of the form with the button "Cancel". If it is left out, the page has no such button. */
+  /** The path of the form with the button "Cancel", if the page has this button. */
   readonly cancel?: string | undefined;
   /** The name of the client to which the button "Cancel" returns. */
   readonly cancelDestination?: string | undefined;
-  /** The name of the client or facility to which the user signs in. */
   readonly destination?: string | undefined;
   /** Whether a form of the page may redirect to the client or to a social provider (html/response-headers.ts). */
   readonly allowExternalFormTargets: boolean;
-  /** The parameter `login_hint` of the authorization request: a user name with which the form is filled in. */
   readonly loginHint?: string | undefined;
   /** The account of the signed-in user, if the user must prove their identity again. */
   readonly reauthenticate?: Account | undefined;

@@ -1,16 +1,9 @@
 // Limits the scopes of stored codes and refresh tokens to those that the client may still have, and determines the
 // parameter `scope` of responses.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { allowedScopes } from '../clients/registered-client.ts';
-import { checkRequestedScopes } from './requested-scope.ts';
-import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { allowedScopes, checkRequestedScopes } from '../clients/registered-client.ts';
+import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 
-/**
- * Removes scopes from a code or refresh token (`token`) if its client is no longer allowed to have them. If a refresh
- * request has the parameter `scope`, this function checks the parameter with the scope rules.
- * @throws {errors.InvalidGrant} if no scope for an access token remains, or if a refresh token has lost offline_access
- * @throws {errors.InvalidScope} if the parameter `scope` of a refresh request breaks a scope rule
- */
 export function limitToAllowedScopes(
   ctx: KoaContextWithOIDC,
   token: { kind: string; scope?: string | undefined },
@@ -19,22 +12,18 @@ export function limitToAllowedScopes(
   const { client } = ctx.oidc;
   const allowed = client ? allowedScopes(client) : [];
   const remaining = splitScope(token.scope).filter((scope) => allowed.includes(scope));
-  // Without openid, the other scopes of the openid family are not valid (rule 2 in scopes.ts).
+  // Rule 2 in scopes.ts
   const valid = remaining.includes('openid') ? remaining : remaining.filter((scope) => !isOpenidFamily(scope));
   const hasAccessTokenScope = valid.some((scope) => scope !== offlineAccess);
   if (!hasAccessTokenScope || (token.kind === 'RefreshToken' && !valid.includes(offlineAccess))) {
     throw new errors.InvalidGrant({ detail: 'the client may not have the granted scopes any more' });
   }
   token.scope = valid.join(' ');
-  // A refresh request with the scope openid gets an id_token, so the scopes of the openid family are valid.
   const requested = splitScope(ctx.oidc.params?.scope as string | undefined);
   if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
 }
 
-/**
- * Returns the parameter `scope` of a response: the requested scopes that the user granted (specification, "Scopes" rule
- * 3). Without a grant, these are all requested scopes.
- */
+/** Returns the requested scopes that the user granted (specification, "Scopes" rule 3). */
 export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
   const { grant } = ctx.oidc;
   if (!grant || requested === undefined) return requested;

@@ -1,8 +1,4 @@
-// Allows clients of the implicit flow to have redirect URIs on this machine, such as `http://localhost`, in development
-// only.
-//
-// When oidc-provider validates the metadata of a client, it reports each error by calling the method `invalidate`. This
-// file replaces the method by one that ignores the two errors about `http` and `localhost`.
+// Allows clients of the implicit flow to have `http://localhost` redirect URIs in development.
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Provider } from 'oidc-provider';
 
@@ -14,7 +10,7 @@ interface ClientSchema {
 }
 
 export function allowLoopbackRedirects(provider: Provider): void {
-  // The types of oidc-provider do not declare `Schema`, the class that validates the metadata of clients.
+  // The types of oidc-provider do not declare `Schema`, which calls `invalidate` for each error in the metadata.
   const schema = (provider.Client as unknown as { Schema: { prototype: ClientSchema } }).Schema.prototype;
   const { invalidate } = schema;
   schema.invalidate = function invalidateUnlessLoopback(this: ClientSchema, message: string, code?: string): void {

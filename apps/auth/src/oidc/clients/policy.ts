@@ -1,26 +1,13 @@
-// Adds our own rules for clients to the token endpoint and the device authorization endpoint of oidc-provider:
-// - The secret that a client sends is compared with stored hashes.
-// - Each client has a rate limit.
-// - A grant type that the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
-// - The scopes of a device authorization request must follow our scope rules.
-// - Repeated spaces in the parameter `scope` are accepted.
+// Adds our own rules for clients to oidc-provider: hashed secrets, a rate limit, the scope rules, and the error
+// `unauthorized_client` (RFC 6749 sections 4.1.2.1 and 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../../clients/secret.ts';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
-import { checkRequestedScopes } from '../authorization/requested-scope.ts';
-import { normaliseScope, type ScopeTable } from '../authorization/scopes.ts';
-import { deviceCodeGrantType } from '../grants/grant-types.ts';
 import { requestState } from '../request-state.ts';
-import { effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
-
-/**
- * Counts a token request. Returns the seconds that the client must wait, or 0 if the request is allowed.
- * Many users share a public client. The requests of a public client are therefore counted separately for each IPv4
- * address and each IPv6 /64 network.
- */
-export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
-  limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${addressKey(address)}` : client.clientId);
+import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+import { deviceCodeGrantType } from './grant-types.ts';
+import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
 export interface ClientPolicyOptions {
   readonly limit: RateLimit;
@@ -28,47 +15,74 @@ export interface ClientPolicyOptions {
 }
 
 export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientPolicyOptions): void {
-  const clientPrototype = provider.Client.prototype as RegisteredClient;
-  const isRegisteredFor = clientPrototype.grantTypeAllowed;
+  const prototype = provider.Client.prototype as RegisteredClient;
+  const { grantTypeAllowed, responseTypeAllowed } = prototype;
 
-  clientPrototype.compareClientSecret = function compareWithHashes(this: RegisteredClient, presented: string): boolean {
+  prototype.compareClientSecret = function compareWithHashes(this: RegisteredClient, presented: string): boolean {
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // The token endpoint and the device authorization endpoint call this method as soon as a client has authenticated.
-  // The method therefore also checks the other rules for the client, and throws an error if the client violates a rule.
-  clientPrototype.grantTypeAllowed = function grantTypeAllowedForRequest(
-    this: RegisteredClient,
-    type: string,
-  ): boolean {
-    const allowed = isRegisteredFor.call(this, type);
-    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    // A call outside a request, or for a grant type that the request does not use, only asks whether the client is
-    // registered for the grant type.
-    if (!ctx || requestedGrantType(ctx) !== type) return allowed;
-    const state = requestState(ctx);
-    // oidc-provider may call this method again in the same request. The rate limit counts only the first call.
-    if (state.rateLimitCounted) return allowed;
-    state.rateLimitCounted = true;
-    const waitSeconds = countTokenRequest(limit, this, ctx.ip);
-    if (waitSeconds > 0) {
-      ctx.set('Retry-After', String(waitSeconds));
-      throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
+  // oidc-provider calls this method as soon as a client has authenticated, before it reads `scope`.
+  prototype.grantTypeAllowed = function checkTokenRequest(this: RegisteredClient, type: string): boolean {
+    const allowed = grantTypeAllowed.call(this, type);
+    const ctx = currentContext();
+    // Other calls only ask whether the client is registered for the grant type.
+    if (!ctx || requestedGrantType(ctx) !== type || requestState(ctx).isClientChecked) return allowed;
+    requestState(ctx).isClientChecked = true;
+    limitRequests(ctx, this, limit);
+    // The specification does not allow client_credentials to driving-range clients ("Client credentials flow").
+    const isRange = type === 'client_credentials' && ownMetadataOf(this).kind === 'driving-range';
+    if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');
+    const params = ctx.oidc.params as Record<string, string | string[] | undefined>;
+    // oidc-provider rejects a repeated parameter, which is an array, in a later step.
+    if (Array.isArray(params.scope)) return true;
+    // oidc-provider would reject repeated spaces.
+    params.scope = normaliseScope(params.scope ?? '') || undefined;
+    if (type === 'client_credentials') {
+      const requested = withoutOfflineAccess(splitScope(params.scope));
+      checkRequestedScopes(scopes, this, { requested, issuesIdToken: false });
+      params.scope = requested.join(' ');
     }
-    if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
-    const params = ctx.oidc.params as Record<string, string | undefined>;
     if (ctx.oidc.route === 'device_authorization') {
-      // oidc-provider ignores unknown scopes here. We reject them. The device gets an id_token if it requests openid.
       const requested = effectiveScopes(this, params.scope);
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
     }
-    // Next, oidc-provider checks the parameter `scope`. It would reject repeated spaces.
-    if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
+    return true;
+  };
+
+  // Called before oidc-provider checks `scope`. Its error would often be `invalid_request` instead of `invalid_scope`.
+  prototype.responseTypeAllowed = function checkAuthorizationRequest(this: RegisteredClient, type): boolean {
+    const allowed = responseTypeAllowed.call(this, type);
+    const ctx = currentContext();
+    if (!ctx || !['authorization', 'pushed_authorization_request'].includes(ctx.oidc?.route)) return allowed;
+    if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
+    const isCodeFlow = type === 'code';
+    checkRequestedScopes(scopes, this, {
+      requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, isCodeFlow),
+      issuesIdToken: isCodeFlow || type.includes('id_token'),
+    });
     return true;
   };
 }
 
+const currentContext = () => Provider.ctx as KoaContextWithOIDC | undefined;
+
 function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   if (oidc?.route === 'device_authorization') return deviceCodeGrantType;
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;
+}
+
+/** Many users share a public client, so its requests are counted for each network. */
+function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit: RateLimit): void {
+  const isPublic = client.clientAuthMethod === 'none';
+  const waitSeconds = limit(isPublic ? `${client.clientId} ${addressKey(ctx.ip)}` : client.clientId);
+  if (waitSeconds === 0) return;
+  ctx.set('Retry-After', String(waitSeconds));
+  throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
+}
+
+/** `client_credentials` issues no refresh tokens. The scope rules reject `offline_access` alone. */
+function withoutOfflineAccess(requested: readonly string[]): readonly string[] {
+  const others = requested.filter((scope) => scope !== offlineAccess);
+  return others.length > 0 ? others : requested;
 }

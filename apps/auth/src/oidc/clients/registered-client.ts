@@ -1,21 +1,16 @@
 // Reads the scopes, the redirect URIs and our own metadata of a client from oidc-provider's client object.
-import type { KoaContextWithOIDC } from 'oidc-provider';
-import { offlineAccess, splitScope } from '../authorization/scopes.ts';
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { findScopeError, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 import type { OwnMetadata } from './metadata.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;
 
-/** Returns the members that client-metadata.ts adds to a client. The types of oidc-provider do not contain them. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
 export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
-/**
- * Returns the requested scopes. `offline_access` has no effect if the client or the flow has no refresh tokens. It is
- * then removed, provided that the client may request it. If the client may not request `offline_access`, the scope is
- * not removed, so that the scope rules reject the request.
- */
+/** Removes `offline_access` if there are no refresh tokens, but lets the scope rules reject it if it is not allowed. */
 export function effectiveScopes(
   client: RegisteredClient,
   requested: string | undefined,
@@ -26,7 +21,17 @@ export function effectiveScopes(
   return splitScope(requested).filter((scope) => !(removesOfflineAccess && scope === offlineAccess));
 }
 
-/** Returns the origins of the registered redirect URIs. URIs with a custom scheme have no origin and are left out. */
+/** @throws {errors.InvalidScope} if the client may not request one of the scopes, or may not request them together */
+export function checkRequestedScopes(
+  scopes: ScopeTable,
+  client: RegisteredClient,
+  { requested, issuesIdToken }: { requested: readonly string[]; issuesIdToken: boolean },
+): void {
+  const error = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken });
+  if (error) throw new errors.InvalidScope(error.description, error.scope);
+}
+
+/** URIs with a custom scheme have no origin. */
 export function webOriginsOf(client: RegisteredClient): ReadonlySet<string> {
   const origins = (client.redirectUris ?? []).map((uri) => URL.parse(uri)?.origin);
   return new Set(origins.filter((origin): origin is string => origin !== undefined && origin !== 'null'));

@@ -1,38 +1,28 @@
-// Validates the metadata of imported clients with the client schema of oidc-provider and the settings of the server.
-// A running server with the same settings therefore never rejects a client that was imported.
+// Validates the metadata of imported clients with the client schema of oidc-provider.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { customGrantTypes } from '../grants/grant-types.ts';
+import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { ownMetadata } from './metadata.ts';
 import { clientSettings } from './schema.ts';
 
 export interface ClientMetadataError {
-  /**
-   * The member that caused the error. Undefined if oidc-provider's message does not begin with the name of a member.
-   */
   readonly member?: string | undefined;
   readonly reason: string;
 }
 
 export interface ClientValidator {
-  /**
-   * Returns those of the member names that are no client metadata, that belong to a disabled feature of oidc-provider,
-   * or that only our own code may set.
-   */
+  /** Returns the names that are no client metadata, or that only our own code may set. */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
-  /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  /** Returns why the server may not send requests to an address such as a `jwks_uri`, or undefined if it may. */
   readonly addressError: (address: string) => string | undefined;
 }
 
 export interface ClientValidatorOptions {
   readonly issuer: string;
   readonly isDevelopment: boolean;
-  /** The networks of OUTBOUND_ALLOW_NETWORKS. The server may send requests to them as well as to public addresses. */
   readonly allowNetworks: readonly string[];
 }
 
@@ -43,11 +33,9 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
     adapter: () => emptyAdapter,
     jwks: { keys: await Promise.all(signingAlgorithms.map(temporaryKey)) },
   });
-  // The validation needs only the names of the grant types. No token is issued, so their handlers do nothing.
+  // The validation needs only the names of the grant types.
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (isDevelopment) allowLoopbackRedirects(provider);
-  // The provider also accepts these members, but only our own code may set them. In the metadata of a client, they
-  // count as unknown.
   const internalMembers: readonly string[] = ownMetadata;
 
   return {
@@ -77,10 +65,7 @@ const minimalClient = {
   redirect_uris: [],
 };
 
-/**
- * Whether oidc-provider knows a member of the client metadata. The library has no public list of these members, but its
- * schema drops each member that it does not know.
- */
+/** oidc-provider has no list of the members, but its schema drops each member that it does not know. */
 function isKnown(provider: Provider, member: string): boolean {
   const { Schema } = provider.Client as unknown as { Schema: SchemaConstructor };
   try {
@@ -91,19 +76,18 @@ function isKnown(provider: Provider, member: string): boolean {
   }
 }
 
-/** Splits a message such as `redirect_uris must not contain fragments` into the member and the reason. */
+/** For example, `redirect_uris must not contain fragments`. */
 function parseMessage(message: string): ClientMetadataError {
   const [, member, reason] = /^([a-z_]+) ((?:must|can|is|includes|for) .*)$/s.exec(message) ?? [];
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** Creates a key for a signing algorithm. oidc-provider accepts only algorithms for which it has a key. */
+/** oidc-provider accepts only algorithms for which it has a key. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
 
-/** The storage of the oidc-provider instance that validates metadata. The validation stores nothing. */
 const emptyAdapter = {
   upsert: async () => {},
   find: async () => undefined,

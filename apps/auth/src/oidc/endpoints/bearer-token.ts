@@ -2,18 +2,16 @@
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
 
-/** The error of a userinfo request. If the request has no token, `error` is undefined (RFC 6750 section 3.1). */
+/** Without a token in the request, `error` is undefined (RFC 6750 section 3.1). */
 export interface BearerError {
   readonly status: 400 | 401 | 403;
   readonly error?: string;
   readonly description?: string;
-  /** The authentication scheme that `WWW-Authenticate` names first. */
+  /** The scheme that `WWW-Authenticate` names first. */
   readonly scheme?: 'Bearer' | 'DPoP';
-  /** The value of the header `DPoP-Nonce`. */
   readonly nonce?: string | undefined;
 }
 
-/** The unverified token in an Authorization header, and the authentication scheme before the token. */
 export interface PresentedToken {
   readonly scheme: 'Bearer' | 'DPoP';
   readonly token: string;
@@ -24,10 +22,6 @@ const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
   ['dpop', 'DPoP'],
 ]);
 
-/**
- * Returns the token of the Authorization header. Returns an error if the header is missing or malformed, or if the
- * query string contains a token.
- */
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';
@@ -44,14 +38,10 @@ export function presentedTokenOf(request: Request): PresentedToken | BearerError
   return { scheme, token };
 }
 
-/**
- * Moves the token of a form into the Authorization header, from which all later code reads the token. Rejects a request
- * with several tokens in the form, or with a token in both the form and the header (RFC 6750 section 2).
- */
+/** All later code reads the token from the header. There must be only one token (RFC 6750 section 2). */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
   const token = (request.body as { access_token?: unknown } | undefined)?.access_token;
-  // The body has already been read. If the token is opaque, oidc-provider serves the request. Without these headers,
-  // oidc-provider does not try to read the body again.
+  // Without these headers, oidc-provider does not read the body again.
   delete request.headers['content-type'];
   delete request.headers['content-length'];
   delete request.headers['transfer-encoding'];
@@ -67,7 +57,6 @@ export const moveBodyTokenToHeader: RequestHandler = (request, response, next) =
   next();
 };
 
-/** Sends an error with the header `WWW-Authenticate`, which names the schemes that the client can use. */
 export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
   const { status, error, description, scheme = 'Bearer', nonce } = bearerError;
   const algorithms = `algs="${dpopAlgorithms.join(' ')}"`;
@@ -76,7 +65,7 @@ export function sendBearerError(response: Response, issuer: string, bearerError:
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
     ...(scheme === 'DPoP' ? [algorithms] : []),
-    // `error` is undefined if the request had no token. The response then names both schemes.
+    // Without a token in the request, the response names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
   if (nonce !== undefined) response.set('DPoP-Nonce', nonce);

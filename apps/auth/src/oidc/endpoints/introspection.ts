@@ -1,55 +1,36 @@
-// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves the two
-// endpoints for opaque tokens only. The library authenticates the client and then rejects a JWT with
-// `unsupported_token_type`. The middleware in this file replaces the library's response.
+// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens, which oidc-provider rejects with
+// `unsupported_token_type` after it has authenticated the client.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import type { ProviderAccount } from '../tokens/claims.ts';
-import { orUnavailable } from '../unavailable.ts';
+import { type FindAccount, findActive } from '../tokens/active-token.ts';
 
 export interface JwtIntrospectionOptions {
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly keys: readonly JWK[];
-  readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
+  readonly findAccount: FindAccount;
 }
 
 export function registerJwtIntrospection(provider: Provider, options: JwtIntrospectionOptions): void {
   const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /**
-   * Whether the client of a verified token still exists, its grant is not revoked, and its account is not disabled. For
-   * a token without a grant (grant type client_credentials), only the client is checked.
-   */
-  const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
-    if (!(await provider.Client.find(clientId))) return false;
-    if (grantId === undefined) return true;
-    const [grant, account] = await Promise.all([
-      provider.Grant.find(grantId),
-      orUnavailable(() => findAccount(subject)),
-    ]);
-    return grant !== undefined && account !== undefined && !account.disabledAt;
-  };
-
   const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     ctx.status = 200;
     ctx.body =
-      token && mayInspect(client, token.clientId) && (await isActive(token))
+      token && mayInspect(client, token.clientId) && (await findActive(provider, token, findAccount))
         ? { active: true, token_type: token.jkt === undefined ? 'Bearer' : 'DPoP', ...token.claims }
         : { active: false };
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    // If the token is invalid or belongs to another client, the response is a 200, but nothing is revoked.
     if (token?.clientId === client.clientId) {
-      // A token without a grant cannot be revoked. The `return` leaves the error `unsupported_token_type` of
-      // oidc-provider in the response.
+      // A token without a grant cannot be revoked, so the error of oidc-provider stays.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
-      // oidc-provider emits this event if it revokes a grant itself. The audit trail records the event.
       provider.emit('grant.revoked', ctx, token.grantId);
     }
     ctx.status = 200;
@@ -67,15 +48,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   });
 }
 
-/**
- * Whether a client may introspect a token that was issued to the client `ownerId`.
- * - Every client may introspect its own tokens.
- * - A confidential client of the kind `standard` may also introspect the access tokens of other clients. For example,
- *   an app sends its access token to its back end, and the back end introspects the token (RFC 7662 section 4).
- * - Public clients and clients of other kinds may introspect only their own tokens. For example, a personal access
- *   token is registered as a client of its own, which exists only to call bookings.
- * - No client may introspect the refresh tokens of other clients, because clients do not send these to each other.
- */
+/** A back end may introspect the access tokens that its app sends (RFC 7662 section 4). Nobody sends refresh tokens. */
 export function mayInspect(
   client: RegisteredClient,
   ownerId: string | undefined,

@@ -1,22 +1,18 @@
-// Turns POST requests to the authorization endpoint and the end-session endpoint into GET requests, by a redirect
-// (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2).
-//
-// oidc-provider can itself serve POST requests to these endpoints. But the request comes from the site of a client, so
-// the browser sends only cookies with `SameSite=None`, and our cookies do not have this attribute.
-//
-// Long GET and POST requests are rejected, because the parameters of an authorization request are stored until the user
-// has signed in.
+// Redirects POST requests for authorization and end-session to GET (OpenID Connect Core section 3.1.2.1). For POST from
+// the site of a client, oidc-provider would need cookies with `SameSite=None`. Long requests are rejected, because they
+// are stored until the user has signed in.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
-import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
-import type { ProviderPages } from '../responses/pages.ts';
+import type { ProviderPages } from '../pages.ts';
 
-/** The maximum length of a URL in characters. Longer URLs do not work with all servers and browsers. */
+/** In characters. Longer URLs do not work everywhere. */
 const maxUrlLength = 8_000;
 
-export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
-  const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> =>
-    sendHtml(response, await pages.error(error, request, response), { status: error.status });
+export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error' | 'headers'>, paths: string[]): Router {
+  const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> => {
+    response.set(pages.headers({ allowExternalFormTargets: false }));
+    response.status(error.status).send(await pages.error(error, request, response));
+  };
 
   const showTooLong = (request: Request, response: Response, status: 413 | 414): Promise<void> => {
     response.setHeader('Cache-Control', 'no-store');
@@ -24,7 +20,6 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     return showError(request, response, { status, error: 'invalid_request', description });
   };
 
-  // `next('router')` continues after this router, so oidc-provider serves the GET request.
   const rejectLongUrl: RequestHandler = (request, response, next) =>
     request.url.length > maxUrlLength ? showTooLong(request, response, 414) : next('router');
 
@@ -33,7 +28,6 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     for (const [name, value] of Object.entries((request.body ?? {}) as Record<string, string | string[]>)) {
       for (const entry of [value].flat()) query.append(name, entry);
     }
-    // `request.url` has no origin, but URL needs one. The value `http://local` is not used.
     for (const [name, value] of new URL(request.url, 'http://local').searchParams) query.append(name, value);
     const url = `${request.path}?${query}`;
     if (url.length > maxUrlLength) return showTooLong(request, response, 413);
@@ -42,10 +36,9 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   };
 
   const router = Router({ caseSensitive: true, strict: true });
-  // Without this line, Express would respond to OPTIONS requests itself, with an incomplete list of methods.
+  // Express would respond to OPTIONS with an incomplete list of methods.
   router.options(paths, (_request, _response, next) => next('router'));
   router.get(paths, rejectLongUrl);
-  // The limit of the body is only a first check. `redirect` checks the exact length of the URL.
   router.post(paths, express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
   router.use(paths, handleRejectedBody(showError));
   return router;

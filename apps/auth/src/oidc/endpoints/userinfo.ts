@@ -1,14 +1,13 @@
-// Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). The userinfo endpoint
-// of oidc-provider accepts only opaque tokens. A JWT is rejected as soon as its grant is revoked (docs/behaviour.md,
-// "Codes, refresh tokens and replay").
+// Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type Request, type RequestHandler, Router } from 'express';
-import type { JWK, Provider } from 'oidc-provider';
+import { errors, type JWK, type Provider } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
-import { isOpenidFamily, splitScope } from '../authorization/scopes.ts';
+import { isOpenidFamily, splitScope } from '../scopes.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { createProofVerifier } from '../tokens/dpop.ts';
-import type { RecordFirstUse } from '../tokens/replay-detection.ts';
+import { type FindAccount, findActive } from '../tokens/active-token.ts';
+import { claimsOf } from '../tokens/claims.ts';
+import type { ProofVerifier } from '../tokens/dpop.ts';
 import {
   type BearerError,
   moveBodyTokenToHeader,
@@ -21,9 +20,8 @@ export interface UserinfoOptions {
   readonly path: string;
   readonly provider: () => Provider;
   readonly signingKeys: () => readonly JWK[];
-  readonly recordFirstUse: RecordFirstUse;
-  /** Returns undefined for an account that is unknown or disabled. */
-  readonly claimsOf: (accountId: string) => Promise<Record<string, unknown> | undefined>;
+  readonly proofs: ProofVerifier;
+  readonly findAccount: FindAccount;
 }
 
 const missingScope: BearerError = {
@@ -33,17 +31,12 @@ const missingScope: BearerError = {
 };
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
-export function createUserinfo({ path, provider, signingKeys, recordFirstUse, claimsOf }: UserinfoOptions): Router {
-  // The verifiers are created again only when the signing keys change.
-  const verifiersFor = onePerArgument((keys: readonly JWK[]) => ({
-    verifyToken: createAccessTokenVerifier({ issuer: provider().issuer, keys }),
-    verifyProof: createProofVerifier({ keys, recordFirstUse }),
-  }));
+export function createUserinfo({ path, provider, signingKeys, proofs, findAccount }: UserinfoOptions): Router {
+  const verifierFor = onePerArgument((keys: readonly JWK[]) =>
+    createAccessTokenVerifier({ issuer: provider().issuer, keys }),
+  );
 
-  /**
-   * Checks that the client has sent a bound token with the scheme DPoP and a valid proof, and any other token with the
-   * scheme Bearer (RFC 9449 section 7). Returns undefined if the token was sent correctly.
-   */
+  /** A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer (RFC 9449 section 7). */
   const findBindingError = async (
     request: Request,
     presented: PresentedToken,
@@ -54,43 +47,46 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
     const isBound = jkt !== undefined;
     if (isBound !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
     if (!isBound) return undefined;
-    const error = await verifiersFor(signingKeys()).verifyProof({
-      proof: request.get('DPoP'),
-      method: request.method,
-      url: provider().issuer + path,
-      accessToken: presented.token,
-      jkt,
-      clientId,
-    });
-    return error && { status: 401, ...error, scheme };
+    const invalidProof = (description: string) =>
+      ({ status: 401, error: 'invalid_dpop_proof', description, scheme }) as const;
+    const proof = request.get('DPoP');
+    if (proof === undefined) return invalidProof('no DPoP proof provided');
+    try {
+      const url = provider().issuer + path;
+      const verified = await proofs.verify({ proof, method: request.method, url, accessToken: presented.token });
+      if (verified.jkt !== jkt) return { ...invalidToken, description: 'the token is bound to another key', scheme };
+      return (await proofs.isFirstUse(clientId, verified.jti))
+        ? undefined
+        : invalidProof('DPoP proof was already used');
+    } catch (error) {
+      if (error instanceof errors.InvalidDpopProof) return invalidProof(error.error_description ?? '');
+      if (!(error instanceof errors.UseDpopNonce)) throw error;
+      const description = error.error_description ?? '';
+      return { status: 401, error: error.error, description, nonce: proofs.nextNonce(), scheme };
+    }
   };
 
   const userinfoOf = async (token: VerifiedAccessToken | undefined): Promise<Record<string, unknown> | BearerError> => {
     if (!token) return invalidToken;
     const scope = splitScope(token.scope).filter(isOpenidFamily);
     if (!scope.includes('openid')) return missingScope;
-    const { Grant, Client, Claims } = provider();
-    const [grant, client, claims] = await Promise.all([
-      token.grantId === undefined ? undefined : Grant.find(token.grantId),
-      Client.find(token.clientId),
-      claimsOf(token.subject),
-    ]);
-    if (!grant || !client || !claims) return invalidToken;
-    if (grant.accountId !== token.subject || grant.clientId !== token.clientId) return invalidToken;
-    return new Claims(claims, { client }).scope(grant.getOIDCScopeFiltered(scope as string[])).result();
+    const active = await findActive(provider(), token, findAccount);
+    if (!active?.grant) return invalidToken;
+    const { client, grant, account } = active;
+    const { Claims } = provider();
+    return new Claims(claimsOf(account), { client }).scope(grant.getOIDCScopeFiltered(scope as string[])).result();
   };
 
   const serve: RequestHandler = async (request, response, next) => {
     const { issuer } = provider();
     const presented = presentedTokenOf(request);
     if ('status' in presented) return sendBearerError(response, issuer, presented);
-    // An opaque token is handled by the userinfo endpoint of oidc-provider, which is mounted later.
+    // oidc-provider, which is mounted later, serves opaque tokens.
     if (!looksLikeJwt(presented.token)) return next();
-    const token = await verifiersFor(signingKeys()).verifyToken(presented.token);
+    const token = await verifierFor(signingKeys())(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
-    // The response names the scheme with which the token was sent, unless the error has its own `scheme`.
     if (isBearerError(result)) sendBearerError(response, issuer, { scheme: presented.scheme, ...result });
     else response.json(result);
   };
@@ -104,7 +100,7 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
       responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
     }),
   );
-  // oidc-provider has the same limit for the bodies of its endpoints.
+  // The limit of oidc-provider
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
@@ -120,7 +116,6 @@ export function createUserinfo({ path, provider, signingKeys, recordFirstUse, cl
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
 
-/** Returns a function that calls `create` once for each argument, and caches the result. */
 function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
   const values = new WeakMap<Argument, Value>();
   return (argument: Argument): Value => {

@@ -1,16 +1,15 @@
-// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). The grant
-// type and the sign-in page check passwords with the same function, so both have the same protection against guessing.
+// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow").
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
-import type { ScopeTable } from '../authorization/scopes.ts';
+import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { resolveTokenScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
-  readonly signIn: SignIn['signIn'];
+  readonly signIn: SignIn;
 }
 
 export function registerPasswordGrant(provider: Provider, options: PasswordGrantOptions): void {
@@ -18,13 +17,14 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
     'password',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = effectiveScopes(client, params.scope);
+      checkRequestedScopes(options.scopes, client, { requested: granted, issuesIdToken: false });
       const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
       const result = await options
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
-          // The status is 503 if, for example, too many passwords are waiting to be hashed.
+          // For example, too many passwords are waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {
@@ -34,7 +34,6 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
       throw lockedOut(ctx, result.retryAfter);
     },
-    // The parameters of this grant type
     ['username', 'password', 'scope'],
   );
 }

@@ -1,23 +1,19 @@
-// Registers the grant type `social_access_token` (specification, "Native social token exchange"). A native app sends an
-// access token that a social provider has issued to the app. The token is accepted only if the provider confirms that
-// it is active and was issued to one of our apps.
+// Registers the grant type `social_access_token` (specification, "Native social token exchange"). The provider of the
+// token must confirm that it was issued to one of our apps.
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
-import type { NativeTokenVerifier } from '../../social/native-token.ts';
-import type { ScopeTable } from '../authorization/scopes.ts';
+import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly scopes: ScopeTable;
-  readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
-  /**
-   * Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. A success
-   * need not be reported: it would reset the failures of a user name, and this attempt has no user name.
-   */
+  /** Without `provider`, each provider is asked to confirm the token, one after the other. */
+  readonly verifyNativeToken: (request: { token: string; provider?: string }) => Promise<SocialIdentity>;
+  /** A success need not be reported, because this attempt has no user name whose failures it could reset. */
   readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
@@ -29,16 +25,16 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
     'social_access_token',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = effectiveScopes(client, params.scope);
+      checkRequestedScopes(options.scopes, client, { requested: granted, issuesIdToken: false });
       const { token, provider: name } = params;
       if (!token) throw new errors.InvalidRequest('token is required');
       const attempt = await options.beginSocialAttempt(ctx.ip);
       if ('retryAfter' in attempt) throw lockedOut(ctx, attempt.retryAfter);
-      // Without the parameter `provider`, each provider is asked to confirm the token, one after the other.
       const identity = await options
         .verifyNativeToken({ token, ...(name && { provider: name }) })
         .catch(async (cause: Error & { unavailable?: boolean }) => {
-          // The token may be valid, but its provider did not respond. The client should try again.
+          // The provider did not respond.
           if (cause.unavailable) throw unavailable(cause);
           await attempt.failed();
           throw new errors.InvalidGrant({ cause, detail: `no provider confirms the token: ${cause.message}` });
@@ -47,7 +43,6 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });
       await issueTokens(ctx, options, { accountId: account.id, granted, gty: 'social_access_token' });
     },
-    // The parameters of this grant type
     ['token', 'provider', 'scope'],
   );
 }

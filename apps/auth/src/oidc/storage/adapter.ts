@@ -1,10 +1,8 @@
-// Chooses the adapter of each oidc-provider model. A model is a type of record, such as Session or RefreshToken. An
-// adapter stores the records of one model.
+// Chooses the adapter that stores each kind of oidc-provider's records.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import type { ArtifactStore } from './artifacts.ts';
 import { type ClientOptions, createClientAdapter } from './clients.ts';
-import type { ConcurrentUse } from './concurrent-use.ts';
 import type { DeviceCodes } from './device-codes.ts';
 import type { EndSession } from './ended-sessions.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
@@ -15,14 +13,12 @@ export interface AdapterOptions extends ClientOptions {
   readonly db: Database;
   readonly artifacts: ArtifactStore;
   readonly deviceCodes: Pick<DeviceCodes, 'adapter'>;
-  readonly concurrentUse: ConcurrentUse;
-  /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
   readonly endSession: EndSession;
 }
 
 export function createAdapter(options: AdapterOptions): (model: string) => Adapter {
-  const { db, artifacts, deviceCodes, concurrentUse, interactionLifetime, endSession, findClient } = options;
+  const { db, artifacts, deviceCodes, interactionLifetime, endSession, findClient } = options;
   return (model) => {
     const adapter = artifacts.adapterFor(model);
     switch (model) {
@@ -33,7 +29,7 @@ export function createAdapter(options: AdapterOptions): (model: string) => Adapt
       case 'PushedAuthorizationRequest':
         return createPushedRequestAdapter({ db, adapter, interactionLifetime });
       case 'RefreshToken':
-        return createRefreshTokenAdapter({ db, adapter, concurrentUse });
+        return createRefreshTokenAdapter({ db, adapter });
       case 'Session':
         return createSessionAdapter({ db, adapter, endSession });
       default:

@@ -1,26 +1,17 @@
-// Stores the records of oidc-provider, such as codes, opaque access tokens, interactions and grants. We call these
-// records artifacts. Many ids are secrets, such as a code, so only the hash of an id is stored.
-//
-// Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
-// (concurrent-use.ts). `upsert` replaces the whole record, so the last of several concurrent calls determines it.
+// Stores the records of oidc-provider, which we call artifacts, under the hash of their ids. Of several concurrent uses
+// of a code, exactly one succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { orUnavailable } from '../unavailable.ts';
-import { columns, payloadOf, placeholders, valuesOf } from './artifact-row.ts';
-import type { ConcurrentUse } from './concurrent-use.ts';
+import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifact-row.ts';
 
 interface FoundRow {
-  readonly id: string;
   readonly payload: AdapterPayload;
-  /** In seconds since 1970. Null if the artifact is unused. */
-  readonly consumedAt: number | null;
+  readonly usedAt: number | null;
 }
 
-/**
- * Returns a statement that inserts a row, or updates the row with the same key (except consumed_at). `key` is the
- * conflict target: the columns of a unique index.
- */
+/** `key` is the conflict target. */
 export const upsertStatement = (key: string): string =>
   `insert into oidc_artifact (${columns}) values (${placeholders})
    on conflict ${key} do update set id = excluded.id, payload = excluded.payload, grant_id = excluded.grant_id,
@@ -28,9 +19,8 @@ export const upsertStatement = (key: string): string =>
      user_code = excluded.user_code, expires_at = excluded.expires_at`;
 const upsertById = upsertStatement('(model, id)');
 
-/** Finds an artifact that has not expired. `column` is the column that $2 is compared with. */
 const findStatement = (column: string): string =>
-  `select id, payload, extract(epoch from consumed_at)::float8 as "consumedAt" from oidc_artifact
+  `select payload, ${usedAt} as "usedAt" from oidc_artifact
     where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`;
 const findById = findStatement('id');
 const findByUid = findStatement('uid');
@@ -38,19 +28,14 @@ const findByUserCode = findStatement('user_code');
 
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
-export function createArtifactStore({ db, concurrentUse }: { db: Database; concurrentUse: ConcurrentUse }) {
+export function createArtifactStore({ db }: { db: Database }) {
   const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
     orUnavailable(() => query<T>(db, sql, bindings));
 
   const adapterFor = (model: string): Adapter => {
     const findBy = async (statement: string, value: string, id?: string) => {
       const [row] = await run<FoundRow>(statement, [model, value]);
-      if (!row) return undefined;
-      // If this request is a concurrent use, the artifact is returned as unused, because oidc-provider would revoke the
-      // grant of a used artifact. The library then tries to consume the artifact, which fails and rejects the request.
-      const { consumedAt } = row;
-      const isReplay = consumedAt !== null && !concurrentUse.isConcurrent(row.id, consumedAt);
-      return payloadOf(row.payload, id, isReplay ? consumedAt : undefined);
+      return row && payloadOf(row.payload, id, row.usedAt ?? undefined);
     };
 
     return {
@@ -58,17 +43,15 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy(findById, hashSecret(id), id),
-      // Only `find` returns the id of the artifact in the payload. oidc-provider does not need the id after the other
-      // two look-ups.
+      // oidc-provider does not need the id after these two look-ups.
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {
-        const hash = hashSecret(id);
-        await concurrentUse.consume(hash, () =>
-          run(
+        rejectSecondUse(
+          await run(
             `update oidc_artifact set consumed_at = clock_timestamp()
               where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
-            [model, hash],
+            [model, hashSecret(id)],
           ),
         );
       },
@@ -84,10 +67,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
   return {
     adapterFor,
 
-    /**
-     * Stores an id, which expires after `expiresIn` seconds. Returns false if the id was already stored, even if it has
-     * expired.
-     */
+    /** Returns false if the id was already stored. */
     async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
       const rows = await run(
         `insert into oidc_artifact (model, id, payload, expires_at)
@@ -97,7 +77,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       return rows.length > 0;
     },
 
-    /** Deletes a grant with all its codes and tokens. From then on, userinfo also rejects the JWTs of the grant. */
+    /** Userinfo then also rejects the JWTs of the grant. */
     async revokeGrant(grantId: string): Promise<void> {
       await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
         grantId,
@@ -105,10 +85,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       ]);
     },
 
-    /**
-     * Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns the number of deleted artifacts. If
-     * several instances clean up at the same time, each one skips the rows that another one has locked.
-     */
+    /** Concurrent calls skip each other's rows. */
     async cleanUp(limit = 1_000): Promise<number> {
       const rows = await run(
         `delete from oidc_artifact where ctid = any (array(

@@ -1,6 +1,4 @@
-// Reads clients for oidc-provider, which never writes them.
-//
-// Every request reads its client from the database, so the first request after a client was disabled is rejected.
+// Reads clients for oidc-provider. Every request reads the database, so a disabled client is rejected at once.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 

@@ -1,9 +1,5 @@
-// Stores pushed authorization requests (RFC 9126).
-//
-// A browser must open the request within 60 s, and a request gives only one authorization code. The record is stored
-// for a longer time, because the user needs time to sign in. If a user opens the request in two windows and completes
-// both sign-ins, the record still exists at the second sign-in. The second window then shows an error, and no second
-// code is issued. If both windows use the request at the same time, a conditional update lets only one of them succeed.
+// Stores pushed authorization requests (RFC 9126). A browser must open one within 60 s, but it is stored until the
+// sign-in has ended, so that only one of two windows gets a code.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -11,19 +7,13 @@ import { orUnavailable } from '../unavailable.ts';
 
 export interface PushedRequestOptions {
   readonly db: Database;
-  /**
-   * The general adapter for stored artifacts. Here, `find` and `consume` are replaced, and `upsert` stores for a longer
-   * time.
-   */
   readonly adapter: Adapter;
-  /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
 }
 
 interface FoundRequest {
   readonly payload: AdapterPayload;
   readonly isUsed: boolean;
-  /** The seconds until the stored record expires. */
   readonly remaining: number;
 }
 
@@ -42,17 +32,10 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
         [hashSecret(id)],
       );
       if (!found) return undefined;
-      // oidc-provider finds the record twice. When the browser opens the request, oidc-provider checks `exp`. After the
-      // sign-in, it ignores `exp` and checks only `consumed`. A request that the browser can no longer open is
-      // therefore returned as expired, and not left out.
-      //
-      // The record expires `interactionLifetime` after the request has become invalid (see `upsert`), and `remaining`
-      // is the time until the record expires. The clock of the database decides whether the request is still valid
-      // (artifact-row.ts explains why).
+      // oidc-provider checks `exp` when the browser opens the request, and only `consumed` after the sign-in. The clock
+      // of the database decides (artifact-row.ts).
       const isValid = found.remaining > interactionLifetime;
-      // oidc-provider compares `exp` with the clock of this host. Any future time means that the request is valid.
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
-      // oidc-provider only reads whether `consumed` is set, so any time is right.
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {

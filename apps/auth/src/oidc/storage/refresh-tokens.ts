@@ -1,19 +1,12 @@
-// Stores refresh tokens and rotates them: each refresh consumes one token and stores the next one (RFC 6749 section 6).
-//
-// Concurrent use: one statement consumes the used token and inserts the next token, so either both happen or nothing.
-// Exactly one of several concurrent uses consumes the token. The other uses get `invalid_grant` (concurrent-use.ts).
+// Stores refresh tokens. One statement consumes a token and stores the next one, so either both happen or nothing.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { currentRequestState } from '../request-state.ts';
 import { orUnavailable } from '../unavailable.ts';
-import { columns, placeholders, valuesOf } from './artifact-row.ts';
-import type { ConcurrentUse } from './concurrent-use.ts';
+import { columns, placeholders, rejectSecondUse, valuesOf } from './artifact-row.ts';
 
-/**
- * Consumes the used token, whose hash is $10, and inserts the next token. If the used token has already been consumed,
- * the statement does nothing and returns no row.
- */
+/** Consumes the token with the hash $10. Does nothing and returns no row if it was used. */
 const rotateStatement = `
   with used as (
     update oidc_artifact set consumed_at = clock_timestamp()
@@ -22,18 +15,13 @@ const rotateStatement = `
 
 export interface RefreshTokenOptions {
   readonly db: Database;
-  /** Stores refresh tokens like any other artifact, without rotation. */
   readonly adapter: Adapter;
-  readonly concurrentUse: ConcurrentUse;
 }
 
-export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
+export function createRefreshTokenAdapter({ db, adapter }: RefreshTokenOptions): Adapter {
   return {
     ...adapter,
-    /**
-     * Only remembers the token in the state of the current request. oidc-provider then calls `upsert`, which consumes
-     * the remembered token.
-     */
+    /** oidc-provider stores the next token after this, and `upsert` then consumes the used one. */
     async consume(id) {
       const state = currentRequestState();
       if (!state) return adapter.consume(id);
@@ -43,7 +31,7 @@ export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: Refres
       const used = currentRequestState()?.usedRefreshToken;
       if (used === undefined) return adapter.upsert(id, payload, expiresIn);
       const values = [...valuesOf('RefreshToken', id, payload, expiresIn), used];
-      await concurrentUse.consume(used, () => orUnavailable(() => query(db, rotateStatement, values)));
+      rejectSecondUse(await orUnavailable(() => query(db, rotateStatement, values)));
     },
   };
 }

@@ -1,17 +1,13 @@
-// Finds the changes that a request made to a session. Only these changes are written (sessions.ts).
+// Finds the changes that a request made to a session.
 import type { AdapterPayload } from 'oidc-provider';
 
 interface Changes {
-  /** The fields that are new or have another value. */
   readonly set: Readonly<Record<string, unknown>>;
-  /** The names of the fields that no longer exist. */
   readonly removed: readonly string[];
 }
 
 export interface SessionChanges {
-  /** The changes of all fields except `authorizations`. */
   readonly fields: Changes;
-  /** The changes of the field `authorizations`, which contains an entry for each client id. */
   readonly authorizations: Changes;
 }
 

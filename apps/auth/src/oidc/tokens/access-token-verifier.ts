@@ -6,19 +6,15 @@ export interface VerifiedAccessToken {
   readonly clientId: string;
   readonly subject: string;
   readonly scope: string;
-  /** Undefined for a token of the grant type client_credentials, which has no grant. */
+  /** Undefined for client_credentials. */
   readonly grantId: string | undefined;
-  /** The thumbprint of the key to which the token is bound. Undefined for a bearer token (RFC 9449 section 6.1). */
+  /** Undefined for a bearer token (RFC 9449 section 6.1). */
   readonly jkt: string | undefined;
 }
 
-/** The members of a JWK that contain the private part of a key (RFC 7518 section 6). */
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
 
-/**
- * Returns a function that verifies an access token. The function resolves to undefined if the token is not valid.
- * `keys` are the signing keys of this server as public or private JWKs. Only their public part is used.
- */
+/** Resolves to undefined if the token is not valid. */
 export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; keys: readonly object[] }) {
   const publicKeys = keys.map((key) =>
     Object.fromEntries(Object.entries(key).filter(([member]) => !privateMembers.includes(member as never))),

@@ -1,15 +1,5 @@
-// Defines the claims of the id_token and of userinfo. To add a claim, list it under its scope in `claimsByScope`, and
-// return its value from `claimsOf`.
+// Defines the values of the claims of the id_token and of userinfo. claimsByScope (../scopes.ts) lists the claims.
 
-/** The claims of each scope. A client gets the claims of the scopes that the user granted. */
-export const claimsByScope = {
-  openid: ['sub'],
-  profile: ['name', 'preferred_username'],
-  email: ['email', 'email_verified'],
-  roles: ['roles'],
-};
-
-/** The fields of an account that tokens and userinfo need. */
 export interface ProviderAccount {
   readonly id: string;
   readonly username: string;
@@ -18,11 +8,10 @@ export interface ProviderAccount {
   readonly emailVerified: boolean;
   readonly roles: readonly string[];
   readonly disabledAt: Date | null;
-  /** The facilities whose bookings the account may manage, in the order of their ids. */
   readonly facilityIds: readonly string[];
 }
 
-/** Returns the values of all claims. oidc-provider selects the claims of the granted scopes. */
+/** oidc-provider selects the claims of the granted scopes. */
 export function claimsOf(account: Omit<ProviderAccount, 'facilityIds'>) {
   return {
     sub: account.id,

@@ -1,52 +1,60 @@
-// Selects the facilities that an access token for bookings lists in its claim `facilities` (docs/behaviour.md, "Access
-// tokens").
+// Selects the facilities for the claim `facilities` of an access token (docs/behaviour.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { FacilityStore } from '../../facilities/store.ts';
-import { type ScopeTable, splitScope } from '../authorization/scopes.ts';
+import { ownMetadataOf } from '../clients/registered-client.ts';
 import { requestState } from '../request-state.ts';
+import { needsFacilities, type ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 
-/** The maximum number of facilities in one token. With more facilities, the token would be too long for a header. */
-export const maxFacilities = 200;
+/** A longer token would not fit into a header. */
+const maxFacilities = 200;
 
-/**
- * Returns the facility ids for the claim.
- * @throws {errors.InvalidRequest} if there are more than `maxFacilities`, or if the account has no role at a requested
- *   facility
- */
-export type FacilitiesClaim = (ctx: KoaContextWithOIDC, accountId: string) => Promise<readonly string[]>;
+export interface TokenOfFacilities {
+  readonly scope?: string | undefined;
+  /** Undefined for client_credentials. */
+  readonly accountId?: string | undefined;
+}
 
-/**
- * Several steps of a request need the facilities of its access token. The facilities are selected once and stored in
- * the state of the request.
- */
-export const createFacilitiesClaim =
-  (facilities: FacilityStore): FacilitiesClaim =>
-  (ctx, accountId) => {
-    const state = requestState(ctx);
-    const select = async () => {
-      // An earlier step may have read the account, with its facilities, from the database.
-      const ids =
-        state.account?.id === accountId
-          ? state.account.facilityIds
-          : await orUnavailable(() => facilities.facilityIdsOf(accountId));
-      return selectFacilities(ids, requestedFacilities(ctx));
-    };
-    state.facilitiesClaim ??= select();
-    return state.facilitiesClaim;
+/** Resolves to undefined if the scope needs no facilities. */
+export type FacilitiesClaim = (
+  ctx: KoaContextWithOIDC,
+  token: TokenOfFacilities,
+) => Promise<readonly string[] | undefined>;
+
+export function createFacilitiesClaim(facilities: FacilityStore, scopes: ScopeTable): FacilitiesClaim {
+  const facilitiesOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
+    const { account } = requestState(ctx);
+    if (account?.id === accountId) return account.facilityIds;
+    return orUnavailable(() => facilities.facilityIdsOf(accountId));
   };
 
-/** Returns the values of the parameter `facility` of a token request. A request may repeat this parameter. */
-export function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
+  const facilitiesOfClient = (ctx: KoaContextWithOIDC): readonly string[] => {
+    const { account_id: accountId, facility_ids: ids = [] } = ctx.oidc.client ? ownMetadataOf(ctx.oidc.client) : {};
+    // Without an account, the token gives access to no facility.
+    if (accountId !== undefined && ids.length === 0) {
+      throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
+    }
+    return ids;
+  };
+
+  return async (ctx, { scope, accountId }) => {
+    if (!needsFacilities(scopes, scope)) return undefined;
+    const state = requestState(ctx);
+    // Several steps of a request need the facilities.
+    state.facilities ??= select(
+      accountId === undefined ? facilitiesOfClient(ctx) : await facilitiesOfAccount(ctx, accountId),
+      requestedFacilities(ctx),
+    );
+    return state.facilities;
+  };
+}
+
+function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
   const { facility = [] } = (ctx.oidc.body ?? {}) as { facility?: string | string[] };
   return [...new Set([facility].flat())];
 }
 
-/**
- * Returns the requested facilities, or all facilities of the account (`ids`) if none are requested.
- * @throws {errors.InvalidRequest} if more than `maxFacilities` are selected, or if `ids` lacks a requested facility
- */
-export function selectFacilities(ids: readonly string[], requested: readonly string[]): readonly string[] {
+function select(ids: readonly string[], requested: readonly string[]): readonly string[] {
   const selected = requested.length === 0 ? ids : requested;
   if (selected.length > maxFacilities) {
     throw new errors.InvalidRequest(
@@ -59,24 +67,15 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
   return selected;
 }
 
-/**
- * Makes oidc-provider select the facilities of the access token before it consumes an authorization code or a device
- * code. After an error in the parameter `facility`, the client can therefore use the code again.
- */
-export function selectFacilitiesBeforeConsume(
-  provider: Provider,
-  { scopes, facilitiesClaim }: { scopes: ScopeTable; facilitiesClaim: FacilitiesClaim },
-): void {
+/** After an error in the parameter `facility`, the client can use the code again. */
+export function selectFacilitiesBeforeConsume(provider: Provider, facilitiesClaim: FacilitiesClaim): void {
   const models = [provider.AuthorizationCode, provider.DeviceCode] as const;
   for (const { prototype } of models) {
     const code = prototype as InstanceType<(typeof models)[number]>;
     const { consume } = code;
     code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
-      // `Provider.ctx` is the context of the current request. It is undefined outside a request.
       const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-      if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
-        await facilitiesClaim(ctx, this.accountId);
-      }
+      if (ctx && this.accountId) await facilitiesClaim(ctx, this);
       return consume.call(this);
     };
   }

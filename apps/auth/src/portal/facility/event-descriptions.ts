@@ -21,15 +21,16 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
     detail.self
       ? `gave up the role ${role(detail.role)}`
       : `revoked the role ${role(detail.role)} of ${text(detail.name)}`,
-  'service-account.token-created': (detail) =>
+  'personal-access-token.created': (detail) =>
     `created the personal access token “${text(detail.name)}”, valid for ${days(detail.days)}`,
-  'service-account.token-rotated': (detail) =>
+  'personal-access-token.rotated': (detail) =>
     `rotated the personal access token “${text(detail.name)}”; ${describeOverlap(Number(detail.overlap))}`,
-  'service-account.token-revoked': (detail) => `revoked the personal access token “${text(detail.name)}”`,
+  'personal-access-token.revoked': (detail) => `revoked the personal access token “${text(detail.name)}”`,
 };
 
 const describeOverlap = (seconds: number): string =>
   seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
 
 export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
-  descriptions[kind]?.(detail) ?? kind;
+  // Earlier releases recorded the changes of tokens with another prefix.
+  descriptions[kind.replace('service-account.token-', 'personal-access-token.')]?.(detail) ?? kind;

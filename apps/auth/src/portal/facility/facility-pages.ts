@@ -1,9 +1,10 @@
-// Serves the page of a facility. The page lists the service accounts, the team and the open invitations, and has a form
-// to invite members (specification, "Bookings API access", step 1).
-import { type Request, type Response, Router } from 'express';
+// Serves the page of a facility with its service accounts, team and open invitations, and the form to invite members
+// (specification, "Bookings API access", step 1).
+import { type Response, Router } from 'express';
 import { isEmailAddress } from '../../accounts/field-rules.ts';
 import { roleNames } from '../../facilities/role-names.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
+import type { FormState } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
 import type { Invitations } from '../invitations/invitations.ts';
@@ -11,8 +12,6 @@ import type { Member, MemberStore } from '../members/member-store.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
-  facilityPath,
-  idParameter,
   type ManagedFacility,
   type ManagerContext,
   type ManagerHandler,
@@ -23,25 +22,20 @@ import { assignableRoles, type InvitableRole, invitableBy, invitableRoles, mayIn
 
 export interface FacilityPagesOptions {
   readonly pages: PortalPages;
-  readonly members: MemberStore;
-  readonly store: InvitationStore;
-  readonly invitations: Invitations;
+  readonly members: Pick<MemberStore, 'findByFacility'>;
+  readonly invitationStore: Pick<InvitationStore, 'findUndecided'>;
+  readonly invitations: Pick<Invitations, 'invite'>;
 }
 
-/** The values and errors with which the page shows the form to invite members, and the HTTP status of the page. */
-interface InviteForm {
-  readonly validationErrors?: readonly ValidationError[];
-  readonly status?: number;
+/** The state of the form to invite members. */
+interface InviteForm extends FormState {
   readonly email?: string | undefined;
   readonly role?: string | undefined;
 }
 
 const defaultRole: InvitableRole = 'bookings-manager';
 
-/**
- * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
- * The pages that change members and invitations also redirect to the page of the facility.
- */
+/** The texts that confirm a change of members and invitations. The query parameter `notice` is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
   'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
@@ -62,10 +56,7 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
   'too-many': () => `A facility can have ${maxMembers} members and open invitations. Revoke or withdraw some first.`,
 };
 
-/**
- * Adds to each member what the page shows about the member, and which changes the signed-in user may make.
- * `facility.role` is the role of the signed-in user.
- */
+/** Adds to each member what the page shows, and which changes the signed-in user may make. */
 function describeMembers(members: readonly Member[], ownAccountId: string, facility: ManagedFacility) {
   const activeOwners = members.filter(({ role, isDisabled }) => role === 'owner' && !isDisabled);
   return members.map((member) => {
@@ -83,21 +74,19 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes({ pages, members, store, invitations }: FacilityPagesOptions): Router {
+export function facilityRoutes({ pages, members, invitationStore, invitations }: FacilityPagesOptions): Router {
   const showFacility = async (
-    request: Request,
     response: Response,
     { signedIn, facility }: ManagerContext,
-    { email = '', role = defaultRole, validationErrors, status }: InviteForm = {},
+    { email = '', role = defaultRole, ...state }: InviteForm = {},
   ): Promise<void> => {
     const [allMembers, undecided] = await Promise.all([
       members.findByFacility(facility.id),
-      store.findUndecided(facility.id),
+      invitationStore.findUndecided(facility.id),
     ]);
     const listed = describeMembers(allMembers, signedIn.account.id, facility);
-    const notice = queryText(request, 'notice') ?? '';
+    const notice = queryText(response.req, 'notice') ?? '';
     return pages.show(
-      request,
       response,
       'facility',
       {
@@ -119,8 +108,7 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
         width: 'wide',
         breadcrumbs: breadcrumbsOfFacilityPage(facility),
         notice: notice === 'welcome' ? welcomeNotice(facility) : textOfKey(notices, notice),
-        validationErrors,
-        status,
+        ...state,
       },
     );
   };
@@ -131,9 +119,9 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     const requestedRole = field(request, 'role') || defaultRole;
     const role = invitableRoles.find((name) => name === requestedRole);
     const showError = (status: number, error: ValidationError) =>
-      showFacility(request, response, context, { validationErrors: [error], status, email, role: requestedRole });
+      showFacility(response, context, { validationErrors: [error], status, email, role: requestedRole });
     const notPermitted = () =>
-      pages.notPermitted(request, response, 'Staff can invite service accounts. Only owners can invite people.');
+      pages.notPermitted(response, 'Staff can invite service accounts. Only owners can invite people.');
 
     if (!role) return showError(400, { field: 'role', text: 'Choose one of the roles.' });
     if (!isEmailAddress(email)) {
@@ -158,22 +146,10 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
   router.get(
     path,
     pages.forManager((request, response, context) =>
-      showFacility(request, response, context, {
-        // If a user had to sign in to submit the form, these parameters contain the entered values.
-        email: queryText(request, 'email'),
-        role: queryText(request, 'role'),
-      }),
+      // After a sign-in, the query contains the values that the user had typed into the form.
+      showFacility(response, context, { email: queryText(request, 'email'), role: queryText(request, 'role') }),
     ),
   );
-
-  router.post(
-    `${path}/invitations`,
-    // If the user must first sign in again, the user then returns to `returnTo`, with the values of `fields` in the
-    // query.
-    ...pages.formForManager(submitInvitation, {
-      returnTo: (request) => facilityPath(idParameter(request, 'facilityId')),
-      fields: ['email', 'role'],
-    }),
-  );
+  router.post(`${path}/invitations`, ...pages.formForManager(submitInvitation, ['email', 'role']));
   return router;
 }

@@ -4,26 +4,21 @@ import { type Database, query } from '@bay-booking/service/database/database';
 export interface HistoryRow {
   readonly at: Date;
   readonly kind: string;
-  /** The name of the account that caused the event. Null if no account did, or if the account no longer exists. */
+  /** Null if no account caused the event, or if it no longer exists. */
   readonly actor: string | null;
-  /** The IP address from which the request came. Null if it is not known. */
   readonly address: string | null;
-  /** Further facts, which depend on the kind of the event. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
 const pageSize = 25;
-/**
- * The highest page number, which callers must check. The query becomes slower with each page, so older events are not
- * shown.
- */
+/** Callers must check it. The query becomes slower with each page. */
 export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;
 
 export function createHistoryStore({ db }: { db: Database }) {
   return {
-    /** Reads one event more than a page shows. This event tells whether there is another page. */
+    /** Reads one event more than a page shows, to know whether there is another page. */
     async findPage(
       facilityId: string,
       page: number,

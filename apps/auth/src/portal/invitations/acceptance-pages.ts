@@ -1,5 +1,5 @@
-// Serves the pages that the link of an invitation e-mail opens. A new user chooses a name and a password. A user with
-// an account signs in and accepts. If the link no longer works, the page explains the reason, and what the user can do.
+// Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an
+// account signs in and accepts.
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
@@ -10,10 +10,10 @@ import { roleNames } from '../../facilities/role-names.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
 import { signInPath } from '../../html/local-path.ts';
-import type { Site } from '../../html/site.ts';
-import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
+import type { FormState, Site } from '../../html/site.ts';
+import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
-import { welcomePath } from '../home-pages.ts';
+import type { StartSession } from '../../interaction/sign-in/start-session.ts';
 import type { PortalPages } from '../page.ts';
 import { accountKindFor } from '../rules.ts';
 import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
@@ -22,11 +22,11 @@ import type { Invitation, InvitationStore } from './invitation-store.ts';
 export interface AcceptancePagesOptions {
   readonly pages: PortalPages;
   readonly site: Site;
-  readonly sessions: BrowserSessions;
+  readonly sessions: Pick<BrowserSessions, 'current'>;
+  readonly startSession: StartSession;
   readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
-  readonly store: InvitationStore;
+  readonly invitationStore: InvitationStore;
   readonly acceptances: AcceptanceStore;
-  /** Limits how often a new password can be submitted for one invitation. */
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }
@@ -44,37 +44,35 @@ const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
-  const { pages, site, sessions, accounts, store, acceptances, newPasswordLimit, audit } = options;
+  const { pages, site, sessions, accounts, invitationStore, acceptances, audit } = options;
 
-  const links = [{ href: '/portal', text: 'Go to the portal' }];
+  const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
+    pages.showMessage(response, {
+      status,
+      title,
+      text,
+      tone: 'bad',
+      links: [{ href: '/portal', text: 'Go to the portal' }],
+    });
 
-  const showEndedLink = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> => {
-    const title = 'This invitation no longer works';
-    const text = explainEndedLink(invitation);
-    return pages.showMessage(request, response, { status: 410, title, text, tone: 'bad', links });
-  };
-
-  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> => {
-    const title = 'This address cannot accept the invitation';
-    const text = explainWrongKind(invitation);
-    return pages.showMessage(request, response, { status: 409, title, text, tone: 'bad', links });
-  };
+  const showEndedLink = (response: Response, invitation: Invitation | undefined): Promise<void> =>
+    showRefusal(response, 410, 'This invitation no longer works', explainEndedLink(invitation));
 
   const show = async (
-    request: Request,
     response: Response,
     { token, invitation }: InvitationContext,
-    { name = '', ...state }: { name?: string; validationErrors?: readonly ValidationError[]; status?: number } = {},
+    { name = '', ...state }: FormState & { name?: string } = {},
   ): Promise<void> => {
     const [signedIn, existing] = await Promise.all([
-      sessions.current(request, response),
+      sessions.current(response.req, response),
       acceptances.findInvitedAccount(invitation.email),
     ]);
     const isInvitedUser = signedIn !== undefined && isInvited(signedIn.account, invitation);
     const view = isInvitedUser ? 'accept-signed-in' : viewForAddress(invitation, existing);
-    if (view === 'wrong-kind') return showWrongKind(request, response, invitation);
+    if (view === 'wrong-kind') {
+      return showRefusal(response, 409, 'This address cannot accept the invitation', explainWrongKind(invitation));
+    }
     return pages.show(
-      request,
       response,
       view,
       {
@@ -91,49 +89,45 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   };
 
   /** Records that the account has accepted the invitation, and redirects to the page that welcomes the user. */
-  const complete = (
-    request: Request,
-    response: Response,
-    { invitation }: InvitationContext,
-    accountId: string,
-  ): void => {
+  const complete = (response: Response, { invitation }: InvitationContext, accountId: string): void => {
     const { id, facilityId, email, role } = invitation;
     const detail = { email, role, invitation: id };
-    audit.record({ kind: 'invitation.accepted', accountId, address: request.ip, facilityId, detail });
-    response.redirect(303, welcomePath(facilityId));
+    audit.record({ kind: 'invitation.accepted', accountId, address: response.req.ip, facilityId, detail });
+    response.redirect(303, `/portal?welcome=${encodeURIComponent(facilityId)}`);
   };
 
   const acceptSignedIn: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const signedIn = await sessions.current(request, response);
-    // A user who has not used the session for a long time must sign in again.
     if (!signedIn || signedIn.isIdle) {
       return response.redirect(303, signInPath(pathOf(token), { again: signedIn !== undefined }));
     }
     const { account } = signedIn;
     // The user has signed in to another account since the page was shown. The page then shows what to do instead.
-    if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });
+    if (!isInvited(account, invitation)) return show(response, context, { status: 409 });
     const outcome = await acceptances.acceptWithAccount(token, account);
-    // The invitation has ended since this request read it.
-    if ('error' in outcome) return showEndedLink(request, response, await store.findByToken(token));
+    if ('error' in outcome) return showEndedLink(response, await invitationStore.findByToken(token));
     // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);
-    return complete(request, response, context, account.id);
+    return complete(response, context, account.id);
   };
 
   const acceptWithNewAccount: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const name = field(request, 'name');
     const password = rawField(request, 'password');
-    const validationErrors = validateNewAccount(name, password, invitation);
-    const showErrors = (status: number, ...errors: ValidationError[]) =>
-      show(request, response, context, { validationErrors: errors, name, status });
-    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    const waitSeconds = await newPasswordLimit.use(invitation.id);
+    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+      show(response, context, { validationErrors, name, status });
+    const invalid = fieldErrors({
+      // A service account needs no name.
+      name: validateName(name, accountKindFor(invitation.role) === 'user' ? 'Enter your name.' : undefined),
+      password: validatePasswordLength(password),
+    });
+    if (invalid.length > 0) return showErrors(400, ...invalid);
+    const waitSeconds = await options.newPasswordLimit.use(invitation.id);
     if (waitSeconds > 0) {
-      return showErrors(429, {
-        text: setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.'),
-      });
+      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
+      return showErrors(429, { text });
     }
     const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
     if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
@@ -143,17 +137,16 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     if ('error' in outcome) {
       // If an account with this address was created in the meantime, the page now offers to sign in.
       return outcome.error === 'username-taken'
-        ? show(request, response, context, { status: 409 })
-        : showEndedLink(request, response, await store.findByToken(token));
+        ? show(response, context, { status: 409 })
+        : showEndedLink(response, await invitationStore.findByToken(token));
     }
     const account = await accounts.findById(outcome.accountId);
-    // Always found, because the account was created just now.
     if (account) {
-      await sessions.start(request, response, { account, amr: ['pwd'] });
+      await options.startSession(request, response, { account, amr: ['pwd'] });
       const detail = { by: 'invitation' };
       audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
     }
-    return complete(request, response, context, outcome.accountId);
+    return complete(response, context, outcome.accountId);
   };
 
   /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */
@@ -161,13 +154,16 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     (handler: InvitationHandler) =>
     async (request: Request, response: Response): Promise<void> => {
       const token = queryText(request, 'token') ?? '';
-      const invitation = token.length > maxTokenLength ? undefined : await store.findByToken(token);
-      if (invitation?.state !== 'open') return showEndedLink(request, response, invitation);
+      const invitation = token.length > maxTokenLength ? undefined : await invitationStore.findByToken(token);
+      if (invitation?.state !== 'open') return showEndedLink(response, invitation);
       return handler(request, response, { token, invitation });
     };
 
   const router = Router();
-  router.get('/portal/invitation', withInvitation(show));
+  router.get(
+    '/portal/invitation',
+    withInvitation((_request, response, context) => show(response, context)),
+  );
   router.post(
     '/portal/invitation',
     ...site.form(
@@ -182,34 +178,17 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   return router;
 }
 
-/**
- * Returns the page for a user who is not signed in to the invited account. `existing` is the account whose user name is
- * the invited address.
- */
+/** Returns the page for a user who is not signed in to the invited account `existing`. */
 function viewForAddress(
   { role }: Invitation,
   existing: InvitedAccount | undefined,
 ): 'accept-sign-in' | 'accept-new-account' | 'wrong-kind' {
   if (!existing) return 'accept-new-account';
   if (existing.kind === accountKindFor(role)) return 'accept-sign-in';
-  // If the existing account has no role and nobody has confirmed its e-mail address, the new account replaces it.
   return existing.isReplaceable ? 'accept-new-account' : 'wrong-kind';
 }
 
-function validateNewAccount(name: string, password: string, { role }: Invitation): readonly ValidationError[] {
-  // A service account needs no name.
-  const nameError = validateName(name, accountKindFor(role) === 'user' ? 'Enter your name.' : undefined);
-  const lengthError = validatePasswordLength(password);
-  return [
-    ...(nameError ? [{ field: 'name', text: nameError }] : []),
-    ...(lengthError ? [{ field: 'password', text: lengthError }] : []),
-  ];
-}
-
-/**
- * Whether the invitation is for this account. The account must have the kind that belongs to the invited role. Its user
- * name or its confirmed e-mail address must be the invited address.
- */
+/** Whether the account has the kind of the invited role, and the invited address as user name or confirmed address. */
 function isInvited({ username, kind, email, emailVerified }: Account, invitation: Invitation): boolean {
   const addresses = [username, ...(emailVerified && email ? [email] : [])];
   return (

@@ -1,5 +1,4 @@
-// Accepts invitations. One transaction creates the account if it is new, gives it the role, and marks the invitation as
-// accepted. The transaction locks the invitation, so that only one use of its link succeeds.
+// Accepts invitations. The lock of the invitation ensures that only one use of its link succeeds.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
 import { hashSecret } from '../../secrets.ts';
@@ -7,16 +6,12 @@ import { accountKindFor, type InvitableRole } from '../rules.ts';
 
 export interface InvitedAccount {
   readonly kind: AccountKind;
-  /** Whether a new service account may replace this account: an unconfirmed account of a person without any role. */
   readonly isReplaceable: boolean;
 }
 
 export type Acceptance =
   | { readonly accountId: string }
-  /**
-   * - `not-open`: the invitation was accepted or withdrawn, or has expired, or its role does not fit the account's kind
-   * - `username-taken`: an account with the invited address exists, and the invitation may not replace the account
-   */
+  /** `username-taken`: the invitation may not replace the account with the invited address. */
   | { readonly error: 'not-open' | 'username-taken' };
 
 interface LockedInvitation {
@@ -26,17 +21,13 @@ interface LockedInvitation {
   readonly role: InvitableRole;
 }
 
-/**
- * The SQL condition under which an invitation may replace the account `a` of a person by a service account: nobody has
- * confirmed the e-mail address of the account, and the account has no role at any facility.
- */
+/** A service account may replace an unconfirmed account of a person without any role. */
 export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
   and not exists (select from membership m where m.account_id = a.id)`;
 
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
-  /** Returns undefined if the invitation of the link was accepted or withdrawn, or has expired. */
   const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(
       tx,
@@ -52,8 +43,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
-    // The account may have got a role at the facility after the invitation was sent. It keeps this role, except for
-    // `bookings-manager`, the role with the fewest rights.
+    // The account keeps a role that it has got meanwhile, except for the role with the fewest rights.
     await query(
       tx,
       `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
@@ -66,7 +56,6 @@ export function createAcceptanceStore({ db }: { db: Database }) {
   };
 
   return {
-    /** Finds the account whose user name is the invited address. */
     async findInvitedAccount(email: string): Promise<InvitedAccount | undefined> {
       const [row] = await query<InvitedAccount>(
         db,
@@ -83,10 +72,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         return accept(tx, invitation, account.id);
       }),
 
-    /**
-     * Creates an account, and accepts the invitation for this account. The e-mail address of the account counts as
-     * confirmed, because only the owner of the address gets the link.
-     */
+    /** The e-mail address counts as confirmed, because only its owner gets the link. */
     acceptWithNewAccount: (
       token: string,
       { name, passwordHash }: { name: string | null; passwordHash: string },
@@ -95,9 +81,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
-        // An invitation for a service account may replace the account of a person. An invitation for a person replaces
-        // no account, because `a.kind <> $2` then excludes the accounts of people. The sessions and grants of the
-        // replaced account are also deleted, which ends all its tokens.
+        // `a.kind <> $2` excludes accounts of people from invitations for people. Deleting the sessions and grants of
+        // the replaced account ends all its tokens.
         await query(
           tx,
           `with replaced as (

@@ -24,10 +24,9 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
   const { subject, explanation } = contentByRole[role](facilityName);
-  // The inviter can choose any name, also one that an e-mail program would turn into a link.
+  // The inviter can choose any name.
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
-    // Without a name, the e-mail begins with "Hello,". The invited person may have no account yet.
     { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },
     {
       subject,

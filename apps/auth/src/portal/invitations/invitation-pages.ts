@@ -1,12 +1,10 @@
-// Handles the buttons that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page
-// asks the user to confirm.
+// Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/role-names.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
-  facilityPath,
   idParameter,
   type ManagedFacility,
   type ManagerContext,
@@ -19,7 +17,7 @@ import type { Invitations } from './invitations.ts';
 
 export interface InvitationPagesOptions {
   readonly pages: PortalPages;
-  readonly store: InvitationStore;
+  readonly invitationStore: Pick<InvitationStore, 'find'>;
   readonly invitations: Invitations;
 }
 
@@ -29,38 +27,33 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ pages, store, invitations }: InvitationPagesOptions): Router {
-  const showNotOpen = (request: Request, response: Response, facility: ManagedFacility): Promise<void> =>
-    pages.showMessage(request, response, {
+export function invitationRoutes({ pages, invitationStore, invitations }: InvitationPagesOptions): Router {
+  const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
+    pages.showMessage(response, {
       status: 409,
       title: 'This invitation is no longer open',
       text: 'The invitation was accepted or withdrawn.',
       links: [{ href: facility.path, text: `Go to ${facility.name}` }],
     });
 
-  /**
-   * Runs the handler if the invitation is neither accepted nor withdrawn. The user must also be allowed to invite
-   * members with the role of this invitation.
-   */
+  /** Runs the handler if the invitation is undecided, and if the user may invite members with its role. */
   const withInvitation =
     (handler: InvitationHandler): ManagerHandler =>
     async (request, response, context) => {
       const { facility } = context;
-      const invitation = await store.find(facility.id, idParameter(request, 'invitationId'));
-      if (!invitation) return pages.notFound(request, response);
+      const invitation = await invitationStore.find(facility.id, idParameter(request, 'invitationId'));
+      if (!invitation) return pages.notFound(response);
       if (!mayInvite(facility.role, invitation.role)) {
-        return pages.notPermitted(request, response, 'Only owners can change the invitation of a person.');
+        return pages.notPermitted(response, 'Only owners can change the invitation of a person.');
       }
-      if (invitation.state === 'accepted' || invitation.state === 'withdrawn') {
-        return showNotOpen(request, response, facility);
-      }
+      if (invitation.state === 'accepted' || invitation.state === 'withdrawn') return showNotOpen(response, facility);
       return handler(request, response, { ...context, invitation });
     };
 
   const resend: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
     const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
-      return pages.showMessage(request, response, {
+      return pages.showMessage(response, {
         status: 429,
         title: 'Too many e-mails',
         text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),
@@ -68,13 +61,12 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
         links: [{ href: facility.path, text: `Back to ${facility.name}` }],
       });
     }
-    if ('error' in outcome) return showNotOpen(request, response, facility);
+    if ('error' in outcome) return showNotOpen(response, facility);
     response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
   };
 
   const showWithdrawForm: InvitationHandler = (request, response, { facility, invitation }) =>
     pages.show(
-      request,
       response,
       'withdraw',
       { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
@@ -83,16 +75,14 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
 
   const withdraw: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
     const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));
-    if ('error' in outcome) return showNotOpen(request, response, facility);
+    if ('error' in outcome) return showNotOpen(response, facility);
     response.redirect(303, `${facility.path}?notice=withdrawn`);
   };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  /** If a user must sign in again before a form is accepted, the sign-in leads to the page of the facility. */
-  const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
-  router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend), afterSignIn));
+  router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend)));
   router.get(`${path}/withdraw`, pages.forManager(withInvitation(showWithdrawForm)));
-  router.post(`${path}/withdraw`, ...pages.formForManager(withInvitation(withdraw), afterSignIn));
+  router.post(`${path}/withdraw`, ...pages.formForManager(withInvitation(withdraw)));
   return router;
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../../secrets.ts';
-import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitableRole, mayInvite } from '../rules.ts';
 import { replaceableCondition } from './acceptance-store.ts';
 
@@ -33,12 +33,9 @@ export interface NewInvitation {
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
-/** How long the link in an invitation works, in seconds. */
+/** In seconds. */
 const invitationLifetime = 7 * 24 * 3600;
-/**
- * The maximum number of people of a facility: its members, plus its invitations that are neither accepted nor
- * withdrawn. With this limit, a page can list all of them.
- */
+/** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
@@ -49,7 +46,7 @@ const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", 
        when i.expires_at <= now() then 'expired' else 'open' end as state`;
 const source = `invitation i join facility f on f.id = i.facility_id
   left join account inviter on inviter.id = i.invited_by`;
-/** The SQL condition that an invitation is neither accepted nor withdrawn. An expired invitation can be sent again. */
+/** An expired invitation can be sent again, so it is still undecided. */
 const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
 
 export function createInvitationStore({ db }: { db: Database }) {
@@ -62,7 +59,6 @@ export function createInvitationStore({ db }: { db: Database }) {
     return row;
   };
 
-  /** Inserts the invitation, or gives an existing invitation a new link. */
   const storeWithNewLink = async (
     tx: Queryable,
     { id, facilityId, email, role, actorId }: NewInvitation & { id: string },
@@ -79,20 +75,19 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
-  /** Locks the invitation. Runs `change` if nobody has accepted or withdrawn it, and if the actor may change it. */
+  /** Runs `change` if the invitation is undecided, and if the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
     change: (tx: Queryable, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
     transaction(db, async (tx) => {
       const actorRole = await lockFacilityAs(actorId, facilityId, tx);
-      // A request that accepts an invitation does not lock the facility, so the invitation must be locked too.
+      // A request that accepts an invitation does not lock the facility.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,
       ]);
       const invitation = actorRole && (await find(facilityId, id, tx));
-      // A user who may not manage the facility gets the same error as for an unknown invitation.
       if (!actorRole || !invitation) return { error: 'not-open' };
       if (!mayInvite(actorRole, invitation.role)) return { error: 'not-permitted' };
       if (invitation.state === 'accepted' || invitation.state === 'withdrawn') return { error: 'not-open' };
@@ -102,7 +97,6 @@ export function createInvitationStore({ db }: { db: Database }) {
   return {
     find,
 
-    /** Finds the invitations that were neither accepted nor withdrawn. Expired invitations are included. */
     findUndecided: (facilityId: string): Promise<readonly Invitation[]> =>
       query<Invitation>(
         db,
@@ -121,7 +115,6 @@ export function createInvitationStore({ db }: { db: Database }) {
     create: (invitation: NewInvitation): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
       transaction(db, async (tx) => {
         const { facilityId, email, role, actorId } = invitation;
-        // Undefined if the user may not manage the facility
         const actorRole = await lockFacilityAs(actorId, facilityId, tx);
         if (!actorRole || !mayInvite(actorRole, role)) return { error: 'not-permitted' };
         const invitee = await findInvitee(tx, invitation);
@@ -134,14 +127,14 @@ export function createInvitationStore({ db }: { db: Database }) {
           [facilityId, email],
         );
         if (previous && !previous.expired) return { error: 'already-invited' };
-        // The expired invitation is already part of `peopleCount`, so sending it again cannot exceed the maximum.
+        // An expired invitation is already part of `peopleCount`.
         if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
         if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
         await deleteOldInvitations(tx, facilityId);
         return storeWithNewLink(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
       }),
 
-    /** Gives the invitation a new link that works for seven days. The previous link stops working. */
+    /** The previous link stops working. */
     resend: (facilityId: string, id: string, actorId: string) =>
       changeInvitation({ facilityId, id, actorId }, (tx, { email, role }) =>
         storeWithNewLink(tx, { id, facilityId, email, role, actorId }),
@@ -160,12 +153,8 @@ export function createInvitationStore({ db }: { db: Database }) {
 
 interface Invitee {
   readonly isMember: boolean;
-  /**
-   * Whether an account has the address as its user name, but is of the wrong kind for the role. An account that the
-   * invitation may replace does not count.
-   */
+  /** An account that the invitation may replace does not count. */
   readonly isOtherKind: boolean;
-  /** The number of members of the facility, plus its invitations that are neither accepted nor withdrawn. */
   readonly peopleCount: number;
 }
 
@@ -185,10 +174,7 @@ async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvita
   return invitee as Invitee;
 }
 
-/**
- * Deletes invitations that were accepted or withdrawn more than 90 days ago. Until then, they are stored only to
- * explain why their links no longer work. The events in the history of the facility are not deleted.
- */
+/** Until then, decided invitations explain why their links no longer work. */
 async function deleteOldInvitations(tx: Queryable, facilityId: string): Promise<void> {
   await query(
     tx,

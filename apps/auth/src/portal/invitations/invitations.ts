@@ -1,5 +1,4 @@
-// Sends, resends and withdraws invitations. Each action stores the change, and records it in the history of the
-// facility. Sending and resending also queue an e-mail.
+// Sends, resends and withdraws invitations, and records it in the history of the facility.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../../audit/audit.ts';
 import type { Actor } from '../../clients/store.ts';
@@ -20,18 +19,13 @@ export interface InvitationsOptions {
   readonly store: InvitationStore;
   readonly mailer: OutboxMailer;
   readonly config: Pick<AuthConfig, 'issuer'>;
-  /** Limits the invitations that one facility sends. */
   readonly perFacility: UsageLimit;
-  /** Limits the invitations that one e-mail address gets. */
   readonly perRecipient: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
-/**
- * `isMailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
- * again. After `waitSeconds`, the limits allow another e-mail.
- */
+/** `isMailed` is false if the invitation was stored, but its e-mail could not be queued. */
 type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
 export type Invitations = ReturnType<typeof createInvitations>;
@@ -52,10 +46,6 @@ export function createInvitations(options: InvitationsOptions) {
     }
   };
 
-  /**
-   * Calls `change`, which stores the invitation, and then queues the e-mail. If a limit is exceeded, only returns the
-   * seconds to wait.
-   */
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
     actor: Actor,

@@ -1,5 +1,4 @@
-// Serves the pages on which the role of a member is changed or revoked. Each page first shows the consequences. The
-// role of the last owner of a facility cannot be changed or revoked.
+// Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
@@ -8,7 +7,6 @@ import { field } from '../../html/form-body.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
-  facilityPath,
   idParameter,
   type ManagerContext,
   type ManagerHandler,
@@ -19,7 +17,7 @@ import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-
 
 export interface MemberPagesOptions {
   readonly pages: PortalPages;
-  readonly members: MemberStore;
+  readonly members: Pick<MemberStore, 'find' | 'changeRole' | 'revoke'>;
   readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
   readonly audit: Audit;
 }
@@ -27,11 +25,10 @@ export interface MemberPagesOptions {
 interface MemberContext extends ManagerContext {
   readonly member: Member;
   readonly isSelf: boolean;
+  readonly name: string;
 }
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
-
-const nameOf = ({ name, username }: Member): string => name ?? username;
 
 export function memberRoutes({ pages, members, clients, audit }: MemberPagesOptions): Router {
   /** Runs the handler with the member that the path names. */
@@ -40,23 +37,18 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     async (request, response, context) => {
       const { facility, signedIn } = context;
       const member = await members.find(facility.id, idParameter(request, 'accountId'));
-      if (!member) return pages.notFound(request, response);
-      return handler(request, response, { ...context, member, isSelf: member.accountId === signedIn.account.id });
+      if (!member) return pages.notFound(response);
+      const isSelf = member.accountId === signedIn.account.id;
+      return handler(request, response, { ...context, member, isSelf, name: member.name ?? member.username });
     };
 
-  const showError = (
-    request: Request,
-    response: Response,
-    { facility, isSelf }: MemberContext,
-    error: RoleChangeError,
-  ): Promise<void> => {
-    if (error === 'not-found') return pages.notFound(request, response);
+  const showError = (response: Response, { facility, isSelf }: MemberContext, error: RoleChangeError) => {
+    if (error === 'not-found') return pages.notFound(response);
     if (error === 'not-permitted') {
       const text = 'Staff can revoke service accounts. Only owners can change the roles of people.';
-      return pages.notPermitted(request, response, text);
+      return pages.notPermitted(response, text);
     }
-    // The remaining error is `last-owner`.
-    return pages.showMessage(request, response, {
+    return pages.showMessage(response, {
       status: 409,
       title: 'A facility must have an owner',
       text: `${isSelf ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,
@@ -65,13 +57,10 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     });
   };
 
-  /**
-   * Records in the history of the facility that a role was changed or revoked, and which invitations were withdrawn
-   * because of this change.
-   */
+  /** Records in the history of the facility the change, and which invitations it has withdrawn. */
   const recordChange = (
     request: Request,
-    { facility, signedIn, member }: MemberContext,
+    { facility, signedIn, member, name }: MemberContext,
     kind: string,
     change: Pick<RoleChange, 'withdrawnInvitations'> & { detail: Record<string, string | boolean> },
   ): void => {
@@ -79,28 +68,23 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     for (const { id, email, role } of change.withdrawnInvitations) {
       audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
     }
-    audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...change.detail } });
+    audit.record({ kind, ...event, detail: { account: member.accountId, name, ...change.detail } });
   };
 
   const showRoleForm: MemberHandler = async (request, response, context) => {
-    const { facility, member, isSelf } = context;
+    const { facility, member, isSelf, name } = context;
     const roles = assignableRoles(facility.role, member.kind, member.role);
-    if (roles.length === 0) return showError(request, response, context, 'not-permitted');
-    const name = nameOf(member);
-    return pages.show(
-      request,
-      response,
-      'role',
-      {
-        facility,
-        isSelf,
-        name,
-        currentRole: roleNames[member.role],
-        roles: roles.map((role) => ({ role, text: roleNames[role] })),
-        action: request.path,
-      },
-      { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) },
-    );
+    if (roles.length === 0) return showError(response, context, 'not-permitted');
+    const data = {
+      facility,
+      isSelf,
+      name,
+      currentRole: roleNames[member.role],
+      roles: roles.map((role) => ({ role, text: roleNames[role] })),
+      action: request.path,
+    };
+    const page = { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) };
+    return pages.show(response, 'role', data, page);
   };
 
   const changeRole: MemberHandler = async (request, response, context) => {
@@ -108,9 +92,9 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     const requestedRole = field(request, 'role');
     const assignable = assignableRoles(facility.role, member.kind, member.role);
     const role = assignable.find((assignableRole) => assignableRole === requestedRole);
-    if (!role) return showError(request, response, context, 'not-permitted');
+    if (!role) return showError(response, context, 'not-permitted');
     const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
-    if ('error' in outcome) return showError(request, response, context, outcome.error);
+    if ('error' in outcome) return showError(response, context, outcome.error);
     const { previousRole, withdrawnInvitations } = outcome;
     const detail = { from: previousRole, to: role };
     recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
@@ -118,37 +102,27 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
   };
 
   const showRevokeForm: MemberHandler = async (request, response, context) => {
-    const { facility, member, isSelf } = context;
-    if (!mayRevoke(facility.role, member.role, isSelf)) {
-      return showError(request, response, context, 'not-permitted');
-    }
-    const name = nameOf(member);
-    return pages.show(
-      request,
-      response,
-      'revoke',
-      {
-        facility,
-        member,
-        isSelf,
-        name,
-        roleName: roleNames[member.role],
-        // The page says how long access tokens that were already issued still work.
-        accessTokenTtl: await clients.findLongestAccessTokenTtl(),
-        action: request.path,
-      },
-      {
-        title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
-        breadcrumbs: breadcrumbsBelowFacility(facility),
-      },
-    );
+    const { facility, member, isSelf, name } = context;
+    if (!mayRevoke(facility.role, member.role, isSelf)) return showError(response, context, 'not-permitted');
+    const data = {
+      facility,
+      member,
+      isSelf,
+      name,
+      roleName: roleNames[member.role],
+      // The page says how long access tokens that were already issued still work.
+      accessTokenTtl: await clients.findLongestAccessTokenTtl(),
+      action: request.path,
+    };
+    const title = isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`;
+    return pages.show(response, 'revoke', data, { title, breadcrumbs: breadcrumbsBelowFacility(facility) });
   };
 
   const revokeRole: MemberHandler = async (request, response, context) => {
     const { facility, member, isSelf, signedIn } = context;
     // `revoke` itself checks whether the user may revoke the role.
     const outcome = await members.revoke(facility.id, member.accountId, signedIn.account.id);
-    if ('error' in outcome) return showError(request, response, context, outcome.error);
+    if ('error' in outcome) return showError(response, context, outcome.error);
     const { previousRole, withdrawnInvitations } = outcome;
     const detail = { role: previousRole, self: isSelf };
     recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
@@ -156,12 +130,10 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
   };
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
-  /** A user who must sign in before a change returns to the page of the facility. */
-  const afterSignIn = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.get(`${path}/role`, pages.forManager(withMember(showRoleForm)));
-  router.post(`${path}/role`, ...pages.formForManager(withMember(changeRole), afterSignIn));
+  router.post(`${path}/role`, ...pages.formForManager(withMember(changeRole)));
   router.get(`${path}/revoke`, pages.forManager(withMember(showRevokeForm)));
-  router.post(`${path}/revoke`, ...pages.formForManager(withMember(revokeRole), afterSignIn));
+  router.post(`${path}/revoke`, ...pages.formForManager(withMember(revokeRole)));
   return router;
 }

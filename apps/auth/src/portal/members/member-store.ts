@@ -1,8 +1,9 @@
 // Reads and changes the members of facilities for the portal (table `membership`).
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
+import { isActiveClient } from '../../clients/store.ts';
 import type { FacilityRole } from '../../facilities/store.ts';
-import { lockFacilityAs } from '../facility/facility-lock-store.ts';
+import { lockFacilityAs } from '../facility-lock-store.ts';
 import { maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
 
@@ -14,11 +15,9 @@ export interface Member {
   readonly isDisabled: boolean;
   readonly role: FacilityRole;
   readonly since: Date;
-  /** The number of personal access tokens of a service account that are neither revoked nor expired. */
   readonly activeTokens: number;
-  /** Whether the service account has, or ever had, a personal access token. */
+  /** Whether the service account has ever had a token. */
   readonly hasHadTokens: boolean;
-  /** The time at which any of its personal access tokens was last used. Null if none was ever used. */
   readonly lastUsedAt: Date | null;
 }
 
@@ -30,7 +29,7 @@ export interface WithdrawnInvitation {
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
-  /** Undecided invitations by this member. They were withdrawn, because the member has lost the right to make them. */
+  /** The member has lost the right to make these invitations. */
   readonly withdrawnInvitations: readonly WithdrawnInvitation[];
 }
 
@@ -40,12 +39,10 @@ export interface FacilityOfAccount {
   readonly id: string;
   readonly name: string;
   readonly role: FacilityRole;
-  /** Whether the account also has a role at other facilities. */
   readonly hasOtherFacilities: boolean;
 }
 
 export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities'> {
-  /** The number of members who are users, and not service accounts. */
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -57,15 +54,12 @@ export type MemberStore = ReturnType<typeof createMemberStore>;
 
 const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as "isDisabled", m.role,
   m.created_at as since, token.*`;
-/** Each membership with its account, and with the facts about the personal access tokens of the account. */
 const source = `membership m join account a on a.id = m.account_id
   cross join lateral (
-    select count(*) filter (where c.disabled_at is null and (c.expires_at is null or c.expires_at > now()))::int
-             as "activeTokens",
+    select count(*) filter (where ${isActiveClient})::int as "activeTokens",
            count(*) > 0 as "hasHadTokens", max(c.last_used_at) as "lastUsedAt"
       from client c where c.account_id = a.id) token`;
 
-/** The SQL expression for the number of members of this kind at the facility `f`. */
 const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
@@ -77,7 +71,6 @@ export function createMemberStore({ db }: { db: Database }) {
     return row;
   };
 
-  /** Whether the facility has no other owner whose account is enabled. */
   const isLastOwner = async (tx: Queryable, facilityId: string, accountId: string): Promise<boolean> => {
     const others = await query(
       tx,
@@ -88,10 +81,7 @@ export function createMemberStore({ db }: { db: Database }) {
     return others.length === 0;
   };
 
-  /**
-   * Withdraws the invitations that this account made and that nobody has accepted: all of them, or only those for the
-   * role `staff`.
-   */
+  /** Withdraws the undecided invitations of this account. */
   const withdrawInvitations = (
     tx: Queryable,
     facilityId: string,
@@ -105,7 +95,7 @@ export function createMemberStore({ db }: { db: Database }) {
       [facilityId, accountId, which],
     );
 
-  /** Locks the facility. Runs `change` if the change is permitted and the member is not the last owner. */
+  /** Runs `change` if it is permitted and the member is not the last owner. */
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
@@ -123,7 +113,6 @@ export function createMemberStore({ db }: { db: Database }) {
   return {
     find,
 
-    /** Returns undefined if the facility does not exist, or if the account has no role at the facility. */
     async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
       const [row] = await query<FacilityOfAccount>(
         db,
@@ -155,14 +144,11 @@ export function createMemberStore({ db }: { db: Database }) {
         [facilityId],
       ),
 
-    /**
-     * Changes the role of a member. An owner who becomes staff can no longer invite staff. This function therefore
-     * withdraws the owner's invitations for the role `staff` that nobody has accepted.
-     */
+    /** An owner who becomes staff can no longer invite staff, so these invitations are withdrawn. */
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },
-        // If two simultaneous requests assign the same role, the second one changes nothing and is not an error.
+        // The second of two simultaneous requests changes nothing and is not an error.
         (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
         async (tx, member) => {
           await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [
@@ -174,7 +160,7 @@ export function createMemberStore({ db }: { db: Database }) {
         },
       ),
 
-    /** Revokes the role of a member. Withdraws all invitations that the member made and that nobody has accepted. */
+    /** Withdraws the undecided invitations of the member. */
     revoke: (facilityId: string, accountId: string, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },

@@ -1,22 +1,22 @@
 // Shows a new client secret once, with `curl` commands that use it.
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import type { NewSecret } from '../../clients/store.ts';
 import type { AuthConfig } from '../../config.ts';
+import type { ScopeTable } from '../../oidc/scopes.ts';
 import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
-  /** The name of the personal access token. */
   readonly name: string;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
-  /** The lifetime of access tokens in seconds. Undefined if the personal access token does not set a lifetime. */
+  /** In seconds, if the token sets it. */
   readonly accessTokenTtl?: number;
 }
 
 export interface SecretPageOptions {
   readonly pages: PortalPages;
   readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
-  readonly bookingsScope: string;
+  readonly scopes: Pick<ScopeTable, 'bookings'>;
 }
 
 export type SecretPage = ReturnType<typeof createSecretPage>;
@@ -33,13 +33,13 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({ pages, config, bookingsScope }: SecretPageOptions) {
+export function createSecretPage({ pages, config, scopes }: SecretPageOptions) {
   const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
     const form = {
       grant_type: 'client_credentials',
       client_id: clientId,
       client_secret: clientSecret,
-      scope: bookingsScope,
+      scope: scopes.bookings,
     };
     return [`curl -s ${shellQuote(`${config.issuer}/connect/token`)}`, ...Object.entries(form).map(curlOption)].join(
       ' \\\n',
@@ -50,9 +50,8 @@ export function createSecretPage({ pages, config, bookingsScope }: SecretPageOpt
   const apiCommand = `curl -s ${apiUrl} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;
 
   return {
-    show: (request: Request, response: Response, secret: ShownSecret): Promise<void> =>
+    show: (response: Response, secret: ShownSecret): Promise<void> =>
       pages.show(
-        request,
         response,
         'secret',
         {
@@ -67,8 +66,8 @@ export function createSecretPage({ pages, config, bookingsScope }: SecretPageOpt
         },
       ),
 
-    showAlreadyShown: (request: Request, response: Response): Promise<void> =>
-      pages.showMessage(request, response, {
+    showAlreadyShown: (response: Response): Promise<void> =>
+      pages.showMessage(response, {
         status: 409,
         title: 'The secret was already shown',
         text:

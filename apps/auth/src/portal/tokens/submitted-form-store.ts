@@ -1,6 +1,4 @@
-// Stores which forms were submitted (table `used_form`). The response to some forms is a page with a new secret. If the
-// user reloads this page, the browser submits the form again. The second submission must neither create nor show a
-// secret.
+// Stores which forms were submitted (table `used_form`), so that a reloaded page does not create another secret.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../../secrets.ts';
 
@@ -11,15 +9,13 @@ const keyOf = (accountId: string, formId: string): string => hashSecret(`${accou
 
 export function createSubmittedForms({ db }: { db: Database }) {
   return {
-    /** Returns an id for a new form. */
     newId: randomToken,
 
-    /** Returns false if the form was submitted before. If several calls run at the same time, only one returns true. */
+    /** Of several calls at the same time, only one returns true. */
     async submit(accountId: string, formId: string): Promise<boolean> {
       const rows = await query(
         db,
-        // Entries that are older than 31 days are deleted, up to 100 at a time. A form is valid only in the session in
-        // which it was shown, and a session ends after at most 30 days. Old forms can therefore not be submitted again.
+        // A form is valid only in its session, which ends after at most 30 days.
         `with expired as (
            delete from used_form where id_sha256 = any (array(
              select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))
@@ -29,7 +25,7 @@ export function createSubmittedForms({ db }: { db: Database }) {
       return rows.length === 1;
     },
 
-    /** Lets the user submit the form again, because its action failed. */
+    /** Lets the user submit a form again whose action failed. */
     async release(accountId: string, formId: string): Promise<void> {
       await query(db, 'delete from used_form where id_sha256 = $1', [keyOf(accountId, formId)]);
     },

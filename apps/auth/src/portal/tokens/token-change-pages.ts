@@ -1,4 +1,4 @@
-// Serves the pages on which a service account rotates and revokes its personal access tokens. Each page first shows the
+// Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
@@ -8,14 +8,14 @@ import type { SignedInHandler } from '../../html/site.ts';
 import { actorOf, idParameter, type PortalPages, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
-import { isActive, tokenPath } from './token-pages.ts';
+import { tokenPath } from './token-pages.ts';
 import { overlaps, type Tokens } from './tokens.ts';
 
 export interface TokenChangePagesOptions {
   readonly pages: PortalPages;
-  readonly clients: Pick<ClientStore, 'findPersonalAccessToken'>;
+  readonly clients: Pick<ClientStore, 'findPersonalAccessToken' | 'revokePersonalAccessToken'>;
   readonly submittedForms: Pick<SubmittedForms, 'newId'>;
-  readonly tokens: Pick<Tokens, 'rotate' | 'revoke'>;
+  readonly tokens: Pick<Tokens, 'rotate'>;
   readonly secretPage: SecretPage;
 }
 
@@ -29,8 +29,8 @@ type TokenHandler = (request: Request, response: Response, context: TokenContext
 export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
   const { pages, clients, submittedForms, tokens, secretPage } = options;
 
-  const showEnded = (request: Request, response: Response): Promise<void> =>
-    pages.showMessage(request, response, {
+  const showEnded = (response: Response): Promise<void> =>
+    pages.showMessage(response, {
       status: 409,
       title: 'This token has ended',
       text: 'The token was revoked or has expired. Create a new token instead.',
@@ -41,28 +41,20 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     (handler: TokenHandler): SignedInHandler =>
     async (request, response, signedIn) => {
       const token = await clients.findPersonalAccessToken(signedIn.account.id, idParameter(request, 'clientId'));
-      if (!token) return pages.notFound(request, response);
-      if (!isActive(token)) return showEnded(request, response);
+      if (!token) return pages.notFound(response);
+      if (!token.isActive) return showEnded(response);
       return handler(request, response, { signedIn, token });
     };
 
   const showRotate = (
-    request: Request,
     response: Response,
     token: PersonalAccessToken,
     { status, error }: { status?: number; error?: string } = {},
   ): Promise<void> =>
     pages.show(
-      request,
       response,
       'rotate',
-      {
-        token,
-        overlaps,
-        formId: submittedForms.newId(),
-        error,
-        action: `${tokenPath(token.clientId)}/rotate`,
-      },
+      { token, overlaps, formId: submittedForms.newId(), error, action: `${tokenPath(token.clientId)}/rotate` },
       { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
@@ -72,7 +64,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
 
   router.get(
     `${path}/rotate`,
-    pages.forServiceAccount(withActiveToken((request, response, { token }) => showRotate(request, response, token))),
+    pages.forServiceAccount(withActiveToken((_request, response, { token }) => showRotate(response, token))),
   );
   router.post(
     `${path}/rotate`,
@@ -82,19 +74,17 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         // How long the old secret still works.
         const overlapSeconds = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlapSeconds === undefined) {
-          return showRotate(request, response, token, { status: 400, error: 'Choose one of these times.' });
+          return showRotate(response, token, { status: 400, error: 'Choose one of these times.' });
         }
         const result = await tokens.rotate(
-          // A form with a known id was already submitted. A form without an id counts as submitted for the first time.
-          { clientId, name, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
+          // A form without an id counts as submitted for the first time.
+          { clientId, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
           actorOf(request, signedIn),
         );
         if (!('error' in result)) {
-          return secretPage.show(request, response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
+          return secretPage.show(response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
         }
-        return result.error === 'form-already-submitted'
-          ? secretPage.showAlreadyShown(request, response)
-          : showEnded(request, response);
+        return result.error === 'form-already-submitted' ? secretPage.showAlreadyShown(response) : showEnded(response);
       }),
       // The response shows a secret, so the form requires a recent sign-in.
       { returnTo: returnTo('rotate'), requireFresh: true },
@@ -104,9 +94,8 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withActiveToken((request, response, { token }) =>
+      withActiveToken((_request, response, { token }) =>
         pages.show(
-          request,
           response,
           'revoke-token',
           { token, action: `${tokenPath(token.clientId)}/revoke` },
@@ -119,8 +108,9 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     `${path}/revoke`,
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
-        const revoked = await tokens.revoke(token, actorOf(request, signedIn));
-        if (!revoked) return showEnded(request, response);
+        const actor = actorOf(request, signedIn);
+        const revoked = await clients.revokePersonalAccessToken(actor.accountId, token.clientId, actor);
+        if (!revoked) return showEnded(response);
         response.redirect(303, '/portal?notice=revoked');
       }),
       { returnTo: returnTo('revoke') },

@@ -1,16 +1,15 @@
-// Serves the page that lists the facilities and the personal access tokens of a service account. The page has a form
-// that creates a token (specification, "Bookings API access", step 2). The response to the form contains the secret.
-// Reloading this response does not show the secret again.
-import { type Request, type Response, Router } from 'express';
+// Serves the page with the facilities and the personal access tokens of a service account, and the form that creates a
+// token (specification, "Bookings API access", step 2).
+import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
-import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
+import type { ClientStore } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/role-names.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { SignedInHandler } from '../../html/site.ts';
-import type { ValidationError } from '../../html/validation-errors.ts';
+import type { FormState, SignedInHandler } from '../../html/site.ts';
+import { fieldErrors, type ValidationError } from '../../html/validation-errors.ts';
 import type { MemberStore } from '../members/member-store.ts';
-import { actorOf, type PortalPages } from '../page.ts';
+import { actorOf, type PortalPages, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
 import { maxActiveTokens, maxTokenDays, type Tokens } from './tokens.ts';
@@ -24,24 +23,19 @@ export interface TokenPagesOptions {
   readonly secretPage: SecretPage;
 }
 
-/** The content of the form that creates a token, its errors, a notice above it, and the status of the response. */
-export interface TokenForm {
+/** The state of the form that creates a token, and a notice above it. */
+export interface TokenForm extends FormState {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;
   readonly notice?: string | undefined;
-  readonly validationErrors?: readonly ValidationError[];
-  readonly status?: number;
 }
 
-export type ShowTokens = (request: Request, response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
+export type ShowTokens = (response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
 
 /** The number of days that the empty form suggests. */
 const defaultDays = '90';
 
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;
-
-export const isActive = ({ disabledAt, expiresAt }: PersonalAccessToken): boolean =>
-  !disabledAt && (!expiresAt || expiresAt > new Date());
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
@@ -52,31 +46,27 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
   const { pages, members, clients, submittedForms, tokens, secretPage } = options;
 
   const showTokens: ShowTokens = async (
-    request,
     response,
     { account },
     {
       name = '',
       expiresInDays = defaultDays,
-      notice = textOfKey(notices, queryText(request, 'notice')),
-      validationErrors,
-      status,
+      notice = textOfKey(notices, queryText(response.req, 'notice')),
+      ...state
     } = {},
   ) => {
     const [facilities, all] = await Promise.all([
       members.findFacilities(account.id),
       clients.listPersonalAccessTokens(account.id),
     ]);
-    const active = all.filter(isActive).map((token) => ({ ...token, path: tokenPath(token.clientId) }));
     return pages.show(
-      request,
       response,
       'tokens',
       {
         username: account.username,
         facilities: facilities.map((facility) => ({ ...facility, roleName: roleNames[facility.role] })),
-        active,
-        ended: all.filter((token) => !isActive(token)),
+        active: all.filter(({ isActive }) => isActive).map((token) => ({ ...token, path: tokenPath(token.clientId) })),
+        ended: all.filter(({ isActive }) => !isActive),
         maxActiveTokens,
         maxTokenDays,
         // The page says how long the access tokens of a revoked token still work.
@@ -84,7 +74,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         formId: submittedForms.newId(),
         values: { name, expiresInDays },
       },
-      { title: 'Personal access tokens', width: 'wide', notice, validationErrors, status },
+      { title: 'Personal access tokens', width: 'wide', notice, ...state },
     );
   };
 
@@ -93,45 +83,38 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     const name = field(request, 'name');
     const expiresInDays = field(request, 'expiresInDays');
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      showTokens(request, response, signedIn, { name, expiresInDays, validationErrors, status });
-    const validationErrors = validateToken(name, expiresInDays);
-    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+      showTokens(response, signedIn, { name, expiresInDays, validationErrors, status });
+    const isValidNumber = /^\d{1,9}$/.test(expiresInDays) && Number(expiresInDays) >= 1;
+    const invalid = fieldErrors({
+      name: validateName(name, 'Enter a name, such as the name of the software that will use the token.'),
+      expiresInDays:
+        isValidNumber && Number(expiresInDays) <= maxTokenDays
+          ? undefined
+          : `Enter a number of days from 1 to ${maxTokenDays}.`,
+    });
+    if (invalid.length > 0) return showErrors(400, ...invalid);
     if ((await members.findFacilities(account.id)).length === 0) {
       return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
     }
-    // The id shows whether the same form was submitted before. A request without an id counts as a new form.
+    // A request without an id counts as a new form.
     const formId = field(request, 'form') || submittedForms.newId();
     const newToken = { name, days: Number(expiresInDays), formId };
     const result = await tokens.create(newToken, actorOf(request, signedIn));
-    if (!('error' in result)) return secretPage.show(request, response, { ...result, name });
-    if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(request, response);
+    if (!('error' in result)) return secretPage.show(response, { ...result, name });
+    if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(response);
     const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
     return showErrors(409, { text });
   };
 
   const routes = Router();
-  // Only the form posts to this path. A user who opens the path is sent to the page that lists the tokens
-  // (home-pages.ts).
   routes.get('/portal/tokens', (_request, response) => response.redirect(303, '/portal'));
   routes.post(
     '/portal/tokens',
     ...pages.formForServiceAccount(createToken, {
       // The response shows a secret, so the form requires a recent sign-in.
       requireFresh: true,
-      // After this sign-in, the user returns to this path, with the values of these fields.
-      returnTo: () => '/portal',
-      fields: ['name', 'expiresInDays'],
+      returnTo: (request) => withInput('/portal', request, ['name', 'expiresInDays']),
     }),
   );
   return { showTokens, routes };
-}
-
-function validateToken(name: string, days: string): ValidationError[] {
-  const validationErrors: ValidationError[] = [];
-  const nameError = validateName(name, 'Enter a name, such as the name of the software that will use the token.');
-  if (nameError) validationErrors.push({ field: 'name', text: nameError });
-  if (!/^\d{1,9}$/.test(days) || Number(days) < 1 || Number(days) > maxTokenDays) {
-    validationErrors.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${maxTokenDays}.` });
-  }
-  return validationErrors;
 }

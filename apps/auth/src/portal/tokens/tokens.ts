@@ -1,8 +1,6 @@
-// Creates, rotates and revokes the personal access tokens of service accounts. A form that is submitted twice creates
-// only one secret. Each change is recorded in the history of every facility where the service account has a role.
-import type { Audit } from '../../audit/audit.ts';
+// Creates and rotates the personal access tokens of service accounts. A form that is submitted twice creates only one
+// secret.
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../../clients/store.ts';
-import type { FacilityStore } from '../../facilities/store.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
 
 export const maxActiveTokens = 50;
@@ -16,26 +14,13 @@ export type NewSecretResult =
 
 export interface TokensOptions {
   readonly clients: ClientStore;
-  readonly facilities: Pick<FacilityStore, 'facilityIdsOf'>;
   readonly submittedForms: SubmittedForms;
-  readonly audit: Audit;
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
 
 /** The actor of each function is the service account that owns the tokens. */
-export function createTokens({ clients, facilities, submittedForms, audit }: TokensOptions) {
-  const recordChange = async (
-    change: 'created' | 'rotated' | 'revoked',
-    actor: Actor,
-    clientId: string,
-    detail: Record<string, string | number>,
-  ): Promise<void> => {
-    for (const facilityId of await facilities.facilityIdsOf(actor.accountId)) {
-      audit.record({ kind: `service-account.token-${change}`, ...actor, clientId, facilityId, detail });
-    }
-  };
-
+export function createTokens({ clients, submittedForms }: TokensOptions) {
   /** Creates a secret, unless the form was submitted before. After an error, the form can be submitted again. */
   const oncePerForm = async (
     accountId: string,
@@ -63,33 +48,21 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
         const expiresAt = new Date(Date.now() + days * 86_400_000);
         const token = { accountId: actor.accountId, name, expiresAt, maxActive: maxActiveTokens };
         try {
-          const secret = await clients.createPersonalAccessToken(token, actor);
-          await recordChange('created', actor, secret.clientId, { name, days });
-          return secret;
+          return await clients.createPersonalAccessToken(token, actor);
         } catch (error) {
           if (error instanceof TooManyTokensError) return { error: 'too-many-tokens' };
           throw error;
         }
       }),
 
-    /** Gives a token a new secret. The old secret still works for `overlapSeconds`. */
+    /** The old secret still works for `overlapSeconds`. */
     rotate: (
-      form: { clientId: string; name: string; overlapSeconds: number; formId: string },
+      { clientId, overlapSeconds, formId }: { clientId: string; overlapSeconds: number; formId: string },
       actor: Actor,
     ): Promise<NewSecretResult> =>
-      oncePerForm(actor.accountId, form.formId, async () => {
-        const { clientId, name, overlapSeconds } = form;
+      oncePerForm(actor.accountId, formId, async () => {
         const secret = await clients.rotatePersonalAccessToken(actor.accountId, clientId, overlapSeconds, actor);
-        if (!secret) return { error: 'not-found' };
-        await recordChange('rotated', actor, clientId, { name, overlap: overlapSeconds });
-        return secret;
+        return secret ?? { error: 'not-found' };
       }),
-
-    /** Returns false if the account has no such active token. */
-    async revoke({ clientId, name }: { clientId: string; name: string }, actor: Actor): Promise<boolean> {
-      if (!(await clients.revokePersonalAccessToken(actor.accountId, clientId, actor))) return false;
-      await recordChange('revoked', actor, clientId, { name });
-      return true;
-    },
   };
 }

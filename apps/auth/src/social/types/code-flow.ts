@@ -5,11 +5,7 @@ import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 /** The timeout of each request to a provider. */
 export const requestTimeoutSeconds = 5;
 
-/**
- * Creates the configuration of openid-client for a provider. Allows addresses with plain http: settings.ts has already
- * rejected settings with such an address, unless it is on this machine, and other addresses come from the discovery
- * document, which auth trusts.
- */
+/** Allows plain http: settings.ts accepts it only on this machine, and auth trusts the discovery document. */
 export function createConfiguration(
   server: openid.ServerMetadata,
   client: { readonly clientId: string; readonly clientSecret?: string },
@@ -22,7 +18,6 @@ export function createConfiguration(
   return configuration;
 }
 
-/** Returns the address at the provider to which the browser is redirected. An empty scope is left out. */
 export async function buildAuthorizationUrl(
   configuration: openid.Configuration,
   { state, codeVerifier }: FlowSecrets,
@@ -42,7 +37,6 @@ export async function buildAuthorizationUrl(
 const cancelCodes = ['access_denied', 'user_cancelled_authorize'];
 
 /**
- * Exchanges the code of the callback for tokens.
  * @throws {SignInCancelledError} if the user cancelled at the provider
  * @throws {Error} for every other failure
  */

@@ -1,9 +1,14 @@
-// Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub. Such a provider has
-// no discovery document, so the settings contain all endpoints.
+// Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub.
 import * as openid from 'openid-client';
 import { identityFrom, ProfileError } from '../profile.ts';
-import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
-import { text, url } from '../schema.ts';
+import {
+  type CommonSettings,
+  NativeTokenError,
+  type ProviderType,
+  type SocialProvider,
+  text,
+  url,
+} from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
@@ -12,16 +17,12 @@ interface OAuth2Settings extends CommonSettings {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly userinfoEndpoint: string;
-  /**
-   * The endpoint that checks native tokens: access tokens that a native app got from the provider. It has the
-   * parameters and the response of Facebook's `debug_token`.
-   */
+  /** Checks native tokens, with the parameters and the response of Facebook's `debug_token`. */
   readonly tokenInfoEndpoint?: string;
   /** The members of the userinfo response that contain the user id, the name and the e-mail address. */
   readonly claims: { readonly sub: string; readonly name: string; readonly email: string };
 }
 
-/** Returns the schema of a setting that names a member of the userinfo response. */
 const member = (name: string) => ({ ...text, default: name });
 
 export const oauth2: ProviderType<OAuth2Settings> = {
@@ -90,8 +91,6 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
 }
 
 /**
- * Requests the profile of the user. Returns its user id, name and e-mail address.
- *
  * @throws {ProfileError} if the provider rejects the token
  * @throws {Error} if the provider does not respond, or responds with another error
  */

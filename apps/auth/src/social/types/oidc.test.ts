@@ -1,5 +1,5 @@
 // Tests which discovery document is used while a provider is unavailable.
-import { startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { createSocialProviders, parseSocialProviders } from '../settings.ts';
 

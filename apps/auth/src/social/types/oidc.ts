@@ -1,24 +1,23 @@
-// Implements providers that support OpenID Connect, such as Google.
-//
-// The endpoints come from the provider's discovery document. The document is read when it is first needed, because the
-// provider may be unavailable while this server starts. A request that finds the document older than an hour
-// reads the document again.
+// Implements providers that support OpenID Connect, such as Google. The discovery document is read when it is needed.
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';
-import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
-import { text, url } from '../schema.ts';
+import {
+  type CommonSettings,
+  NativeTokenError,
+  type ProviderType,
+  type SocialProvider,
+  text,
+  url,
+} from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeoutSeconds } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
 interface OidcSettings extends CommonSettings {
   readonly issuer: string;
-  /**
-   * The endpoint that checks native tokens: access tokens that a native app got from the provider (RFC 7662). Default:
-   * the endpoint in the discovery document.
-   */
+  /** Checks native tokens (RFC 7662). Default: the endpoint in the discovery document. */
   readonly introspectionEndpoint?: string;
-  /** The endpoint that checks native tokens if the provider, like Google, has no introspection endpoint. */
+  /** Checks native tokens if the provider, like Google, has no introspection endpoint. */
   readonly tokenInfoEndpoint?: string;
 }
 
@@ -65,15 +64,10 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
   };
 }
 
-/** The time after which the discovery document is read again. */
 const discoveryLifetimeMs = 3600_000;
-/** If reading the document fails, the last known document is used for this time before the next attempt. */
+/** If reading fails, the last known document is used for this time. */
 const retryDiscoveryAfterMs = 60_000;
 
-/**
- * Returns a function that caches the discovery document. While the provider is unavailable, the function uses the last
- * known document.
- */
 function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configuration> {
   let lastKnown: openid.Configuration | undefined;
   let current: { readonly configuration: Promise<openid.Configuration>; readonly expiresAt: number } | undefined;
@@ -82,8 +76,7 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
       lastKnown = await discover(settings);
       return lastKnown;
     } catch (error) {
-      // Replaces the failed attempt, which would otherwise be cached for an hour. If the document has never been read
-      // successfully, nothing is cached, and the next call tries again immediately.
+      // Otherwise the failed attempt would be cached for an hour.
       current = lastKnown && {
         configuration: Promise.resolve(lastKnown),
         expiresAt: Date.now() + retryDiscoveryAfterMs,
@@ -103,13 +96,12 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
 function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<openid.Configuration> {
   const server = new URL(issuer);
   return openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
-    // Applies to this request, and to all later requests with the configuration.
+    // Also applies to all later requests with the configuration.
     timeout: requestTimeoutSeconds,
     ...(server.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
   });
 }
 
-/** Sends the secret with HTTP Basic, unless the discovery document allows the secret only in the body of a request. */
 function clientAuthentication(clientSecret: string | undefined): openid.ClientAuth {
   if (clientSecret === undefined) return openid.None();
   const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
@@ -121,8 +113,7 @@ function clientAuthentication(clientSecret: string | undefined): openid.ClientAu
 }
 
 /**
- * Adds claims from the userinfo endpoint, if `claims` contain no name or no e-mail address. If the request to the
- * endpoint fails, the claims are returned without a change.
+ * If the request to the userinfo endpoint fails, the claims are returned without a change.
  *
  * @throws {ProfileError} if the response is about another user
  */
@@ -132,7 +123,7 @@ async function addUserinfo(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
 ): Promise<Readonly<Record<string, unknown>>> {
   if (!configuration.serverMetadata().userinfo_endpoint || (claims.name && claims.email)) return claims;
-  // The subject is checked below: an error of this call is ignored, but a wrong subject must be an error.
+  // An error of this call is ignored, but a wrong subject must be an error.
   const userinfo = await openid
     .fetchUserInfo(configuration, accessToken, openid.skipSubjectCheck)
     .catch(() => undefined);
@@ -159,18 +150,15 @@ async function verifyNativeToken(
   checkIssuedTo(issuedTo, settings.nativeAudiences);
   const { sub } = claims;
   if (typeof sub !== 'string' || sub === '') throw new NativeTokenError('the token has no user');
-  // `sub` is repeated because its type is now known to be `string`.
   return identityFrom(settings.name, await addUserinfo(configuration, token, { ...claims, sub }));
 }
 
-/** Checks an access token from a native app with token introspection (RFC 7662). */
 async function introspect(
   settings: OidcSettings,
   configuration: openid.Configuration,
   endpoint: string,
   token: string,
 ): Promise<TokenFacts> {
-  // The cast removes from the type the functions that `serverMetadata` adds to the document.
   const discovered = configuration.serverMetadata() as openid.ServerMetadata;
   const server = { ...discovered, introspection_endpoint: endpoint };
   const { clientSecret } = settings;
@@ -181,7 +169,7 @@ async function introspect(
   return { issuedTo: clientsOf([facts.client_id, facts.azp], facts.aud), claims: { sub: facts.sub } };
 }
 
-/** Checks a native token with the endpoint `tokeninfo`, which Google has instead of introspection. */
+/** Google has the endpoint `tokeninfo` instead of introspection. */
 async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string): Promise<TokenFacts> {
   if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
   const facts = await fetchTokenInfo(tokenInfoEndpoint, { access_token: token });
@@ -192,10 +180,7 @@ async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string)
   return { issuedTo: clientsOf([facts.azp], facts.aud), claims: { sub, email, email_verified, name } };
 }
 
-/**
- * Returns the client ids to which a token was issued. `audience` may contain the recipient of the token instead of the
- * client, so it is used only if `clientIds` contains no id.
- */
+/** `audience` may contain the recipient of the token, so it is used only if `clientIds` contains no id. */
 function clientsOf(clientIds: readonly unknown[], audience: unknown): string[] {
   const clients = textsOf(...clientIds);
   return clients.length > 0 ? clients : textsOf(audience);

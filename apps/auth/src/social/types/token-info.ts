@@ -1,11 +1,10 @@
-// Checks native access tokens with the token information endpoint of a provider. A native access token is one that a
-// native app got from a social provider, and that the app wants to exchange for our tokens.
+// Checks access tokens of native apps with the token information endpoint of a provider.
 import { NativeTokenError } from '../provider.ts';
 import { requestTimeoutSeconds } from './code-flow.ts';
 
 /**
- * Returns the response of the endpoint. The URL of the request contains the token. A redirect is therefore an error, so
- * that the token cannot reach another address.
+ * A redirect is an error, because the URL contains the token, which must not reach another address.
+ *
  * @throws {NativeTokenError} if the endpoint rejects the token, or if its response has no JSON body
  * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests
  */
@@ -27,14 +26,11 @@ export async function fetchTokenInfo(
   return body;
 }
 
-/** Returns the non-empty texts among the values. An array counts as several values. */
+/** An array counts as several values. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
-/**
- * Checks that a token was issued to one of our native apps. If `nativeAudiences` is empty, every token is rejected.
- * @throws {NativeTokenError} if the token was issued to another application
- */
+/** @throws {NativeTokenError} if the token was issued to another application */
 export function checkIssuedTo(issuedTo: readonly string[], nativeAudiences: readonly string[]): void {
   if (!issuedTo.some((clientId) => nativeAudiences.includes(clientId))) {
     throw new NativeTokenError('the token was issued to another application');

@@ -1,145 +1,138 @@
-// Builds the SQL that reads a page of bookings and counts the bookings of a search.
+// Builds the SQL that reads a page of bookings and counts the bookings of a search. Each shape is built once.
 //
-// PostgreSQL reads the bookings of a page in the order of an index. It also uses an index to find the bookings of a
-// period. The cost of a page therefore depends on its size and offset, not on the number of bookings.
+// The bindings of the query builder are the names of parameters. The compiled statement lists these names in the order
+// of its placeholders.
+import type { Knex } from 'knex';
+import { oneOf, type Side, startCounts } from '../../changes/totals/totals.ts';
 import { publicFields, selectList } from '../storage/columns.ts';
-import {
-  type Bind,
-  bindInstant,
-  type Criteria,
-  conditionsOf,
-  inProgressAt,
-  isSelective,
-  oneOf,
-  splitInstant,
-} from './where.ts';
+import { isSelective, type Shape, splitInstant } from './criteria.ts';
+import { type Condition, conditionsOf, inProgressAt } from './where.ts';
 
-const keys = 'facility_id, id, start_date';
-const allFields = selectList(publicFields);
+export interface Statement {
+  readonly sql: string;
+  readonly parameters: readonly string[];
+}
 
-/** The parameters of `firstPage` and `laterPage` are the `values`, the page size and the offset, in this order. */
 export interface SearchStatements {
-  /** Reads the first page, which has the offset 0. */
-  readonly firstPage: string;
-  /** Reads a page at any offset. To skip the rows before the page, it reads only the index and not the table. */
-  readonly laterPage: string;
-  readonly count: string;
-  readonly values: readonly unknown[];
+  readonly page: Statement;
+  readonly count: Statement;
+  /** Set if the statement `count` reads bins. It then has the parameters of `startCounts`. */
+  readonly bins: BinnedCount | undefined;
 }
 
-/**
- * A part of a list: the bookings that start at `from` or later, and before `to`. Without `to`, the part extends to the
- * end of the list. The page begins after the first `offset` bookings of this part.
- */
-export interface Segment {
-  readonly from: Date;
-  readonly to: Date | undefined;
-  readonly offset: number;
+/** The bookings on one side of an instant, plus or minus (`inProgress`) the bookings in progress at this instant. */
+interface BinnedCount {
+  readonly at: 'now' | 'start' | 'end' | undefined;
+  readonly side?: Side;
+  readonly inProgress?: 1 | -1;
 }
 
-/** With `segment`, the statements read only that part of the list. */
-export function searchStatements(criteria: Criteria, segment?: Segment): SearchStatements {
-  const values: unknown[] = [];
-  // `push` returns the new length of the array, which is the number of the parameter.
-  const bind: Bind = (value) => `$${values.push(value)}`;
-  const { facilities, bayIds } = criteria;
-  // For example `= $1::text`, or `= any($1)` for several ids.
-  const inFacilities = oneOf(facilities, bind);
-  const inBays = bayIds && oneOf(bayIds, bind);
-  const conditions = conditionsOf(criteria, inBays, bind);
-  const ofFacilities = `facility_id ${inFacilities}`;
-  const parts = partsOf(criteria, segment, bind);
-  // All values are bound now. The page size and the offset are the next two parameters.
-  const [limit, offset] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
-  const pageInOrderOf = (columns: string): string => `order by ${columns} limit ${limit} offset ${offset}`;
-  const pageInOrder = pageInOrderOf('start_date, id');
+/** Conditions for one part of the bookings that a search finds. Each of these bookings is in exactly one part. */
+interface Part {
+  readonly conditions: readonly Condition[];
+  readonly hasFewRows?: boolean;
+}
 
-  /** `ownerCondition` is SQL that selects the bookings of a bay, of a facility, or of several facilities. */
-  const rowsOf = (columns: string, ownerCondition: string, part: Part): string =>
-    `select ${columns} from booking where ${[ownerCondition, ...conditions, ...part.conditions].join(' and ')}`;
+const fields = selectList(publicFields);
+const maxShapes = 500;
+
+/** Returns the function that builds the statements of a shape, and caches them. */
+export function createStatements(db: Knex): (shape: Shape) => SearchStatements {
+  const cache = new Map<string, SearchStatements>();
+  return (shape) => {
+    const key = JSON.stringify(shape);
+    const cached = cache.get(key);
+    if (cached) return cached;
+    const bins = binnedCount(shape);
+    const count = bins ? countWithBins(db, shape, bins) : countRows(db, shape);
+    const statements = { page: compile(pageQuery(db, shape)), count: compile(count), bins };
+    if (cache.size >= maxShapes) cache.clear();
+    cache.set(key, statements);
+    return statements;
+  };
+}
+
+function compile(builder: Knex.QueryBuilder): Statement {
+  const { sql, bindings } = builder.toSQL().toNative();
+  return { sql, parameters: bindings as string[] };
+}
+
+function selectBookings(db: Knex, columns: string, conditions: readonly Condition[]): Knex.QueryBuilder {
+  return where(db.queryBuilder().select(db.raw(columns)).from('booking'), conditions);
+}
+
+function where(query: Knex.QueryBuilder, conditions: readonly Condition[]): Knex.QueryBuilder {
+  for (const [sql, parameters = []] of conditions) query.whereRaw(sql, parameters);
+  return query;
+}
+
+const ofFacilities = ({ facilities }: Shape): Condition => [`facility_id ${oneOf(facilities)}`, ['facilities']];
+
+const pageInOrder = (query: Knex.QueryBuilder, columns: string): Knex.QueryBuilder =>
+  query.orderByRaw(`${columns} limit ?::bigint offset ?::bigint`, ['limit', 'offset']);
+
+function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
+  const conditions = conditionsOf(isReadByBay(shape) ? { ...shape, bays: undefined } : shape);
+  const parts = partsOf(shape);
 
   // A part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows returns
   // all of them: with `order by start_date`, PostgreSQL would scan an index of the starts of all bookings, instead of
   // the small index booking_long.
-  const firstRowsOfParts = (ownerCondition: string): string =>
-    parts
-      .map((part) => {
-        const order = part.hasFewRows ? '' : ` order by start_date, id limit ${limit} + ${offset}`;
-        return `(${rowsOf(keys, ownerCondition, part)}${order})`;
-      })
-      .join('\nunion all ');
-
-  // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
-  // took hundreds of times as long. `ownerTable` is `bay` or `facility`, and `isSelected` is the condition on its rows.
-  const pageOfEach = (ownerTable: string, ownerCondition: string, isSelected: string): string =>
-    `select page.* from ${ownerTable} cross join lateral (
-${firstRowsOfParts(ownerCondition)}
-) page where ${isSelected} ${pageInOrderOf('page.start_date, page.id')}`;
-
-  // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay but
-  // returns rows in no order.
-  const pageOfBays = (): string =>
-    pageOfEach(
-      'bay',
-      'facility_id = bay.facility_id and bay_id = any(array[bay.id])',
-      `bay.facility_id ${inFacilities} and bay.id ${inBays}`,
+  const firstRows = (columns: string, owner: Condition): Knex.QueryBuilder =>
+    db.queryBuilder().unionAll(
+      parts.map((part) => {
+        const query = selectBookings(db, columns, [owner, ...conditions, ...part.conditions]);
+        if (part.hasFewRows) return query;
+        return query.orderByRaw('start_date, id limit ?::bigint + ?::bigint', ['limit', 'offset']);
+      }),
+      true,
     );
 
-  const pageOfFacilities = (): string =>
-    pageOfEach('facility', 'facility_id = facility.id', `facility.id ${inFacilities}`);
-
-  const singlePart = parts.length === 1 ? parts[0] : undefined;
-  const pageOfAll = (columns: string): string =>
-    singlePart
-      ? `${rowsOf(columns, ofFacilities, singlePart)} ${pageInOrder}`
-      : `select * from (${firstRowsOfParts(ofFacilities)}) parts ${pageInOrder}`;
-
-  // A selective search finds so few rows that PostgreSQL can sort all of them.
-  let pageOfOwners: string | undefined;
-  if (isReadByBay(criteria)) pageOfOwners = pageOfBays();
-  else if (facilities.length > 1 && !isSelective(criteria)) pageOfOwners = pageOfFacilities();
-
-  const laterPage = withAllFields(pageOfOwners ?? pageOfAll(keys));
-  // The rows are only counted, so they have no columns.
-  const matching = parts.map((part) => rowsOf('', ofFacilities, part)).join(' union all ');
-  return {
-    // Other pages first find the keys of their rows, so that only the keys of skipped rows are read. The first page
-    // skips no rows. If it needs only one scan, this scan reads all fields.
-    firstPage: !pageOfOwners && singlePart ? pageOfAll(allFields) : laterPage,
-    laterPage,
-    count: `select count(*)::int as total from (${matching}) matching`,
-    values,
+  // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
+  // took hundreds of times as long. Only the keys are sorted, so that PostgreSQL reads them from an index alone.
+  const pageOfEach = (table: string, owner: Condition, selected: readonly Condition[]): Knex.QueryBuilder => {
+    const rows = db.raw('?? cross join lateral ? page', [table, firstRows('facility_id, id, start_date', owner)]);
+    const keys = pageInOrder(
+      where(db.queryBuilder().select('page.*').from(rows), selected),
+      'page.start_date, page.id',
+    );
+    return db
+      .queryBuilder()
+      .select(db.raw(fields))
+      .from(keys.as('page'))
+      .joinRaw('join booking on booking.facility_id = page.facility_id and booking.id = page.id')
+      .orderByRaw('booking.start_date, booking.id');
   };
-}
-
-/** SQL conditions for one part of the bookings that a search finds. Each of these bookings is in exactly one part. */
-interface Part {
-  readonly conditions: readonly string[];
-  readonly hasFewRows?: boolean;
+  if (isReadByBay(shape)) {
+    // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay
+    // but returns rows in no order.
+    const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
+    return pageOfEach('bay', ofBay, [
+      [`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']],
+      ['bay.id = any(?)', ['bays']],
+    ]);
+  }
+  if (shape.facilities === 'several' && !isSelective(shape))
+    return pageOfEach('facility', ['facility_id = facility.id'], [['facility.id = any(?)', ['facilities']]]);
+  const owner = ofFacilities(shape);
+  if (parts.length === 1)
+    return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), 'booking.start_date, booking.id');
+  const rows = db.raw('? page', [firstRows(fields, owner)]);
+  return pageInOrder(db.queryBuilder().select('page.*').from(rows), 'page."startDate", page.id');
 }
 
 /**
- * Returns the parts of a search. A search that is split at an instant (`splitInstant`) has three parts: short bookings
- * in progress at the instant, long bookings in progress, and bookings that start later. If such a search has a
- * `segment`, the bookings in progress are left out, because a segment contains only bookings that start later.
+ * A search that is split has three parts: short bookings in progress at the instant, long bookings in progress, and
+ * bookings that start later.
  */
-function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): readonly Part[] {
-  const split = splitInstant(criteria);
-  const startsLater = split ? [`start_date > ${bindInstant(split, bind)}`] : [];
-  if (segment) {
-    const { from, to } = segment;
-    const bounds = [
-      `start_date >= ${bindInstant(from, bind)}`,
-      ...(to ? [`start_date < ${bindInstant(to, bind)}`] : []),
-    ];
-    return [{ conditions: [...startsLater, ...bounds] }];
-  }
+function partsOf(shape: Shape): readonly Part[] {
+  const split = splitInstant(shape);
   if (!split) return [{ conditions: [] }];
-  // If a search for active bookings has an interval with a start, the search is split at this start, and not at `now`.
-  // The result of `conditionsOf` then contains the condition that the bookings are active.
-  const selectsActive = criteria.isActive === true && split === criteria.now;
-  const [short, long] = inProgressAt(split, selectsActive, bind);
-  return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: startsLater }];
+  // If a search for active bookings is split at the start of an interval, the result of `conditionsOf` contains the
+  // condition that the bookings are active.
+  const [short, long] = inProgressAt(split, shape.isActive === true && split === 'now');
+  const later: Condition = ['start_date > ?::timestamptz', [split]];
+  return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: [later] }];
 }
 
 /**
@@ -147,15 +140,46 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
  * this index is read once for each bay, and returns the bookings of the bay in the order of the list. The index does
  * not help with conditions that compare ranges of times, such as those of `isActive` and of an interval with a start.
  */
-function isReadByBay(criteria: Criteria): boolean {
-  const { bayIds, time, isActive, upcoming, ...others } = criteria;
-  if (!bayIds || bayIds.length < 2 || isSelective(others) || criteria.locationIds) return false;
-  return isActive !== true && !upcoming && (!time || (time.kind === 'overlapping' && !time.start));
+function isReadByBay(shape: Shape): boolean {
+  const { bays, time, isActive, upcoming, locations } = shape;
+  if (bays !== 'several' || isSelective({ ...shape, bays: undefined }) || locations) return false;
+  return isActive !== true && !upcoming && (!time || time === 'until');
 }
 
-/** Reads all fields of the bookings whose keys `pageOfKeys` returns. */
-function withAllFields(pageOfKeys: string): string {
-  return `select ${allFields} from (${pageOfKeys}) page
-join booking on booking.facility_id = page.facility_id and booking.id = page.id
-order by booking.start_date, booking.id`;
+function countRows(db: Knex, shape: Shape): Knex.QueryBuilder {
+  const conditions = [ofFacilities(shape), ...conditionsOf(shape)];
+  const parts = partsOf(shape).map((part) => selectBookings(db, '1', [...conditions, ...part.conditions]));
+  return sumOf(db, 'count(*)', parts);
+}
+
+/**
+ * Returns how the bins count a search. Undefined if they cannot: bins count bookings by their start only, so they
+ * cannot count a search that combines conditions on dates. A selective search finds few rows, which are counted.
+ */
+function binnedCount(shape: Shape): BinnedCount | undefined {
+  const { isActive, time, upcoming } = shape;
+  if (isSelective(shape) || upcoming || (time && isActive !== undefined)) return undefined;
+  if (time === 'until') return { at: 'end', side: 'before' };
+  if (time === 'from') return { at: 'start', side: 'from', inProgress: 1 };
+  if (time) return undefined;
+  if (isActive === undefined) return { at: undefined };
+  return isActive ? { at: 'now', side: 'from', inProgress: 1 } : { at: 'now', side: 'before', inProgress: -1 };
+}
+
+function countWithBins(db: Knex, shape: Shape, { at, side, inProgress }: BinnedCount): Knex.QueryBuilder {
+  const counts = startCounts(db, shape, side);
+  if (at && inProgress) {
+    const scope = [ofFacilities(shape), ...conditionsOf({ ...shape, isActive: undefined, time: undefined })];
+    for (const conditions of inProgressAt(at, shape.isActive !== undefined))
+      counts.push(selectBookings(db, `facility_id, ${inProgress}`, [...scope, ...conditions]));
+  }
+  return sumOf(db, 'coalesce(sum(n), 0)', counts);
+}
+
+function sumOf(db: Knex, total: string, queries: readonly Knex.QueryBuilder[]): Knex.QueryBuilder {
+  const rows = db.queryBuilder().unionAll([...queries], true);
+  return db
+    .queryBuilder()
+    .select(db.raw(`${total}::int as total`))
+    .from(rows.as('counted'));
 }

@@ -1,68 +1,65 @@
-// Searches bookings: reads one page, and counts all bookings of the search. A last page that is not full needs no
-// count, because the total is the number of bookings up to the end of this page.
-import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
-import { type Queryable, query } from '@bay-booking/service/database/database';
-import { type CountReader, createCountReader } from '../../changes/totals/reader.ts';
+// Searches bookings: reads one page, and counts all bookings of the search.
+import { type PageRequest, readPage } from '@bay-booking/common/page';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { boundaries } from '../../changes/totals/totals.ts';
 import type { PublicBooking } from '../booking.ts';
-import { type Segment, searchStatements } from './statements.ts';
-import type { Criteria } from './where.ts';
+import { type Criteria, instantText, shapeOf } from './criteria.ts';
+import { createStatements, type SearchStatements, type Statement } from './statements.ts';
 
 export interface SearchResult {
-  readonly bookings: readonly PublicBooking[];
+  readonly rows: readonly PublicBooking[];
   readonly total: number;
 }
 
 export type SearchStore = ReturnType<typeof createSearchStore>;
 
-export interface SearchOptions {
-  readonly counts?: CountReader;
-  /**
-   * The maximum number of index entries that the database may read to find a page. For a page that needs more, `counts`
-   * finds a part of the list that contains the page (a segment), and the database reads only this part.
-   */
-  readonly maxSkippedRows?: number;
-}
+export function createSearchStore(db: Database) {
+  const statementsOf = createStatements(db);
 
-export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
-  const { counts = createCountReader(db), maxSkippedRows = 12_000 } = options;
-
-  async function readPage(criteria: Criteria, pageSize: number, offset: number, segment: Segment | undefined) {
-    const { firstPage, laterPage, values } = searchStatements(criteria, segment);
-    // The offset of a segment counts from the beginning of the segment.
-    const skipped = segment?.offset ?? offset;
-    const sql = skipped === 0 ? firstPage : laterPage;
-    return query<PublicBooking>(db, sql, [...values, pageSize, skipped]);
-  }
-
-  async function findPage(criteria: Criteria, pageSize: number, offset: number) {
-    // The statement reads the first `offset + pageSize` rows of each facility.
-    const rowsToRead = (offset + pageSize) * criteria.facilities.length;
-    const segment = rowsToRead > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
-    const bookings = await readPage(criteria, pageSize, offset, segment);
-    // A segment without `to` reaches to the end of the list.
-    if (bookings.length >= pageSize || !segment?.to) return bookings;
-    // The segment has too few bookings, because some were deleted or moved after the counts were read. The page is read
-    // again, now also from the bookings after the segment.
-    return readPage(criteria, pageSize, offset, { ...segment, to: undefined });
-  }
-
-  async function countRows(criteria: Criteria): Promise<number> {
-    const { count, values } = searchStatements(criteria);
-    const [row] = await query<{ total: number }>(db, count, values);
-    return row?.total ?? 0;
-  }
+  const run = <Row extends object>({ sql, parameters }: Statement, values: Readonly<Record<string, unknown>>) =>
+    query<Row>(
+      db,
+      sql,
+      parameters.map((name) => values[name]),
+    );
 
   return {
-    search: async (criteria: Criteria, request: PageRequest): Promise<SearchResult> => {
-      const offset = offsetOf(request);
-      const bookings = await findPage(criteria, request.pageSize, offset);
-      // An empty page after the first one may lie beyond the end of the list, so it does not show the total.
-      const isLastPage = bookings.length < request.pageSize && (bookings.length > 0 || offset === 0);
-      if (isLastPage) return { bookings, total: offset + bookings.length };
-      // `counts.count` returns undefined if the table booking_count does not contain the counts that this search needs.
-      const counted = (await counts.count(criteria)) ?? (await countRows(criteria));
-      // Bookings may have changed between the two statements, so the count may contradict the page.
-      return { bookings, total: reconcileTotal(bookings.length, offset, counted) };
+    search: (criteria: Criteria, request: PageRequest): Promise<SearchResult> => {
+      const shape = shapeOf(criteria);
+      const { page, count, bins } = statementsOf(shape);
+      const values = valuesOf(criteria);
+      return readPage(
+        request,
+        (limit, offset) => run<PublicBooking>(page, { ...values, limit, offset }),
+        async () => {
+          const [counted] = await run<{ total: number }>(count, { ...values, ...binValues(criteria, bins) });
+          return counted?.total ?? 0;
+        },
+      );
     },
   };
+}
+
+function valuesOf(criteria: Criteria): Readonly<Record<string, unknown>> {
+  const { facilities, locationIds, bayIds, time, now } = criteria;
+  const oneOrAll = (values: readonly string[] | undefined) => (values?.length === 1 ? values[0] : values);
+  return {
+    ...criteria,
+    facilities: oneOrAll(facilities),
+    locations: oneOrAll(locationIds),
+    bays: oneOrAll(bayIds),
+    now: instantText(now),
+    start: time?.start && instantText(time.start),
+    end: time?.end && instantText(time.end),
+  };
+}
+
+function binValues(criteria: Criteria, bins: SearchStatements['bins']): Readonly<Record<string, string>> {
+  if (!bins?.at || !bins.side) return {};
+  const { at, side, inProgress } = bins;
+  const instant = (at === 'now' ? criteria.now : criteria.time?.[at]) as Date;
+  // The bookings in progress at the instant are counted separately, so the bins end or begin just after it.
+  const bound = inProgress ? new Date(instant.getTime() + 1) : instant;
+  const values = Object.entries({ instant: bound, ...boundaries(shapeOf(criteria), side, bound) });
+  return Object.fromEntries(values.map(([name, value]) => [name, instantText(value)]));
 }

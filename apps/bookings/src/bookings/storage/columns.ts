@@ -69,11 +69,6 @@ export function selectList(names: readonly Field[], from = 'booking'): string {
   return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }
 
-/** Builds a select list such as `null::uuid as "id", …`, for a row that has no booking. */
-export function nullList(names: readonly Field[]): string {
-  return names.map((field) => `null::${table[field].type} as "${field}"`).join(', ');
-}
-
 /** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
 export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
   const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
@@ -96,11 +91,13 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   return picked as Pick<Booking, F>;
 }
 
-/** Reads the JSON of a booking in the database. Converts times to UTC from the time zone of the database session. */
-export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
-  const entries = publicFields.map((field) => {
-    const value = json[field] ?? null;
-    return [field, table[field].type === 'timestamptz' ? new Date(String(value)).toISOString() : value];
-  });
-  return Object.fromEntries(entries) as Pick<Booking, PublicField>;
+/** The SQL expression for the state of a row of `booking` in the log of changes (changes/log.ts). */
+export const bookingState = `jsonb_build_object(${[...publicFields, 'locationId' as const]
+  .map((field) => `'${field}', ${stateValue(table[field])}`)
+  .join(', ')})`;
+
+function stateValue({ column, type }: Column): string {
+  return type === 'timestamptz'
+    ? `to_char(booking.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+    : `booking.${column}`;
 }

@@ -4,7 +4,8 @@ import { expect, test } from '@jest/globals';
 import { createChangeWatcher } from './change-watcher.ts';
 
 /** A store of facilities that never change, so no wait ends because of a change. */
-const store = { heads: async () => [], assignNumbers: async () => ({ changeNumber: 0, removedNumber: 0 }) };
+const head = { facilityId: 'fac', changeNumber: 0, removedNumber: 0, hasUnnumberedChanges: false };
+const store = { heads: async () => [], assignNumbers: async () => head };
 
 test('at most 1200 requests of a client wait, and requests of other clients can still wait', async () => {
   const stopping = new AbortController();

@@ -1,14 +1,19 @@
 // Describes the endpoint of the change feed. Its handler is in list-changes.ts.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
+import { endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
-import { bookingListExample } from '../../bookings/examples.ts';
 import { createChangeLister, type FeedServices } from './list-changes.ts';
-import { changeListSchema, feedQuerySchema } from './schema.ts';
+import { feedQuerySchema } from './schema.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 
-export function createFeedEndpoints(services: FeedServices) {
+export interface FeedEndpointServices extends FeedServices {
+  readonly listSchema: Schema;
+  /** An example of a booking in a list. */
+  readonly bookingExample: { readonly id: string };
+}
+
+export function createFeedEndpoints(services: FeedEndpointServices) {
   const listChanges = createChangeLister(services);
   return [
     defineEndpoint({
@@ -34,8 +39,8 @@ export function createFeedEndpoints(services: FeedServices) {
       success: {
         status: 200,
         description: 'A page of changes.',
-        schema: changeListSchema,
-        example: changeListExample(services.config.baseUrl),
+        schema: services.listSchema,
+        example: changeListExample(services),
         headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
       },
       // The handler reports the validation errors itself. The same response can then also report a facilityId that is
@@ -47,14 +52,13 @@ export function createFeedEndpoints(services: FeedServices) {
   ];
 }
 
-function changeListExample(baseUrl: string) {
-  const [booking] = bookingListExample(baseUrl).items;
+function changeListExample({ bookingExample, config: { baseUrl } }: FeedEndpointServices) {
   const addressAfter = (number: number) =>
     `${baseUrl}/api/booking-changes?facilityId=fac-north&afterChangeNumber=${number}&removed=0&limit=500`;
   const deletedId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e';
   return {
     items: [
-      { state: 'updated', kind: 'Booking', id: booking?.id, modified: 4711, data: booking },
+      { state: 'updated', kind: 'Booking', id: bookingExample.id, modified: 4711, data: bookingExample },
       { state: 'deleted', kind: 'Booking', id: deletedId, modified: 4712 },
     ],
     next: addressAfter(4712),

@@ -1,14 +1,13 @@
 // Handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0). If
 // the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../../auth/caller.ts';
-import { bookingItem } from '../../bookings/resource.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
+import type { BookingState } from '../log.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit } from './schema.ts';
 import type { Change, FeedStore } from './store.ts';
@@ -16,6 +15,8 @@ import type { Change, FeedStore } from './store.ts';
 export interface FeedServices extends SharedServices {
   readonly feed: FeedStore;
   readonly changeWatcher: ChangeWatcher;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
 }
 
 export interface FeedQuery {
@@ -41,7 +42,7 @@ const path = '/api/booking-changes';
 /** Must be shorter than the time after which the server closes an inactive connection (40 s). */
 const maxWaitSeconds = 25;
 
-export function createChangeLister({ feed, changeWatcher, link }: FeedServices) {
+export function createChangeLister({ feed, changeWatcher, bookingItem, link }: FeedServices) {
   return async (
     query: FeedQuery,
     validationErrors: readonly ValidationError[],
@@ -85,19 +86,16 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
     const linkAfter = (number: number) =>
       link('GET', `${path}${writeQueryString({ facilityId, afterChangeNumber: number, removed, limit })}`);
     const next = linkAfter(changes.at(-1)?.number ?? afterChangeNumber);
-    const items = changes.map((change) => itemOf(change, link));
+    const items = changes.map(itemOf);
     return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
   }
-}
 
-function itemOf({ bookingId, number, booking }: Change, link: MakeLink) {
-  return {
-    state: booking ? 'updated' : 'deleted',
-    kind: 'Booking',
-    id: bookingId,
-    modified: number,
-    data: booking && bookingItem(booking, link),
-  };
+  function itemOf({ bookingId, number, isDeleted, state }: Change) {
+    const item = { kind: 'Booking', id: bookingId, modified: number };
+    return isDeleted || !state
+      ? { state: 'deleted', ...item }
+      : { state: 'updated', ...item, data: bookingItem(state) };
+  }
 }
 
 /**

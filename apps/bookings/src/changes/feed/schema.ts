@@ -1,7 +1,7 @@
 // Defines the JSON Schemas of the change feed.
+import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
-import { bookingItemSchema } from '../../bookings/schema.ts';
-import { textSchema } from '../../http/text.ts';
+import { textSchema } from '../../http/schemas.ts';
 
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
@@ -34,13 +34,6 @@ const changeFields = {
   modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
 } as const;
 
-const updatedSchema = {
-  type: 'object',
-  required: ['state', 'kind', 'id', 'modified', 'data'],
-  additionalProperties: false,
-  properties: { state: { const: 'updated' }, ...changeFields, data: bookingItemSchema },
-} as const;
-
 const deletedSchema = {
   type: 'object',
   required: ['state', 'kind', 'id', 'modified'],
@@ -48,16 +41,22 @@ const deletedSchema = {
   properties: { state: { const: 'deleted' }, ...changeFields },
 } as const;
 
-export const changeListSchema = {
-  type: 'object',
-  required: ['items', 'next', '_links'],
-  additionalProperties: false,
-  properties: {
-    items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
-    next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
-    _links: linksSchema('self', 'next'),
-  },
-} as const;
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const feedComponents = { BookingChangeList: changeListSchema } as const;
+/** `bookingItem` is the schema of a booking in a list. */
+export function changeListSchema(bookingItem: Schema) {
+  const updatedSchema = {
+    type: 'object',
+    required: ['state', 'kind', 'id', 'modified', 'data'],
+    additionalProperties: false,
+    properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
+  } as const;
+  return {
+    type: 'object',
+    required: ['items', 'next', '_links'],
+    additionalProperties: false,
+    properties: {
+      items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
+      next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
+      _links: linksSchema('self', 'next'),
+    },
+  } as const;
+}

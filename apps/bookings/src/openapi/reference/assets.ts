@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createPublicDocument, type PublicDocument } from '../public-document.ts';
 
 export interface Asset extends PublicDocument {
-  /** Contains a hash of the content, so browsers can cache the file without asking for a new version. */
+  /** Contains a hash of the content, so browsers can cache the file. */
   readonly path: string;
 }
 
@@ -15,7 +15,6 @@ const thisFolder = import.meta.dirname;
 const javaScript = 'text/javascript; charset=utf-8';
 const css = 'text/css; charset=utf-8';
 
-/** The path template of the route that serves the assets. */
 export const assetTemplate = '/docs/assets/{hash}/{name}';
 
 export function readAssets(): readonly Asset[] {

@@ -1,5 +1,4 @@
-// Renders the HTML page of the API reference. The page lists the endpoints, and says where to get a token. In browsers
-// with JavaScript, Swagger UI replaces the list.
+// Renders the page of the API reference. In browsers with JavaScript, Swagger UI replaces its list of endpoints.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
 
@@ -13,9 +12,7 @@ interface Document {
 
 export interface PageOptions {
   readonly baseUrl: string;
-  /** The address of the token endpoint. */
   readonly tokenUrl: string;
-  /** The scope of the Bookings API. */
   readonly scope: string;
   readonly assets: readonly Asset[];
 }
@@ -30,22 +27,18 @@ export function renderPage(openApi: object, { baseUrl, tokenUrl, scope, assets }
     assets.filter(({ path }) => path.endsWith(extension)).map(({ path }) => `${basePath}${path}`);
   return new Eta({ views: import.meta.dirname }).render('page', {
     ...info,
-    // The browser loads the document from `documentPath`, at the host of the page. The page shows the public address.
+    // The browser loads the document from the host of the page, which may not be the public address.
     documentPath: `${basePath}/openapi.json`,
     documentUrl: `${baseUrl}/openapi.json`,
     tokenUrl,
     scope,
     styles: pathsOf('.css'),
     scripts: pathsOf('.js'),
-    // Each operation has exactly one tag.
     tags: tags.map(({ name }) => ({ name, operations: operations.filter((operation) => operation.tags[0] === name) })),
   });
 }
 
-/**
- * Returns a policy for the page: it may load files only from this service, and send requests only to this service and
- * to the authorization server.
- */
+/** The page may use only this service and the authorization server. */
 export function contentSecurityPolicy({ baseUrl, tokenUrl }: Pick<PageOptions, 'baseUrl' | 'tokenUrl'>): string {
   return [
     "default-src 'none'",

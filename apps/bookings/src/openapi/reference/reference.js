@@ -152,7 +152,7 @@
     };
   }
 
-  // Only the patterns of text fields contain this range of surrogates (src/http/text.ts).
+  // Only the patterns of text fields contain this range of surrogates (src/http/schemas.ts).
   function isPatternOfText(value) {
     return String(value).includes('\\ud800-\\udbff');
   }

@@ -1,8 +1,7 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, responseSchema } from '../../http/schemas.ts';
-import { patternWithout, textSchema } from '../../http/text.ts';
+import { dateTimeSchema as dateTime, patternWithout, responseSchema, textSchema } from '../../http/schemas.ts';
 import { bookingEvents, deliveryStates, webhookStates } from '../webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;

@@ -3,7 +3,6 @@
 // time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
 // facility from a webhook, also ends the pending deliveries of this facility.
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
-import { inTransaction } from '../../database/in-transaction.ts';
 import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
@@ -118,29 +117,35 @@ export function createWebhookStore(db: Database) {
       change: WebhookChange,
       { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
     ): Promise<Webhook | undefined> =>
-      inTransaction(db, async (run) => {
-        const [[before]] = await run<[Webhook[]]>([statements.lock, [id]]);
+      transaction(db, async (tx) => {
+        const [before] = await query<Webhook>(tx, statements.lock, [id]);
         if (!before) return undefined;
         check(before);
         const { url, events, facilityIds, description, state } = change;
-        const becomesEnabled = before.state === 'disabled' && state !== 'disabled';
-        const [[updated]] = await run<[Webhook[]]>(
-          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()]],
-          [statements.removeCursors, [id, facilityIds]],
-          [statements.failDeliveries, [id, facilityIds]],
-          ...(becomesEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
-          [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
-        );
-        return updated;
+        const updated = query<Webhook>(tx, statements.update, [
+          id,
+          url,
+          events,
+          facilityIds,
+          description,
+          state,
+          at.toISOString(),
+        ]);
+        send(tx, statements.removeCursors, [id, facilityIds]);
+        send(tx, statements.failDeliveries, [id, facilityIds]);
+        if (before.state === 'disabled' && state !== 'disabled')
+          send(tx, statements.resetCursors, [id, ...arraysOf(latest)]);
+        send(tx, statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]);
+        return (await updated)[0];
       }),
 
     /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
     delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
-      inTransaction(db, async (run) => {
-        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id]]);
+      transaction(db, async (tx) => {
+        const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
         if (!webhook) return false;
         check(webhook);
-        await run([statements.delete, [id]]);
+        send(tx, statements.delete, [id]);
         return true;
       }),
 

@@ -1,8 +1,7 @@
 // Reads and advances the cursors of webhooks. A cursor is the position of a webhook in the change feed of a facility.
-import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '../../database/in-transaction.ts';
+import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
 import type { BookingEvent } from '../webhook.ts';
-import { addStatement, type NewDelivery } from './delivery-store.ts';
+import { addDeliveries, type NewDelivery } from './delivery-store.ts';
 
 /**
  * The maximum number of deliveries of a webhook and facility that wait for their first attempt. While the maximum is
@@ -87,14 +86,12 @@ export function createCursorStore(db: Database) {
       deliveries: readonly NewDelivery[],
       now: Date,
     ): Promise<boolean> =>
-      inTransaction(db, async (run) => {
+      transaction(db, async (tx) => {
         const statement = isReplay ? statements.advanceReplay : statements.advance;
-        const [, moved] = await run(
-          [statements.lockWebhook, [webhookId]],
-          [statement, [webhookId, facilityId, from, to]],
-        );
-        if (moved?.length === 0) return false;
-        if (deliveries.length > 0) await run(addStatement(webhookId, deliveries, now));
+        send(tx, statements.lockWebhook, [webhookId]);
+        const moved = await query(tx, statement, [webhookId, facilityId, from, to]);
+        if (moved.length === 0) return false;
+        if (deliveries.length > 0) addDeliveries(tx, webhookId, deliveries, now);
         return true;
       }),
 

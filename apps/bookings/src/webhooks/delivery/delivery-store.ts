@@ -5,9 +5,8 @@
 //
 // A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
 // first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
-import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
-import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '../../database/in-transaction.ts';
+import { type PageRequest, readPage } from '@bay-booking/common/page';
+import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import type { Delivery, DeliveryState } from '../webhook.ts';
 import { deliveryStatements } from './delivery-statements.ts';
 
@@ -86,36 +85,32 @@ export function createDeliveryStore(db: Database) {
       const goneWebhookIds = results.filter(({ status }) => status === 410).map(({ webhookId }) => webhookId);
       const webhookIds = [...new Set(results.map(({ webhookId }) => webhookId))];
       const hasFailures = results.some(({ state }) => state !== 'delivered');
-      await inTransaction(db, async (run) => {
-        await run(
-          [deliveryStatements.lockWebhooks, [webhookIds]],
-          // Each parameter contains one field of all results.
-          [
-            deliveryStatements.record,
-            [
-              results.map(({ id }) => id),
-              results.map(({ attempts }) => attempts),
-              results.map(({ state }) => state),
-              results.map(({ status }) => status),
-              results.map(({ attemptedAt }) => attemptedAt.toISOString()),
-              results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
-            ],
-          ],
-        );
+      await transaction(db, async (tx) => {
+        send(tx, deliveryStatements.lockWebhooks, [webhookIds]);
+        // Each parameter contains one field of all results.
+        send(tx, deliveryStatements.record, [
+          results.map(({ id }) => id),
+          results.map(({ attempts }) => attempts),
+          results.map(({ state }) => state),
+          results.map(({ status }) => status),
+          results.map(({ attemptedAt }) => attemptedAt.toISOString()),
+          results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
+        ]);
         if (hasFailures)
-          await run([deliveryStatements.disable, [webhookIds, goneWebhookIds, failingBefore.toISOString()]]);
+          send(tx, deliveryStatements.disable, [webhookIds, goneWebhookIds, failingBefore.toISOString()]);
       });
     },
 
     /**
      * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
      */
-    list: async (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
+    list: (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
       const values = [webhookId, state ?? null];
-      const offset = offsetOf(page);
-      const rows = await query<Delivery>(db, deliveryStatements.page, [...values, page.pageSize, offset]);
-      const [count] = await query<{ total: number }>(db, deliveryStatements.count, values);
-      return { rows, total: reconcileTotal(rows.length, offset, count?.total ?? 0) };
+      return readPage(
+        page,
+        (limit, offset) => query<Delivery>(db, deliveryStatements.page, [...values, limit, offset]),
+        async () => (await query<{ total: number }>(db, deliveryStatements.count, values))[0]?.total ?? 0,
+      );
     },
 
     /** Deletes ended deliveries that were added before `before`, in batches. */
@@ -132,25 +127,20 @@ export function createDeliveryStore(db: Database) {
      * `leaseStart` (see lease.ts).
      */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
-      const [row] = await query<{ dueSince: Date | null }>(db, deliveryStatements.oldestDue, [
+      const [row] = await query<{ dueSince: string | null }>(db, deliveryStatements.oldestDue, [
         leaseStart.toISOString(),
       ]);
-      return row?.dueSince ?? undefined;
+      return row?.dueSince ? new Date(row.dueSince) : undefined;
     },
   };
 }
 
 /**
- * Builds the statement that adds deliveries. It must run in the transaction that also moves the webhook's position in
- * the change feed (cursor-store.ts).
+ * Adds deliveries in the transaction that also moves the webhook's position in the change feed (cursor-store.ts).
  */
-export function addStatement(
-  webhookId: string,
-  deliveries: readonly NewDelivery[],
-  now: Date,
-): [sql: string, values: readonly unknown[]] {
+export function addDeliveries(tx: Transaction, webhookId: string, deliveries: readonly NewDelivery[], now: Date): void {
   // Each array contains one field of all deliveries.
-  const values = [
+  send(tx, deliveryStatements.add, [
     webhookId,
     deliveries.map(({ id }) => id),
     deliveries.map(({ type }) => type),
@@ -158,6 +148,5 @@ export function addStatement(
     deliveries.map(({ modified }) => modified),
     deliveries.map(({ body }) => body),
     now.toISOString(),
-  ];
-  return [deliveryStatements.add, values];
+  ]);
 }

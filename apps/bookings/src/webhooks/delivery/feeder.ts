@@ -6,10 +6,10 @@
 // deliveries.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
-import { bookingItem } from '../../bookings/resource.ts';
+import { type Loop, startLoop } from '@bay-booking/service/periodic';
 import type { Change, FeedStore } from '../../changes/feed/store.ts';
+import type { BookingState } from '../../changes/log.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
-import { withJitter } from '../../jitter.ts';
 import { leaseStart } from '../lease.ts';
 import type { BookingEvent } from '../webhook.ts';
 import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
@@ -23,49 +23,23 @@ const pageSize = 500;
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
   readonly feed: Pick<FeedStore, 'heads' | 'assignNumbers' | 'changesAfter'>;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
   /** Called after deliveries were added. */
   readonly wakeWorker: () => void;
   readonly logger: Logger;
 }
 
-/** Returns a function that stops the feeder and resolves when its last transaction has ended. */
-export function startFeeder(options: FeederOptions): () => Promise<void> {
-  const { logger } = options;
-  let isStopped = false;
-  let wakeUp = (): void => {};
-
-  async function loop(): Promise<void> {
-    while (!isStopped) {
-      const hasMore = await processCursors(options).catch((err: unknown) => {
-        logger.warn({ err }, 'changes not passed to webhooks');
-        return false;
-      });
-      if (hasMore || isStopped) continue;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withJitter(pollMilliseconds, 0.25));
-        wakeUp = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-  }
-
-  const ended = loop();
-  return async () => {
-    isStopped = true;
-    wakeUp();
-    await ended;
-  };
+export function startFeeder(options: FeederOptions): Loop {
+  const run = () => processCursors(options);
+  return startLoop({ name: 'webhook events', intervalMs: pollMilliseconds, run, logger: options.logger });
 }
 
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed } = options;
-  // Leaves out the cursors of a facility for which the client has sent no request since `leaseStart`.
   const active = await cursors.findActive(leaseStart(options));
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
-  // A head is the latest change number of a facility.
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
@@ -101,9 +75,9 @@ function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: str
 async function addNewChanges(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
   const last = changes.at(-1);
   if (!last) return false;
-  const typeOf = ({ booking, firstNumber }: Change): BookingEvent => {
-    if (!booking) return 'booking.deleted';
-    // If the first change of a booking comes after the cursor, the receiver does not know the booking yet.
+  const typeOf = ({ isDeleted, firstNumber }: Change): BookingEvent => {
+    if (isDeleted) return 'booking.deleted';
+    // If the booking came to the facility after the cursor, the receiver does not know the booking yet.
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
   const move = { from: cursor.number, to: last.number, isReplay: false };
@@ -123,7 +97,7 @@ async function addReplayedChanges(
   // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.
   const isLastPage = changes.length < pageSize || selected.length < changes.length;
   const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
-  const typeOf = ({ booking }: Change): BookingEvent => (booking ? 'booking.updated' : 'booking.deleted');
+  const typeOf = ({ isDeleted }: Change): BookingEvent => (isDeleted ? 'booking.deleted' : 'booking.updated');
   return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
@@ -136,21 +110,17 @@ async function addDeliveries(
   move: CursorMove,
   changes: readonly Change[],
   typeOf: (change: Change) => BookingEvent,
-  { cursors, wakeWorker, link, now }: FeederOptions,
+  { cursors, bookingItem, wakeWorker, now }: FeederOptions,
 ): Promise<boolean> {
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // If the booking was deleted, both `booking` and `lastState` can be undefined:
-    // - The deletion may have no change number yet. The feed will contain the deletion later, with a higher number.
-    // - The command `npm run recount` may have added the deletion to the feed. Nothing can be delivered then, because
-    //   the last state of the booking is not known.
-    const booking = change.booking ?? change.lastState;
-    if (!booking || !cursor.events.includes(type)) return [];
+    const { number: modified, isDeleted, state } = change;
+    // The last state is unknown if the booking was deleted outside the service. Nothing can be delivered then.
+    if (!state || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;
-    const modified = change.number;
-    const timestamp = change.booking ? change.booking.lastUpdatedAt : at.toISOString();
-    const data = { facilityId, modified, booking: bookingItem(booking, link) };
+    const timestamp = isDeleted ? at.toISOString() : state.lastUpdatedAt;
+    const data = { facilityId, modified, booking: bookingItem(state) };
     return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
   });
   const isAdvanced = await cursors.advance(cursor, move, deliveries, at);

@@ -1,5 +1,4 @@
 // Calculates when a failed delivery is attempted again (docs/behaviour.md, "Webhooks"). Durations are in milliseconds.
-import { withJitter } from '../../jitter.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -33,8 +32,9 @@ export const maxFailingTime = 5 * day;
 export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string): Date | undefined {
   const delay = delays[attempts - 1];
   if (delay === undefined) return undefined;
+  const variedDelay = delay * (1 - jitter + 2 * jitter * Math.random());
   const requestedDelay = Math.min(retryAfterMilliseconds(retryAfter, now), day);
-  return new Date(now.getTime() + Math.max(withJitter(delay, jitter), requestedDelay));
+  return new Date(now.getTime() + Math.max(variedDelay, requestedDelay));
 }
 
 /** Parses both forms of Retry-After: seconds, or a date (RFC 9110 section 10.2.3). Returns 0 for any other value. */

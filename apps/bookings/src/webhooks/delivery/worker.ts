@@ -1,14 +1,13 @@
-// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results. Every instance has
-// one worker.
+// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results.
 //
 // One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
 // webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import { startLoop } from '@bay-booking/service/periodic';
+import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { SharedServices } from '../../http/shared-services.ts';
-import { withJitter } from '../../jitter.ts';
 import { leaseStart } from '../lease.ts';
-import type { SecretBox } from '../secrets.ts';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
 import { signedHeaders } from './signature.ts';
@@ -17,10 +16,6 @@ import { signedHeaders } from './signature.ts';
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 /** The time between two searches for due deliveries. When an attempt ends, the worker searches earlier. */
 const pollMilliseconds = 500;
-/** The poll time varies by this share, so that the instances do not search at the same times. */
-const pollJitter = 0.25;
-/** The results of all attempts that end during this time are recorded together. */
-const recordDelayMilliseconds = 10;
 /**
  * Must be shorter than the time for which an instance claims a delivery (delivery-store.ts). After that time, another
  * instance may attempt the delivery.
@@ -46,21 +41,18 @@ export function startWorker(options: WorkerOptions) {
   const finished: AttemptResult[] = [];
   let runningTotal = 0;
   let isStopped = false;
-  /** Ends the pause of the loop early. Has no effect while the loop does not pause. */
-  let wakeUp = (): void => {};
 
-  /** Records the results of finished attempts, claims due deliveries, and starts their attempts. */
-  async function work(): Promise<void> {
-    if (finished.length > 0) {
-      const results = finished.splice(0);
-      // If recording the results fails, the attempts are repeated when the claims on the deliveries end
-      // (delivery-store.ts).
-      await store.record(results, new Date(now().getTime() - maxFailingTime));
-      for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
-    }
-    if (isStopped) return;
+  async function recordFinished(): Promise<void> {
+    const results = finished.splice(0);
+    if (results.length === 0) return;
+    // If recording the results fails, the attempts are repeated when the claims on the deliveries end.
+    await store.record(results, new Date(now().getTime() - maxFailingTime));
+    for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
+  }
+
+  async function claimDue(): Promise<void> {
     const total = limits.total - runningTotal;
-    if (total <= 0) return;
+    if (total <= 0 || isStopped) return;
     for (const delivery of await store.claim(running, { ...limits, total }, leaseStart(options), now()))
       start(delivery);
   }
@@ -72,46 +64,38 @@ export function startWorker(options: WorkerOptions) {
     attempt(delivery, options)
       .then((result) => finished.push(result))
       // An attempt can fail before its request is sent, for example if no key decrypts the secret. The attempt is
-      // repeated when the claim on the delivery ends (delivery-store.ts).
+      // repeated when the claim on the delivery ends.
       .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
       .finally(() => {
         runningTotal--;
         const remaining = (running.get(webhookId) ?? 1) - 1;
         if (remaining > 0) running.set(webhookId, remaining);
         else running.delete(webhookId);
-        wakeUp();
+        void loop.wake();
       });
   }
 
-  /** Ends after `isStopped` was set, when the results of all finished attempts are recorded. */
-  async function loop(): Promise<void> {
-    while (!isStopped || finished.length > 0) {
-      await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
-      // The loop does not pause if results remain to be recorded, or if it must end.
-      if (isStopped || finished.length > 0) continue;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withJitter(pollMilliseconds, pollJitter));
-        wakeUp = () => {
-          clearTimeout(timer);
-          setTimeout(resolve, recordDelayMilliseconds);
-        };
-      });
-      wakeUp = () => {};
-    }
-  }
+  const loop = startLoop({
+    name: 'webhook deliveries',
+    intervalMs: pollMilliseconds,
+    run: async () => {
+      await recordFinished();
+      await claimDue();
+    },
+    logger,
+  });
 
-  const ended = loop();
   return {
     /** Searches for due deliveries without waiting for the next poll. */
-    wake: (): void => wakeUp(),
+    wake: (): void => void loop.wake(),
     /**
-     * Stops the worker: it starts no more attempts, and records the results of attempts that have ended. Attempts that
-     * are still running are repeated when the claims on their deliveries end (delivery-store.ts).
+     * Starts no more attempts, and records the results of attempts that have ended. Attempts that are still running are
+     * repeated when the claims on their deliveries end.
      */
     stop: async (): Promise<void> => {
       isStopped = true;
-      wakeUp();
-      await ended;
+      await loop.stop();
+      await recordFinished().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
     },
   };
 }

@@ -1,0 +1,12 @@
+// Defines how pages read and write cookies. oidc/cookies.ts sets them through oidc-provider.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export interface BrowserCookies {
+  readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
+  /** `maxAge` is in seconds. Without `maxAge`, the browser deletes the cookie when the browser is closed. */
+  readonly set: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    cookie: { name: string; value: string; maxAge?: number },
+  ) => void;
+}

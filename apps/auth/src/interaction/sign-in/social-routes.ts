@@ -1,0 +1,161 @@
+// Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
+// identity provider login").
+import { type Request, type Response, Router } from 'express';
+import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { Account } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import { errorMessages } from '../../html/error-messages.ts';
+import { queryText } from '../../html/form-body.ts';
+import { localPath } from '../../html/local-path.ts';
+import type { Site } from '../../html/site.ts';
+import type { BrowserCookies } from '../../http/browser-cookies.ts';
+import type { Interactions } from '../../oidc/authorization/interactions.ts';
+import { type AuthorizationFlow, newBrowserSecret } from '../../social/authorization-flow.ts';
+import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import type { FlowPurpose } from '../../social/store.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
+import type { StartSession } from './start-session.ts';
+
+/** The cookie that identifies the browser at the callback. */
+const cookieName = '_social';
+/** The lifetime of the cookie, which is also the lifetime of the stored flow. */
+const cookieLifetimeSeconds = 3600;
+
+export interface SocialRoutesOptions {
+  readonly cookies: BrowserCookies;
+  readonly interactions: Interactions;
+  readonly providers: SocialProviders;
+  readonly authorizationFlow: AuthorizationFlow;
+  readonly site: Site;
+  readonly sessions: Pick<BrowserSessions, 'current'>;
+  readonly startSession: StartSession;
+  readonly socialIdentities: Pick<SocialIdentityStore, 'link'>;
+  readonly findOrCreateSocialAccount: (identity: SocialIdentity) => Promise<Account>;
+  /** Informs the owner of the account about a new way to sign in. */
+  readonly sendSocialLinked: (account: Account, provider: string) => Promise<void>;
+  readonly audit: Audit;
+}
+
+export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
+
+export function createSocialRoutes(options: SocialRoutesOptions) {
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = options;
+
+  const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
+    site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
+
+  /** Redirects the browser to the provider. The page "Your account" also calls this function. */
+  const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    // A second flow in the same browser uses the same secret, so that the first flow still works.
+    const browserSecret = cookies.get(request, response, cookieName) ?? newBrowserSecret();
+    let url: URL | undefined;
+    try {
+      url = await authorizationFlow.begin(name, browserSecret, purpose);
+    } catch (err) {
+      response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
+      return showFailure(response, name, purpose, 'unavailable');
+    }
+    if (!url) return site.showMessage(response, unknownProviderPage(purpose));
+    cookies.set(request, response, { name: cookieName, value: browserSecret, maxAge: cookieLifetimeSeconds });
+    response.redirect(303, url.href);
+  };
+
+  /**
+   * Redirects a user who cancelled to the page where they chose the provider. If the client chose it with `acr_values`,
+   * there is no such page, and the user returns to the client.
+   */
+  const returnAfterCancel = async (response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
+    const query = `cancelled=${encodeURIComponent(name)}`;
+    const page = signInPageOf(purpose);
+    // Without an interaction, the address already contains the parameter `return`.
+    if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
+    const interaction = await interactions.findByUid(purpose.interactionUid);
+    if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');
+    response.redirect(303, `${page}?${query}`);
+  };
+
+  const linkIdentity = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
+    const { provider } = identity;
+    const title = titleOfProvider(providers, provider);
+    const showNotAdded = (text: string) =>
+      site.showMessage(response, {
+        status: 409,
+        title: `${title} was not added`,
+        text,
+        tone: 'bad',
+        links: [{ href: '/account', text: 'Back to your account' }],
+      });
+    const signedIn = await sessions.current(request, response);
+    // The user may have signed out, or signed in to another account, since the flow began.
+    if (signedIn?.account.id !== accountId) {
+      return showNotAdded('You are no longer signed in to the same account. Sign in to it and try again.');
+    }
+    const outcome = await socialIdentities.link(accountId, identity);
+    if (outcome === 'taken') {
+      return showNotAdded(`That ${title} account already belongs to another Bay Booking account.`);
+    }
+    if (outcome === 'unconfirmed') {
+      return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
+    }
+    audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
+    await options.sendSocialLinked(signedIn.account, title);
+    response.redirect(303, '/account?done=linked');
+  };
+
+  /** Signs in the user who owns the social identity. The first sign-in creates an account. */
+  const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
+    const { provider: name } = identity;
+    const account = await options.findOrCreateSocialAccount(identity);
+    if (account.disabledAt) {
+      const detail = { reason: 'account disabled' };
+      audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
+      return showFailure(response, name, purpose, 'refused');
+    }
+    const { interactionUid, returnTo } = purpose;
+    const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
+    // `fed` (federated) means that another provider has authenticated the user.
+    const result = await options.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
+    if (interaction) await interaction.signIn(response, result);
+    else response.redirect(303, returnTo ?? '/account');
+  };
+
+  const router = Router();
+  router.get('/interaction/:uid/social/:name', async (request, response) => {
+    const { uid } = await interactions.find(request, response);
+    const purpose = { interactionUid: uid, returnTo: null, linkAccountId: null };
+    await begin(request, response, request.params.name, purpose);
+  });
+  router.get('/social/:name', async (request, response) => {
+    const returnTo = localPath(queryText(request, 'return'), '/account');
+    await begin(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
+  });
+  router.get('/social/:name/callback', async (request, response) => {
+    const { name } = request.params;
+    // A browser without the cookie has begun no flow, so no flow is found for the empty text.
+    const browserSecret = cookies.get(request, response, cookieName) ?? '';
+    const { search } = new URL(request.originalUrl, 'http://local.invalid');
+    const result = await authorizationFlow.callback(name, browserSecret, search);
+    if (!result) {
+      const links = [{ href: '/sign-in', text: 'Sign in' }];
+      return site.showMessage(response, { status: 400, ...errorMessages.signInExpired, tone: 'bad', links });
+    }
+    const { flow } = result;
+    if ('failure' in result) {
+      const { failure, reason } = result;
+      response.locals.logger?.warn({ provider: name, reason }, 'social sign-in was not completed');
+      audit.record({ kind: 'sign-in.refused', address: request.ip, detail: { provider: name, reason: failure } });
+      return failure === 'cancelled'
+        ? returnAfterCancel(response, name, flow)
+        : showFailure(response, name, flow, failure);
+    }
+    const { identity } = result;
+    return flow.linkAccountId === null
+      ? signIn(request, response, flow, identity)
+      : linkIdentity(request, response, flow.linkAccountId, identity);
+  });
+  // interaction/routes.ts handles the errors of paths below `/interaction`.
+  router.use('/social', site.errorHandler);
+  return { router, begin };
+}

@@ -1,0 +1,43 @@
+// Starts a session: the one door for every way to sign in. repository-tests/imports.test.ts lists who may use it.
+import type { Queryable } from '@bay-booking/service/database/database';
+import type { Request, Response } from 'express';
+import type { Account } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { SignInResult } from '../../oidc/authorization/interactions.ts';
+import type { ProviderSessions } from '../../oidc/sessions.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import type { DeviceCookies } from './device-cookie.ts';
+import { addSession } from './new-session-store.ts';
+
+/** A user who has just proved to own the account. */
+export interface ProvenUser {
+  readonly account: Account;
+  /** The claim `acr`: `idp:NAME` after a social sign-in. */
+  readonly acr?: string;
+  /** The claim `amr`: the methods of authentication, such as `pwd` for a password (RFC 8176). */
+  readonly amr: readonly string[];
+}
+
+/** If another account was signed in, its session ends. */
+export type StartSession = (request: Request, response: Response, user: ProvenUser) => Promise<SignInResult>;
+
+export interface StartSessionOptions {
+  readonly db: Queryable;
+  readonly providerSessions: Pick<ProviderSessions, 'start'>;
+  readonly sessions: Pick<BrowserSessions, 'forget'>;
+  readonly devices: Pick<DeviceCookies, 'issue'>;
+  readonly audit: Audit;
+}
+
+export const createStartSession =
+  ({ db, providerSessions, sessions, devices, audit }: StartSessionOptions): StartSession =>
+  async (request, response, { account, acr, amr }) => {
+    const accountId = account.id;
+    const { uid, signedInAt } = await providerSessions.start(request, response, { accountId, acr, amr });
+    await addSession(db, { uid, accountId, userAgent: request.get('user-agent'), address: request.ip });
+    devices.issue(request, response, account);
+    sessions.forget(request);
+    const detail = { method: acr ?? amr.join(' ') };
+    audit.record({ kind: 'sign-in.succeeded', accountId, address: request.ip, detail });
+    return { accountId, signedInAt, acr, amr };
+  };

@@ -1,0 +1,46 @@
+// Sends the pages that oidc-provider lets us design. interaction/provider-pages.ts renders them.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+
+export interface ErrorPage {
+  readonly status: number;
+  readonly error: string;
+  readonly description: string;
+  readonly client?: string | undefined;
+  /** Possibly not registered, so a page must show it as text and not as a link. */
+  readonly redirectUri?: string | undefined;
+}
+
+export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
+  // `oidc` is undefined outside the endpoints of oidc-provider, and `params` until it has read the request.
+  const { client, params = {} } = ctx.oidc ?? {};
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
+  return {
+    client: client?.clientName ?? client?.clientId ?? text(params.client_id),
+    redirectUri: text(params.redirect_uri) ?? text(params.post_logout_redirect_uri),
+  };
+}
+
+type RenderPage<Page> = (page: Page, request: IncomingMessage, response: ServerResponse) => Promise<string>;
+
+export interface ProviderPages {
+  readonly error: RenderPage<ErrorPage>;
+  /** The page adds the buttons to `form`. `name=logout` with `value=yes` signs the user out. */
+  readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
+  readonly signedOut: RenderPage<{ clientName: string | undefined }>;
+  readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
+  readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
+  readonly headers: (options: { allowExternalFormTargets: boolean }) => Record<string, string>;
+}
+
+export function showPage(
+  ctx: KoaContextWithOIDC,
+  pages: Pick<ProviderPages, 'headers'>,
+  html: string,
+  { status = 200, allowExternalFormTargets = false }: { status?: number; allowExternalFormTargets?: boolean } = {},
+): void {
+  ctx.status = status;
+  ctx.type = 'html';
+  ctx.set(pages.headers({ allowExternalFormTargets }));
+  ctx.body = html;
+}

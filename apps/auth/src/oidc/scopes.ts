@@ -1,0 +1,71 @@
+// Defines the scopes, and decides whether a client may request a combination of scopes (specification, "Scopes").
+
+export interface ScopeTable {
+  readonly play: string;
+  readonly bookings: string;
+  readonly custom: readonly string[];
+  readonly all: readonly string[];
+}
+
+/** To add a claim, also return its value from `claimsOf` (tokens/claims.ts). */
+export const claimsByScope = {
+  openid: ['sub'],
+  profile: ['name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+  roles: ['roles'],
+};
+/** Only for requests that also get an id_token (docs/behaviour.md, "Scopes"). */
+export const openidFamily: readonly string[] = Object.keys(claimsByScope);
+export const offlineAccess = 'offline_access';
+
+export function createScopeTable(scopeBase: string): ScopeTable {
+  const play = `${scopeBase}/dr/play`;
+  const bookings = `${scopeBase}/golf/bookings`;
+  const custom = [play, bookings];
+  return { play, bookings, custom, all: [...openidFamily, offlineAccess, ...custom] };
+}
+
+export const splitScope = (scope: string | undefined): readonly string[] => [
+  ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
+];
+
+/** oidc-provider would reject extra spaces. */
+export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
+
+export const needsFacilities = (table: ScopeTable, scope: string | undefined): boolean =>
+  splitScope(scope).includes(table.bookings);
+
+export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
+
+export interface ScopeError {
+  readonly description: string;
+  /** Space-separated. */
+  readonly scope: string;
+}
+
+export function findScopeError(
+  table: ScopeTable,
+  request: { requested: readonly string[]; allowed: readonly string[]; issuesIdToken: boolean },
+): ScopeError | undefined {
+  const { requested, allowed, issuesIdToken } = request;
+  if (requested.length === 0) return { description: 'scope is missing', scope: '' };
+  const unknown = requested.filter((scope) => !table.all.includes(scope));
+  if (unknown.length > 0) return { description: 'requested scope is not known', scope: unknown.join(' ') };
+  const family = requested.filter(isOpenidFamily);
+  if (family.length > 0 && !(issuesIdToken && requested.includes('openid'))) {
+    return {
+      description: issuesIdToken
+        ? 'the openid scope must be requested along with the scopes of its family'
+        : 'scopes of the openid family are valid only when an id_token is requested along with the access token',
+      scope: family.join(' '),
+    };
+  }
+  const notAllowed = requested.filter((scope) => !allowed.includes(scope));
+  if (notAllowed.length > 0) {
+    return { description: 'requested scope is not allowed for this client', scope: notAllowed.join(' ') };
+  }
+  if (requested.every((scope) => scope === offlineAccess)) {
+    return { description: 'request a scope that an access token can contain', scope: offlineAccess };
+  }
+  return undefined;
+}

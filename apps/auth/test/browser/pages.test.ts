@@ -1,0 +1,300 @@
+// Tests that the pages work without JavaScript, with a keyboard, with a screen reader and on a phone
+// (docs/behaviour.md, "Pages"). The tests run in Chromium. When a form leads to a redirect, only a real browser checks
+// the redirect against the CSP directive `form-action`, and applies the rules for cookies to the redirect.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type Browser,
+  chromiumMissing,
+  contextOptions,
+  copyForAxe,
+  findViolations,
+  hasChromium,
+  launchChromium,
+  overflowsHorizontally,
+  type Page,
+  saveScreenshot,
+  type Viewport,
+  viewports,
+} from '@bay-booking/testkit/browser';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuthServer, scopes, startAuthServer } from '../auth-server.ts';
+import { createDevice } from '../device-fixture.ts';
+import { authorizeUrl, player, webCallback, webRequest } from '../flows.ts';
+import { type SocialServer, startSocialServer } from '../social-server.ts';
+
+if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
+const withBrowser = hasChromium ? test : test.skip;
+
+let browser: Browser;
+let fixture: SocialServer;
+let server: AuthServer;
+beforeAll(async () => {
+  if (!hasChromium) return;
+  // With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
+  const startServer = (environment: Record<string, string>) =>
+    startAuthServer({ ...environment, LOCKOUT_SLOW_DOWN_MS: '0' });
+  [fixture, browser] = await Promise.all([startSocialServer(startServer), launchChromium()]);
+  server = fixture.server;
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+});
+
+/** Returns the URL of an authorization request of demo-web. */
+const requestUrl = (params: Record<string, string> = {}): string =>
+  authorizeUrl(server, {
+    ...webRequest,
+    scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
+    state: 'st',
+    ...params,
+  });
+
+/**
+ * Opens a page in a new browser context. No application runs at the redirect URIs of the demo clients, so the context
+ * itself responds to requests for these URIs.
+ */
+async function newPage({
+  javaScriptEnabled = false,
+  ...options
+}: {
+  javaScriptEnabled?: boolean;
+  timezoneId?: string;
+} = {}): Promise<Page> {
+  const [viewport] = viewports as [Viewport];
+  const context = await browser.newContext({ ...contextOptions(viewport, javaScriptEnabled), ...options });
+  await context.route('http://localhost:4010/**', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
+  );
+  return context.newPage();
+}
+
+/** Fills in the fields, and then clicks the button if there is one. */
+async function fillIn(page: Page, values: Record<string, string>, button?: string): Promise<void> {
+  for (const [name, value] of Object.entries(values)) await page.fill(`input[name="${name}"]`, value);
+  if (button) await page.getByRole('button', { name: button, exact: true }).click();
+}
+
+async function signIn(page: Page, at = `${server.origin}/sign-in`): Promise<void> {
+  await page.goto(at);
+  await fillIn(page, player, 'Sign in');
+}
+
+async function enterDeviceCode(page: Page): Promise<void> {
+  const { user_code } = await createDevice(server).start();
+  await page.goto(`${server.origin}/device`);
+  await fillIn(page, { user_code }, 'Continue');
+}
+
+/** For each page, a function that opens the page. */
+const pages: Record<string, (page: Page) => Promise<unknown>> = {
+  'sign in': (page) => page.goto(requestUrl()),
+  'failed sign-in': async (page) => {
+    await page.goto(`${server.origin}/sign-in`);
+    await fillIn(page, { ...player, password: 'not the password' }, 'Sign in');
+  },
+  register: (page) => page.goto(`${server.origin}/register`),
+  'failed registration': async (page) => {
+    await page.goto(`${server.origin}/register`);
+    await fillIn(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
+  },
+  consent: (page) => signIn(page, requestUrl()),
+  'consent of a driving range': (page) =>
+    signIn(
+      page,
+      requestUrl({
+        client_id: 'demo-range',
+        redirect_uri: 'http://localhost:4010/range',
+        scope: `openid profile roles email offline_access ${scopes.play}`,
+      }),
+    ),
+  'reset password': (page) => page.goto(`${server.origin}/reset-password`),
+  'reset password, link sent': async (page) => {
+    await page.goto(`${server.origin}/reset-password`);
+    await fillIn(page, { username: 'nobody@example.com' }, 'Send the link');
+  },
+  // An unknown token shows the same page as the token of a used link.
+  'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
+  'your account': (page) => signIn(page),
+  'confirm that it is you': async (page) => {
+    await signIn(page);
+    await page.goto(`${server.origin}/sign-in?return=/account&again=1`);
+  },
+  'sign out at the request of a client': async (page) => {
+    await signIn(page);
+    await page.goto(`${server.origin}/connect/endsession?client_id=demo-web`);
+  },
+  'signed out': (page) => page.goto(`${server.origin}/signed-out`),
+  'cancelled at a provider': async (page) => {
+    await page.goto(requestUrl());
+    await page.getByRole('link', { name: /Google/ }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+  },
+  // No device has this code.
+  'device code': (page) => page.goto(`${server.origin}/device?user_code=bcdf-ghjk`),
+  'wrong device code': async (page) => {
+    await page.goto(`${server.origin}/device?user_code=bcdf-ghjk`);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    // Resets the count of wrong codes, so that the next pages can accept codes.
+    await server.db.raw('delete from guard_count');
+  },
+  'device, decision': enterDeviceCode,
+  'device connected': async (page) => {
+    await enterDeviceCode(page);
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await fillIn(page, player, 'Sign in');
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  },
+  'device not connected': async (page) => {
+    await enterDeviceCode(page);
+    await page.getByRole('button', { name: 'Do not allow' }).click();
+  },
+  'failed request of a client': (page) => page.goto(requestUrl({ redirect_uri: 'https://elsewhere.example/' })),
+  'page not found': (page) => page.goto(`${server.origin}/no-such-page`),
+  'expired sign-in': (page) => page.goto(`${server.origin}/interaction/none`),
+};
+
+describe('pages without JavaScript', () => {
+  withBrowser.each(Object.keys(pages))(
+    'the page “%s” has no axe violation and does not overflow, at every width and in both colour schemes',
+    async (name) => {
+      const page = await newPage();
+      try {
+        await pages[name]?.(page);
+        expect(await page.title()).toMatch(/ · Bay Booking$/);
+        expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+        const copy = await copyForAxe(page);
+        for (const { width, scheme } of viewports) {
+          for (const open of [page, copy]) {
+            await open.setViewportSize({ width, height: 900 });
+            await open.emulateMedia({ colorScheme: scheme });
+          }
+          const violations = await findViolations(copy);
+          const overflows = await overflowsHorizontally(page);
+          expect({ width, scheme, violations, overflows }).toEqual({ width, scheme, violations: [], overflows: false });
+          await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
+        }
+        await copy.context().close();
+      } finally {
+        await page.context().close();
+      }
+    },
+    60_000,
+  );
+});
+
+describe('flows without JavaScript', () => {
+  withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
+    const page = await newPage();
+    await signIn(page, requestUrl());
+    await page.uncheck(`input[value="${scopes.bookings}"]`);
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`${webCallback}**`);
+    const redirect = new URL(page.url());
+    expect(redirect.searchParams.get('code')).toBeTruthy();
+    expect(redirect.searchParams.get('scope')).not.toContain('golf/bookings');
+  });
+
+  withBrowser('the redirect URI may redirect to a page of another origin', async () => {
+    // For a browser, 127.0.0.1 and localhost are different origins.
+    const application = createServer((request, response) => {
+      const { port } = request.socket.address() as AddressInfo;
+      if (request.url?.startsWith('/callback')) response.writeHead(302, { Location: `http://localhost:${port}/app` });
+      response.end('the application');
+    });
+    await new Promise<void>((resolve) => application.listen(0, resolve));
+    const { port } = application.address() as AddressInfo;
+    const page = await newPage();
+    const redirect_uri = `http://127.0.0.1:${port}/callback`;
+    await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri }));
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`http://localhost:${port}/app`);
+    application.closeAllConnections();
+    await new Promise((resolve) => application.close(resolve));
+  });
+
+  withBrowser('registration and denied consent lead to the redirect URI', async () => {
+    const page = await newPage();
+    await page.goto(requestUrl());
+    await page.getByRole('link', { name: 'Create an account' }).click();
+    await fillIn(
+      page,
+      { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' },
+      'Create account',
+    );
+    await page.getByRole('button', { name: 'Do not allow' }).click();
+    await page.waitForURL(`${webCallback}**`);
+    expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
+  });
+
+  withBrowser('a social sign-in replaces the account that is signed in', async () => {
+    const page = await newPage();
+    await signIn(page);
+    await page.goto(requestUrl({ acr_values: 'idp:facebook', prompt: 'login consent' }));
+    await page.getByRole('button', { name: /Ada Fairway/ }).click();
+    expect(await page.locator('.user').textContent()).toContain('Ada Fairway');
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`${webCallback}**`);
+  });
+
+  withBrowser('a user adds a social provider to the account, and removes it', async () => {
+    const page = await newPage();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Add Google' }).click();
+    await page.getByRole('button', { name: /Ben Bunker/ }).click();
+    expect(await page.getByRole('status').textContent()).toContain('You can now sign in with this provider');
+    await page.getByRole('button', { name: 'Remove Google' }).click();
+    expect(await page.getByRole('button', { name: 'Add Google' }).count()).toBe(1);
+  });
+
+  withBrowser('the consent page offers sign-out, which ends the session', async () => {
+    const page = await newPage();
+    await signIn(page, requestUrl());
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    expect(page.url()).toBe(`${server.origin}/signed-out`);
+    await page.goto(`${server.origin}/account`);
+    expect(await page.title()).toMatch(/^Sign in/);
+  });
+
+  withBrowser('signing out at the request of a client returns to the client', async () => {
+    const page = await newPage();
+    await signIn(page);
+    const redirectUri = 'http://localhost:4010/signed-out';
+    const request = new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: redirectUri, state: 's' });
+    await page.goto(`${server.origin}/connect/endsession?${request}`);
+    await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL(`${redirectUri}?state=s`);
+  });
+
+  withBrowser('a user can sign in with the keyboard, and sees the focus', async () => {
+    const page = await newPage();
+    await page.goto(`${server.origin}/sign-in`);
+    expect(await page.evaluate('document.activeElement.name')).toBe('username');
+    await page.keyboard.type(player.username);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(player.password);
+    const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
+    expect(outline).toBe('solid');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${server.origin}/account`);
+  });
+});
+
+describe('pages with JavaScript', () => {
+  withBrowser('the account page shows times in the time zone of the viewer, and names that zone', async () => {
+    const page = await newPage({ javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
+    await signIn(page);
+    expect(await page.locator('time').first().textContent()).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d GMT\+9$/);
+  });
+
+  withBrowser('response_mode=form_post reaches the application', async () => {
+    const page = await newPage({ javaScriptEnabled: true });
+    const posted = page.waitForRequest((request) => request.url() === webCallback);
+    await signIn(page, requestUrl({ response_mode: 'form_post' }));
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    const request = await posted;
+    expect(request.method()).toBe('POST');
+    expect(request.postData()).toContain('code=');
+  });
+});

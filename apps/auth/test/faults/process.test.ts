@@ -1,0 +1,173 @@
+// Tests the service and its commands as separate processes, from the start with an empty database to SIGTERM.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { migrationsDirectory } from '../../src/migrations-directory.ts';
+import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
+import { demoDocument } from '../demo-document.ts';
+
+const appFolder = new URL('..', import.meta.url).pathname;
+let database: TestDatabase;
+let port: number;
+let environment: Record<string, string>;
+const children = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  // ISSUER contains the port, so the test must find a free port before the service starts.
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  port = (probe.address() as AddressInfo).port;
+  probe.close();
+  environment = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: database.url,
+    ISSUER: `http://localhost:${port}`,
+    PORT: String(port),
+    COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
+    KEY_ENCRYPTION_KEY: encryptionKey,
+    SCOPE_BASE: scopeBase,
+    // After a rotation, the new key signs after 1 s instead of 30 s.
+    KEY_PUBLISH_DELAY: '1',
+  };
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await database.drop();
+});
+
+function start(file: string, args: readonly string[] = [], env: Record<string, string> = environment) {
+  const child = spawn(process.execPath, [`src/${file}`, ...args], { cwd: appFolder, env });
+  children.add(child);
+  const output = { out: '', err: '' };
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output.err += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => {
+    children.delete(child);
+    return { code: code as number, ...output };
+  });
+  return { child, output, ended };
+}
+const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
+
+const health = async (kind: string): Promise<number> => (await fetch(`http://localhost:${port}/health/${kind}`)).status;
+
+/** Requests an access token. Returns the id of the key that signed the token. */
+async function kidOfNewToken(): Promise<string> {
+  const response = await fetch(`http://localhost:${port}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'demo-pat-north',
+      client_secret: 'demo-pat-north-secret',
+      scope: scopes.bookings,
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid;
+}
+
+describe('from an empty database', () => {
+  test('the service becomes ready after the migration, signs with rotated keys, and stops at SIGTERM', async () => {
+    const { child, output, ended } = start('main.ts');
+    await eventually(async () => (await health('live').catch(() => undefined)) === 200);
+    expect(await health('ready')).toBe(503);
+    expect((await fetch(`http://localhost:${port}/connect/jwks`)).status).toBe(503);
+
+    const early = start('commands/import.ts', ['-']);
+    early.child.stdin?.end(JSON.stringify(demoDocument(scopes)));
+    expect(await early.ended).toMatchObject({ code: 1, err: expect.stringContaining('run migrate') });
+
+    const [first, second] = await Promise.all([run('commands/migrate.ts'), run('commands/migrate.ts')]);
+    expect([first.code, second.code]).toEqual([0, 0]);
+    await eventually(async () => (await health('ready')) === 200);
+
+    const { child: importing, ended: imported } = start('commands/import.ts', ['-']);
+    importing.stdin?.end(JSON.stringify(demoDocument(scopes)));
+    expect(await imported).toMatchObject({
+      code: 0,
+      out: 'imported 2 facilities, 3 accounts, 6 clients\n',
+      err: '',
+    });
+
+    const before = await kidOfNewToken();
+    const rotated = await run('commands/keys.ts', ['rotate']);
+    expect(rotated.code).toBe(0);
+    // There is a new key for each of the two algorithms, RS256 and ES256.
+    expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
+    await eventually(async () => (await kidOfNewToken()) !== before);
+    const listed = await run('commands/keys.ts', ['list']);
+    // Access tokens are signed with ES256.
+    expect(listed.out).toMatch(new RegExp(`ES256 +retired +${before} `));
+
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, err: '' });
+    for (const line of output.out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level');
+  }, 60_000);
+});
+
+describe('errors of a command or of the start', () => {
+  const migrated = useFixture(async () => {
+    const { url, drop } = await createTestDatabase({ migrations: migrationsDirectory });
+    return { url, close: drop };
+  });
+  const withMigrated = (env: Record<string, string> = {}) => ({ ...environment, DATABASE_URL: migrated.url, ...env });
+
+  test('the import names the path of each error and exits with code 1', async () => {
+    const { child, ended } = start('commands/import.ts', ['-'], withMigrated());
+    child.stdin?.end('{"facilities":[{"id":7}]}');
+    const { code, err } = await ended;
+    expect(code).toBe(1);
+    expect(err).toContain('/facilities/0/id: must be string');
+    expect(err).toContain('/facilities/0/name: is missing');
+  });
+
+  test('the import accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'import-'));
+    const file = join(folder, 'marked.json');
+    writeFileSync(file, '\ufeff{"facilities":[]}');
+    expect(await run('commands/import.ts', [file], withMigrated())).toMatchObject({ code: 0, err: '' });
+    const latin1 = join(folder, 'latin1.json');
+    writeFileSync(latin1, Buffer.from('{"facilities":[{"id":"fac-cafe","name":"Café"}]}', 'latin1'));
+    const { code, err } = await run('commands/import.ts', [latin1], withMigrated());
+    expect(code).toBe(1);
+    expect(err).toContain(`${latin1} is not in UTF-8; nothing was imported`);
+  });
+
+  test.each([
+    ['keys.ts', []],
+    ['keys.ts', ['turn']],
+    ['import.ts', []],
+  ] as const)('%s with the arguments %j prints its usage and exits with code 1', async (file, args) => {
+    const { code, err } = await run(`commands/${file}`, args);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^usage: npm run /);
+  });
+
+  test('the service lists all configuration errors together and exits with code 1', async () => {
+    const { code, err } = await run('main.ts', [], { PATH: environment.PATH as string, PORT: 'x' });
+    expect(code).toBe(1);
+    for (const variable of ['DATABASE_URL', 'ISSUER', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'PORT']) {
+      expect(err).toMatch(new RegExp(`^ *${variable} `, 'm'));
+    }
+  });
+
+  test('the service names KEY_ENCRYPTION_KEY if it cannot decrypt the stored keys, and exits with code 1', async () => {
+    expect(await run('commands/keys.ts', ['rotate'], withMigrated())).toMatchObject({ code: 0 });
+    const anotherKey = Buffer.alloc(32, 9).toString('base64');
+    const { code, err } = await run('main.ts', [], withMigrated({ KEY_ENCRYPTION_KEY: anotherKey }));
+    expect(code).toBe(1);
+    expect(err).toMatch(/^KEY_ENCRYPTION_KEY does not open/);
+  });
+});

@@ -1,0 +1,89 @@
+// Defines what a search selects, and its shape: everything that the text of its SQL depends on.
+import type { BookingFilter } from './filter.ts';
+
+export interface Criteria extends BookingFilter {
+  /** The facilities in which the search finds bookings. Never empty. */
+  readonly facilities: readonly string[];
+  readonly now: Date;
+  /**
+   * Selects bookings that are in progress or in the future. The search then has exactly one facility. `todayOnly`
+   * leaves out bookings that start after the current day in the time zone of the facility.
+   */
+  readonly upcoming?: { readonly todayOnly: boolean } | undefined;
+}
+
+type Size = 'one' | 'several';
+
+export interface Shape {
+  readonly facilities: Size;
+  readonly locations: Size | undefined;
+  readonly bays: Size | undefined;
+  readonly ids: boolean;
+  readonly externalBookingIds: boolean;
+  readonly correlationIds: boolean;
+  readonly userAlias: boolean;
+  readonly isActive: boolean | undefined;
+  /**
+   * `within`: the bookings that start and end in the interval. The other values select bookings that overlap an
+   * interval: with both ends, only with an end (`until`) or a start (`from`), or with equal ends (`instant`).
+   */
+  readonly time: 'within' | 'between' | 'until' | 'from' | 'instant' | undefined;
+  readonly upcoming: 'all' | 'today' | undefined;
+}
+
+export function shapeOf(criteria: Criteria): Shape {
+  const { facilities, locationIds, bayIds, ids, externalBookingIds, correlationIds, userAlias } = criteria;
+  return {
+    facilities: sizeOf(facilities),
+    locations: locationIds && sizeOf(locationIds),
+    bays: bayIds && sizeOf(bayIds),
+    ids: ids !== undefined,
+    externalBookingIds: externalBookingIds !== undefined,
+    correlationIds: correlationIds !== undefined,
+    userAlias: userAlias !== undefined,
+    isActive: criteria.isActive,
+    time: timeOf(criteria),
+    upcoming: criteria.upcoming && (criteria.upcoming.todayOnly ? 'today' : 'all'),
+  };
+}
+
+const sizeOf = (values: readonly string[]): Size => (values.length === 1 ? 'one' : 'several');
+
+function timeOf({ time }: Criteria): Shape['time'] {
+  if (!time) return undefined;
+  const { kind, start, end } = time;
+  if (kind === 'within') return 'within';
+  if (!start) return 'until';
+  if (!end) return 'from';
+  return start.getTime() === end.getTime() ? 'instant' : 'between';
+}
+
+/**
+ * Whether the filter contains booking ids, external ids, correlation ids, bays or an alias. An index then finds the few
+ * matching rows.
+ */
+export function isSelective({ ids, externalBookingIds, correlationIds, bays, userAlias }: Shape): boolean {
+  return ids || externalBookingIds || correlationIds || bays !== undefined || userAlias;
+}
+
+/**
+ * Returns the parameter at which a search is split: into bookings in progress at this instant, and bookings that start
+ * later. A single condition would make PostgreSQL sort every future booking. Undefined if the search is not split.
+ */
+export function splitInstant(shape: Shape): 'now' | 'start' | undefined {
+  const { time, isActive, upcoming } = shape;
+  if (upcoming) return 'now';
+  if (isSelective(shape) || time === 'within') return undefined;
+  if (time && time !== 'until') return 'start';
+  return isActive === true ? 'now' : undefined;
+}
+
+/**
+ * Returns an instant as a parameter. Dates of bookings are in the years 1 to 9999 (date-times.ts). PostgreSQL does not
+ * read other years as ISO 8601 defines them.
+ */
+export function instantText(instant: Date): string {
+  const year = instant.getUTCFullYear();
+  if (year < 1) return '-infinity';
+  return year > 9999 ? 'infinity' : instant.toISOString();
+}

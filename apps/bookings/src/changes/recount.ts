@@ -1,0 +1,47 @@
+// Corrects the bins and adds missing changes to the log, after somebody has changed bookings outside the service.
+import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+import { lockFacility } from './compaction.ts';
+import { correctBins } from './totals/bins.ts';
+
+const facilitiesStatement = 'select id from facility order by id';
+
+/**
+ * Adds a change for each booking of facility $1 that is missing in the log or has another version there. `state` is the
+ * SQL expression for the state of a row of `booking`.
+ */
+const addChanged = (state: string): string => `insert into booking_change
+  (facility_id, booking_id, version, at, action, before, after)
+select facility_id, id, booking.version, now(), case when last.action is null then 'created' else 'updated' end,
+  last.after, ${state}
+from booking left join (
+  select distinct on (booking_id) booking_id, version, nullif(action, 'deleted') as action, after from booking_change
+  where facility_id = $1 order by booking_id, version desc
+) last on last.booking_id = id
+where facility_id = $1 and (last.version is null or last.version < booking.version)`;
+
+/** Adds a deletion for each booking of facility $1 that is only in the log. */
+const addDeleted = `insert into booking_change (facility_id, booking_id, version, at, action, before)
+select $1, booking_id, version + 1, now(), 'deleted', after from (
+  select distinct on (booking_id) booking_id, version, action, after from booking_change
+  where facility_id = $1 order by booking_id, version desc
+) last where action <> 'deleted' and not exists (select from booking where facility_id = $1 and id = booking_id)`;
+
+/**
+ * Can run while requests write bookings. Returns the number of bins that were wrong. `bookingState` is the SQL
+ * expression for the state of a row of `booking`.
+ */
+export async function recount(db: Database, bookingState: string): Promise<number> {
+  let wrongBins = 0;
+  for (const { id } of await query<{ id: string }>(db, facilitiesStatement)) {
+    wrongBins += await transaction(db, async (tx) => {
+      // Reading all bookings of a large facility can take minutes.
+      send(tx, 'set local statement_timeout = 0');
+      send(tx, 'set local lock_timeout = 0');
+      lockFacility(tx, id);
+      send(tx, addChanged(bookingState), [id]);
+      send(tx, addDeleted, [id]);
+      return (await query(tx, correctBins, [id])).length;
+    });
+  }
+  return wrongBins;
+}

@@ -1,0 +1,57 @@
+// Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
+import { randomUUID } from 'node:crypto';
+import { ApiError, errorEnvelope } from '@bay-booking/common/errors';
+import { isUnavailable } from '@bay-booking/service/database/database';
+import type { RequestLocals } from '@bay-booking/service/http/app';
+import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
+import type { Express, NextFunction, Request, Response } from 'express';
+import { apiError, problemOf, unavailable } from '../errors.ts';
+import { commonHeaders } from './response.ts';
+
+/** The router stores the default `contextData` of the path in `response.locals`. */
+type Locals = RequestLocals & { errorContext?: Readonly<Record<string, unknown>> };
+
+/** Must be mounted after all routes. */
+export function mountErrorHandler(app: Express): void {
+  app.use(() => {
+    throw apiError('ERR00404');
+  });
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    const { status, problems, headers, cause } = apiErrorOf(error);
+    const locals = response.locals as Locals;
+    // For the log entry and the metrics of the request.
+    locals.codes = problems.map(({ code }) => code);
+    // A client error has a cause only if it shows a defect of the service.
+    if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const withContext = problems.map((problem) => ({
+      ...problem,
+      contextData: { ...locals.errorContext, ...problem.contextData },
+    }));
+    response.set({ 'Cache-Control': 'no-store', ...headers });
+    response.status(status).json(errorEnvelope(withContext));
+  });
+}
+
+function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isUnavailable(error)) return unavailable(error);
+  return apiError('ERR00500', { cause: error });
+}
+
+const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 431: 'ERR00431' } as const;
+
+/** The response to a request that Node rejects, such as malformed HTTP. */
+export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
+  headers: {
+    ...commonHeaders,
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': randomUUID(),
+  },
+  body: JSON.stringify(errorEnvelope([problemOf(malformedCodes[status])])),
+});

@@ -1,0 +1,33 @@
+// Lists the tags and the named schemas of the OpenAPI document.
+import { availabilityComponents } from '../availability/schema.ts';
+import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
+import { changeListSchema } from '../changes/feed/schema.ts';
+import { closureComponents } from '../closures/schema.ts';
+import { holdComponents } from '../holds/schema.ts';
+import { openingHoursComponents } from '../opening-hours/schema.ts';
+import { placeComponents } from '../places/schema.ts';
+import { webhookComponents } from '../webhooks/api/schema.ts';
+
+/** In the order of the API reference. */
+export const tags = [
+  { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Places', description: 'Locations and their bays.' },
+  { name: 'Webhooks', description: 'Notifications of changes.' },
+  { name: 'Availability', description: 'When bays are free.' },
+  { name: 'Holds', description: 'Bays that are kept free for one client.' },
+  { name: 'Opening hours and closures', description: 'When bays can be booked.' },
+];
+
+export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
+
+/** Clients that are generated from the document use these names for their types. */
+export const namedSchemas = {
+  ...bookingComponents,
+  BookingChangeList: bookingChangeListSchema,
+  ...placeComponents,
+  ...webhookComponents,
+  ...openingHoursComponents,
+  ...closureComponents,
+  ...availabilityComponents,
+  ...holdComponents,
+};

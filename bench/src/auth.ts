@@ -1,0 +1,116 @@
+// Starts the authorization server and its peer, and prepares the requests to their token endpoints.
+import { deepStrictEqual } from 'node:assert';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { baseUrl, scope, scopeBase } from './bookings.ts';
+import { defaultConnections, type Operation, type Target } from './measure.ts';
+import { type Child, runCommand, startProgram, startService } from './processes.ts';
+import type { TokenPeerOptions } from './targets/oidc-provider-postgres.ts';
+
+export const tokenPeer = 'oidc-provider-postgres';
+/** More tokens than connections, because a failed request returns no new token. */
+const tokensPerRound = 4 * defaultConnections;
+/** The file that the command `import` reads. The constants below repeat parts of it. */
+const importFile = fileURLToPath(new URL('../auth.json', import.meta.url));
+/** Nothing listens here. The test browser does not follow a redirect to this address, and returns it. */
+const callback = 'http://localhost:4010/callback';
+const machine = { client_id: 'bench-machine', client_secret: 'bench-machine-secret-0123456789' };
+/** Its id_tokens are signed with ES256, like those of the peer. RSA would take longer than the rest of a refresh. */
+const web = { client_id: 'bench-web', client_secret: 'bench-web-secret-0123456789' };
+const user = { username: 'bench@bench.example', password: 'a password for the bench' };
+
+export async function startAuth(name: string, release: string, databaseUrl: string): Promise<Child> {
+  const environment = (port: number) => ({
+    DATABASE_URL: databaseUrl,
+    ISSUER: `http://127.0.0.1:${port}`,
+    COOKIE_KEYS: randomBytes(24).toString('hex'),
+    KEY_ENCRYPTION_KEY: Buffer.alloc(32, 'bench').toString('base64'),
+    SCOPE_BASE: scopeBase,
+    BOOKINGS_AUDIENCE: baseUrl,
+    MAIL: 'off',
+  });
+  // The commands do not use the port.
+  await runCommand(release, 'auth', 'migrate', [], environment(1));
+  await runCommand(release, 'auth', 'import', [importFile], environment(1));
+  return startService(name, release, 'auth', environment);
+}
+
+export function startTokenPeer(databaseUrl: string): Promise<Child> {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const options: Omit<TokenPeerOptions, 'port'> = {
+    databaseUrl,
+    clientId: machine.client_id,
+    clientSecret: machine.client_secret,
+    scope,
+    audience: baseUrl,
+    key: privateKey.export({ format: 'jwk' }) as Record<string, string>,
+    refreshTokenCount: tokensPerRound,
+  };
+  return startProgram(tokenPeer, options);
+}
+
+const pathOf = ({ name }: Target): string => (name === tokenPeer ? '/token' : '/connect/token');
+const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
+const clientCredentials = form({ grant_type: 'client_credentials', ...machine, scope });
+const password = form({ grant_type: 'password', ...web, ...user, scope });
+
+export const tokenOperations = (folder: string): Readonly<Record<string, Operation>> => ({
+  token: { script: 'form.lua', prepare: (target) => [pathOf(target), clientCredentials] },
+  // Every round begins with new refresh tokens: at the end of a round, wrk drops responses, and with them the tokens
+  // that follow.
+  refresh: {
+    script: 'refresh.lua',
+    prepare: async (target) => {
+      const isPeer = target.name === tokenPeer;
+      const tokens = isPeer ? await fetchPeerTokens(target.url) : await obtainRefreshTokens(target.url);
+      const file = join(folder, 'refresh-tokens');
+      writeFileSync(file, `${tokens.join('\n')}\n`);
+      return [pathOf(target), file, form(isPeer ? machine : web)];
+    },
+  },
+  password: { script: 'form.lua', prepare: (target) => [pathOf(target), password] },
+});
+
+/** Checks that all targets return the same response to a token request, apart from the token itself. */
+export async function compareTokens(targets: readonly Target[]): Promise<void> {
+  let expected: object | undefined;
+  for (const target of targets) {
+    const body = new URLSearchParams(clientCredentials);
+    const response = await fetch(target.url + pathOf(target), { method: 'POST', body });
+    const compared = { ...((await response.json()) as object), access_token: '' };
+    expected ??= compared;
+    deepStrictEqual(compared, expected, `${target.name} returns another token response`);
+  }
+}
+
+const fetchPeerTokens = async (origin: string): Promise<string[]> =>
+  (await (await fetch(`${origin}/refresh-tokens`)).json()) as string[];
+
+/** Signs in once, and then runs the code flow once for each refresh token. */
+async function obtainRefreshTokens(origin: string): Promise<string[]> {
+  const browser = openFormBrowser([origin]);
+  const request = form({
+    response_type: 'code',
+    client_id: web.client_id,
+    redirect_uri: callback,
+    scope: `openid offline_access ${scope}`,
+    // OpenID Connect requires this parameter for `offline_access`.
+    prompt: 'consent',
+  });
+  const tokens: string[] = [];
+  while (tokens.length < tokensPerRound) {
+    let page = await browser.open(`${origin}/connect/authorize?${request}`);
+    if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
+    if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+    const code = page.url.searchParams.get('code') ?? '';
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, ...web };
+    const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
+    const body = (await response.json()) as { refresh_token?: string };
+    if (!body.refresh_token) throw new Error(`the code flow returned no refresh token: ${JSON.stringify(body)}`);
+    tokens.push(body.refresh_token);
+  }
+  return tokens;
+}

@@ -1,0 +1,156 @@
+// Runs the benchmark and writes its tables to bench/results/latest.md. docs/performance.md explains the options.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import { compareTokens, startAuth, startTokenPeer, tokenOperations } from './auth.ts';
+import { bookingOperations, operationGroups, tokenFor } from './booking-operations.ts';
+import {
+  type BookingsTarget,
+  baseUrl,
+  compareResponses,
+  peerOperations,
+  peers,
+  startBookings,
+  startPeer,
+} from './bookings.ts';
+import { datasetOf, loadDataset } from './dataset.ts';
+import { goalTable } from './goals.ts';
+import { pgbenchRunner } from './hot-bay.ts';
+import { describeMachine, otherCore } from './machine.ts';
+import {
+  measureInTurn,
+  type Operation,
+  type Runner,
+  type RunOptions,
+  type Sample,
+  type Target,
+  wrkRunner,
+} from './measure.ts';
+import { type Child, startProgram, thisRelease } from './processes.ts';
+import { Results, sampleTable } from './report.ts';
+import { startServer } from './server.ts';
+import { webhookRunners } from './webhooks.ts';
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    bookings: { type: 'string', default: '1000000' },
+    only: { type: 'string' },
+    before: { type: 'string' },
+    growth: { type: 'string' },
+  },
+});
+const only = values.only?.split(',');
+const wants = (name: string): boolean => only === undefined || only.includes(name);
+const releases = [{ name: 'service', release: thisRelease }];
+if (values.before !== undefined) releases.push({ name: 'before', release: resolve(values.before) });
+
+const log = (line: string) => void process.stderr.write(`${line}\n`);
+const server = await startServer(log);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+/** The folder for files that wrk reads. */
+const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
+const [rounds, seconds] = values.quick ? [2, 1] : [5, 2];
+const options: RunOptions = { rounds, seconds, postmaster: server.pid, log };
+const issuer = await createTestIssuer({ audience: baseUrl });
+const children: Child[] = [];
+try {
+  const samples: Sample[] = [];
+  if ([...operationGroups.flat(), 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
+  if (await server.hasDeadlocks()) throw new Error('there were deadlocks');
+  await stopTargets();
+  if (['token', 'refresh', 'password'].some(wants)) samples.push(...(await measureAuth()));
+  publish(new Results(samples));
+} finally {
+  await stopTargets();
+  await issuer.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Starts a target twice: the first start fills the compile cache, which the images of the services contain. */
+async function startTarget(start: () => Promise<Child>): Promise<Child> {
+  await (await start()).stop();
+  const child = await start();
+  children.push(child);
+  return child;
+}
+
+async function stopTargets(): Promise<void> {
+  await Promise.all(children.splice(0).map((child) => child.stop()));
+}
+
+async function measureBookings(): Promise<Sample[]> {
+  const dataset = datasetOf(Number(values.bookings));
+  const instances = releases.map(({ name, release }) => ({ name, release, dataset }));
+  const sizes = values.growth?.split(',').map((size) => datasetOf(Number(size))) ?? [];
+  for (const [index, dataset] of sizes.entries())
+    instances.push({ name: index === 0 ? 'small' : 'large', release: thisRelease, dataset });
+  /** The number of facilities in all tokens, so that only the number of bookings differs. */
+  const facilities = Math.min(25, ...instances.map(({ dataset }) => dataset.facilities));
+  const services: (BookingsTarget & { databaseUrl: string })[] = [];
+  for (const { name, release, dataset } of instances) {
+    const databaseUrl = await server.createDatabase(`bookings_${name}`);
+    log(`loading ${dataset.bookings} bookings, about a minute per million`);
+    await loadDataset(databaseUrl, dataset, release);
+    const target = await startTarget(() => startBookings(name, release, databaseUrl, issuer));
+    const operations = await bookingOperations(databaseUrl, issuer, facilities, folder);
+    services.push({ target, operations, databaseUrl });
+  }
+  // The peers use the database of the service.
+  const [{ databaseUrl, operations }] = services as [(typeof services)[0]];
+  const others: BookingsTarget[] = [];
+  for (const peer of peers)
+    others.push({ target: await startTarget(() => startPeer(peer, databaseUrl, issuer)), operations });
+  const withSameData = services.slice(0, releases.length);
+  const samples: Sample[] = [];
+  for (const group of operationGroups.filter((names) => names.some(wants))) {
+    const runners: Runner[] = [];
+    for (const name of group) {
+      const peersOfOperation = peerOperations.includes(name) ? others : [];
+      await compareResponses(name, [...withSameData, ...peersOfOperation]);
+      for (const { target, operations } of [...services, ...peersOfOperation])
+        runners.push(wrkRunner(name, target, operations[name] as Operation));
+    }
+    if (group.includes('hot-bay')) runners.push(pgbenchRunner(databaseUrl, folder));
+    samples.push(...(await measureInTurn(runners, options)));
+  }
+  if (wants('webhooks')) {
+    const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
+    const token = await tokenFor(issuer, 1);
+    const runners = withSameData.flatMap(({ target }) => webhookRunners(target, receiver, token));
+    samples.push(...(await measureInTurn(runners, options)));
+  }
+  return samples;
+}
+
+async function measureAuth(): Promise<Sample[]> {
+  const services: Target[] = [];
+  for (const { name, release } of releases) {
+    const databaseUrl = await server.createDatabase(`auth_${name}`);
+    services.push(await startTarget(() => startAuth(name, release, databaseUrl)));
+  }
+  const startTokens = async () => startTokenPeer(await server.createDatabase('oidc_provider'));
+  const targets = [...services, await startTarget(startTokens)];
+  await compareTokens(targets);
+  const samples: Sample[] = [];
+  for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {
+    // The peer has no password grant.
+    const measured = name === 'password' ? services : targets;
+    const runners = measured.map((target) => wrkRunner(name, target, operation));
+    samples.push(...(await measureInTurn(runners, options)));
+  }
+  return samples;
+}
+
+function publish(results: Results): void {
+  const growth = values.growth ? `; growth: ${values.growth}` : '';
+  const run = `${rounds} rounds of ${seconds} s, ${values.bookings} bookings${growth}`;
+  const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
+  const text = `${[heading, goalTable(results), sampleTable(results)].join('\n\n')}\n`;
+  process.stdout.write(text);
+  writeFileSync(fileURLToPath(new URL('../results/latest.md', import.meta.url)), text);
+}

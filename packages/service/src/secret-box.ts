@@ -1,0 +1,74 @@
+// Encrypts secrets for storage with AES-256-GCM, and decrypts them.
+//
+// The format is `v1.KEY.NONCE.CIPHERTEXT`, or `v1.NONCE.CIPHERTEXT` for older texts. KEY is the beginning of a hash of
+// the encryption key. The ciphertext ends with the authentication tag.
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** None of the keys has encrypted the text, or the text has another format. */
+export class UnknownEncryptionKey extends Error {
+  override readonly name = 'UnknownEncryptionKey';
+}
+
+export interface SecretBox {
+  /** Texts that the first key has encrypted start with this prefix. */
+  readonly currentPrefix: string;
+  /** `owner` is the id of the record that contains the text, which cannot be decrypted in another record. */
+  readonly encrypt: (text: string, owner: string) => string;
+  /** @throws {UnknownEncryptionKey} or another error if the text was changed or belongs to another owner */
+  readonly decrypt: (text: string, owner: string) => string;
+}
+
+/** The first key encrypts, and every key decrypts. Each key has 32 bytes. */
+export function createSecretBox(keys: readonly Buffer[]): SecretBox {
+  const [currentKey] = keys;
+  if (!currentKey) throw new Error('at least one key is needed');
+  const currentPrefix = `v1.${idOf(currentKey)}.`;
+  return {
+    currentPrefix,
+
+    encrypt(text, owner) {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv('aes-256-gcm', currentKey, nonce).setAAD(Buffer.from(owner));
+      const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return `${currentPrefix}${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
+    },
+
+    decrypt(text, owner) {
+      const [version, ...parts] = text.split('.');
+      const [encoded = '', nonce = '', keyId] = parts.reverse();
+      const sealed = { nonce, encoded, owner };
+      if (version === 'v1' && keyId !== undefined) {
+        const key = keys.find((candidate) => idOf(candidate) === keyId);
+        if (key) return open(key, sealed);
+      } else if (version === 'v1') {
+        for (const key of keys) {
+          try {
+            return open(key, sealed);
+          } catch {
+            // An older text does not name its key, so the next key is tried.
+          }
+        }
+      }
+      throw new UnknownEncryptionKey('no key can decrypt this text');
+    },
+  };
+}
+
+interface Sealed {
+  readonly nonce: string;
+  readonly encoded: string;
+  readonly owner: string;
+}
+
+function open(key: Buffer, { nonce, encoded, owner }: Sealed): string {
+  const encrypted = Buffer.from(encoded, 'base64url');
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: tagBytes })
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(encrypted.subarray(-tagBytes));
+  return Buffer.concat([decipher.update(encrypted.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
+}
+
+const idOf = (key: Buffer): string => hash('sha256', key, 'hex').slice(0, 8);

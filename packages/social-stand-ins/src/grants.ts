@@ -1,0 +1,78 @@
+// Issues the codes and access tokens of a stand-in social provider to its users, and keeps them in memory.
+import { createHash, randomBytes } from 'node:crypto';
+
+export interface SocialUser {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+}
+
+export const socialUsers: readonly SocialUser[] = [
+  { id: '100001', name: 'Ada Fairway', email: 'ada@social.example' },
+  { id: '100002', name: 'Ben Bunker', email: 'ben@social.example' },
+  // This user has the e-mail address of a demo account. Signing in as this user must not give access to that account.
+  { id: '100003', name: 'Not Pat Player', email: 'player@example.com' },
+];
+
+export interface IssuedCode {
+  readonly user: SocialUser;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly challenge: string | undefined;
+  readonly nonce: string | undefined;
+}
+
+export interface IssuedToken {
+  readonly user: SocialUser;
+  readonly clientId: string;
+  readonly expiresAt: number;
+}
+
+/** A store with this many codes or tokens is emptied. */
+const maxEntries = 10_000;
+
+export type SocialGrants = ReturnType<typeof createSocialGrants>;
+
+export function createSocialGrants() {
+  const codes = new Map<string, IssuedCode>();
+  const tokens = new Map<string, IssuedToken>();
+
+  const add = <T>(map: Map<string, T>, value: T): string => {
+    if (map.size >= maxEntries) map.clear();
+    const key = randomBytes(24).toString('base64url');
+    map.set(key, value);
+    return key;
+  };
+
+  return {
+    findUser: (id: string): SocialUser | undefined => socialUsers.find((user) => user.id === id),
+
+    issueCode: (user: SocialUser, request: URLSearchParams): string =>
+      add(codes, {
+        user,
+        clientId: request.get('client_id') ?? '',
+        redirectUri: request.get('redirect_uri') ?? '',
+        challenge: request.get('code_challenge') ?? undefined,
+        nonce: request.get('nonce') ?? undefined,
+      }),
+
+    issueToken: (user: SocialUser, clientId: string, lifetimeSeconds = 3600): string =>
+      add(tokens, { user, clientId, expiresAt: Date.now() + lifetimeSeconds * 1000 }),
+
+    /** A code works once, and only with the `code_verifier` for its `code_challenge`, if it has one (RFC 7636). */
+    redeemCode(form: URLSearchParams, clientId: string): IssuedCode | undefined {
+      const code = form.get('code') ?? '';
+      const issued = codes.get(code);
+      codes.delete(code);
+      if (!issued || issued.clientId !== clientId || issued.redirectUri !== form.get('redirect_uri')) return undefined;
+      const verifier = form.get('code_verifier') ?? '';
+      const challenge = createHash('sha256').update(verifier).digest('base64url');
+      return issued.challenge === undefined || issued.challenge === challenge ? issued : undefined;
+    },
+
+    findToken(token: string | null | undefined): IssuedToken | undefined {
+      const issued = tokens.get(token ?? '');
+      return issued && issued.expiresAt > Date.now() ? issued : undefined;
+    },
+  };
+}
