@@ -10,8 +10,6 @@ export interface FinderServices {
   readonly findLikelyFacilities: FindLikelyFacilities;
 }
 
-export type BookingFinder = ReturnType<typeof createBookingFinder>;
-
 export function createBookingFinder({ store, findLikelyFacilities }: FinderServices) {
   /** @throws {ApiError} 404 if no facility that the token names has this booking */
   async function find(id: string, { facilities }: Caller): Promise<Booking> {
