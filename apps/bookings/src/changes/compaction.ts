@@ -1,5 +1,5 @@
-// Compacts the log: gives the changes of a facility their numbers, which are the order in which readers see the changes,
-// and adds the changes to the bins (see totals/bins.ts).
+// Compacts the log: gives the changes of a facility their numbers, which are the order in which readers see them, and
+// adds them to the bins (see totals/bins.ts).
 //
 // A sequence of PostgreSQL cannot number the changes, because transactions do not commit in the order in which they
 // take numbers from it. A reader that continues after the highest number it has seen would miss a lower number that is

@@ -93,7 +93,7 @@ async function importLocations(trx: Queryable, { id, name, timeZone, locations }
 }
 
 /**
- * If the file leaves out a field of a bay, an existing bay keeps the stored value, and a new bay gets the default value.
+ * If the file leaves out a field of a bay, an existing bay keeps its value, and a new bay gets the default value.
  */
 async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored: readonly StoredBay[]): Promise<void> {
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));

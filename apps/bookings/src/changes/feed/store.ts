@@ -47,22 +47,34 @@ from facility left join (
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
 export function createFeedStore(db: Database) {
-  const heads = (facilityIds: readonly string[]) => query<Head>(db, headsStatement, [facilityIds]);
+  /** Numbers every change of these facilities that was acknowledged before this call. */
+  async function assignNumbers(facilityIds: readonly string[]): Promise<readonly Head[]> {
+    const heads: Head[] = [];
+    for (const head of await query<Head>(db, headsStatement, [facilityIds]))
+      heads.push(head.hasUnnumberedChanges ? await compact(head) : head);
+    return heads;
+  }
+
+  function compact(head: Head): Promise<Head> {
+    const { facilityId } = head;
+    return transaction(db, async (tx) => {
+      lockFacility(tx, facilityId);
+      compactFacility(tx, facilityId);
+      return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
+    });
+  }
 
   return {
-    /** Returns the heads of those of the facilities that exist. */
-    heads,
+    /** Returns the head of the facility after every change that was acknowledged before this call has a number. */
+    head: async (facilityId: string): Promise<Pick<Head, 'changeNumber' | 'removedNumber'>> =>
+      (await assignNumbers([facilityId]))[0] ?? { changeNumber: 0, removedNumber: 0 },
 
-    /** Numbers every change that was acknowledged before this call. */
-    assignNumbers: async (facilityId: string): Promise<Head> => {
-      const [head] = await heads([facilityId]);
-      if (!head) return { facilityId, changeNumber: 0, removedNumber: 0, hasUnnumberedChanges: false };
-      if (!head.hasUnnumberedChanges) return head;
-      return transaction(db, async (tx) => {
-        lockFacility(tx, facilityId);
-        compactFacility(tx, facilityId);
-        return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
-      });
+    /** Returns the highest change number of each facility, as `head` does. */
+    latestNumbers: async (facilityIds: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+      const numbers = new Map(facilityIds.map((id) => [id, 0]));
+      for (const { facilityId, changeNumber } of await assignNumbers(facilityIds))
+        numbers.set(facilityId, changeNumber);
+      return numbers;
     },
 
     /** Returns the changes after the number `after`, in order. Changes without a number are not included. */
