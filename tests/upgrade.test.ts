@@ -1,5 +1,5 @@
-// Tests upgrades of bookings under load: from this release to a simulated next release that only adds to the schema, and
-// from the previous release to this release. The migrations run while the old instances serve requests.
+// Tests upgrades of bookings under load: from this release to a simulated next release that only adds to the schema,
+// and from the previous release to this release. The migrations run while the old instances serve requests.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -35,7 +35,7 @@ export interface WebhookReceiver {
    * `FACILITY BOOKING`, with the ids of the facility and the booking.
    */
   readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** The numbers of the changes of each booking that were accepted as `booking.created`. The keys are as in `latest`. */
+  /** The numbers of the changes that were accepted as `booking.created`. The keys are as in `latest`. */
   readonly created: ReadonlyMap<string, ReadonlySet<number>>;
   /** The number of requests so far, including those that the receiver did not accept. */
   readonly requestCount: () => number;

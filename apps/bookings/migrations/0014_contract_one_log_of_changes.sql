@@ -40,10 +40,6 @@ update facility set change_number = latest.number
 from (select facility_id, max(number) as number from unnumbered group by facility_id) latest
 where latest.facility_id = facility.id;
 
--- Every change up to this number is counted in booking_count.
-alter table facility add column counted_number bigint not null default 0;
-update facility set counted_number = change_number;
-
 create temporary table starts on commit drop as
 select facility_id, location_id, date_bin('1 hour', start_date, timestamptz '1970-01-01 00:00Z') as hour, count(*) as n
 from booking group by 1, 2, 3;
@@ -60,7 +56,8 @@ create table booking_log (
   booking_id uuid not null,
   -- The version of the booking after the change. A deletion counts as one more version.
   version integer not null,
-  -- The change number, in the order in which readers see the changes of the facility. Null until somebody reads.
+  -- The change number, in the order in which readers see the changes of the facility. Null until compaction, which also
+  -- counts the change in booking_count.
   number bigint,
   -- The number of the change with which the booking came to this facility. Set with number.
   first_number bigint,
