@@ -28,8 +28,8 @@ export function createBookingFinder({ store, findLikelyFacilities }: FinderServi
   }
 
   /**
-   * Calls `write` with the facility of the booking, first with the likely one. `write` returns undefined if the facility
-   * does not have the booking, for example because another request has moved it meanwhile.
+   * Calls `write` with the facility of the booking, first with the likely one. `write` returns undefined if the
+   * facility does not have the booking, for example because another request has moved it meanwhile.
    */
   async function writeAtFacility<T>(
     id: string,
