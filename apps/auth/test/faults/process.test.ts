@@ -13,7 +13,7 @@ import { migrationsDirectory } from '../../src/migrations-directory.ts';
 import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
 import { demoDocument } from '../demo-document.ts';
 
-const appFolder = new URL('..', import.meta.url).pathname;
+const appFolder = new URL('../..', import.meta.url).pathname;
 let database: TestDatabase;
 let port: number;
 let environment: Record<string, string>;
