@@ -40,7 +40,7 @@ import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-de
 import type { ResourceServer } from './tokens/resource-server.ts';
 import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
-import './library-warnings.ts';
+import './responses/library-warnings.ts';
 
 export interface ProviderDependencies extends SharedServices {
   readonly scopes: ScopeTable;
