@@ -5,10 +5,9 @@ import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
-import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { book, startLoad, waitForBookings } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
 import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
-import { startReplica } from './support/replica.ts';
 import {
   getToken,
   startTestSystem,
@@ -103,27 +102,5 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     const token = await getToken(auth.base);
     await expectAvailabilityAndHolds({ writer, reader, token });
     await expectChanges({ writer, reader, token });
-  }, 60_000);
-
-  test('lists on a replica behind its own PgBouncer contain bookings that were just created', async () => {
-    const replica = await startReplica(system.database);
-    const replicaPooler = await startPooler(replica.port);
-    try {
-      const environment = { DATABASE_URL: pooler.urlOf('bookings'), DB_PREPARED: 'off' };
-      const reader = await system.startBookings({ ...environment, DATABASE_READ_URL: replicaPooler.urlOf('bookings') });
-      const token = await getToken(auth.base);
-      for (let round = 0; round < 30; round += 1) {
-        const booking = nextBooking();
-        expect(await book((instances[0] as Instance).base, token, booking)).toMatchObject({ status: 201 });
-        const path = `/api/bookings?externalBookingIds=${booking.externalBookingId}`;
-        expect((await callApi(reader.base, token, 'GET', path)).body).toMatchObject({ total: 1 });
-      }
-      // More than half of the 30 lists were read from the replica. A list is read from the primary if the replica has
-      // not replayed the booking in time.
-      expect(await reader.metric(/^database_reads_total.*source="replica"/)).toBeGreaterThan(15);
-    } finally {
-      await replicaPooler.stop();
-      await replica.remove();
-    }
   }, 60_000);
 });
