@@ -31,8 +31,6 @@ export interface AccountEmailsOptions {
   readonly logger: Logger;
 }
 
-export type AccountEmails = ReturnType<typeof createAccountEmails>;
-
 export function createAccountEmails(options: AccountEmailsOptions) {
   const { config, links, accounts, mailer, recipientLimit, repeatLimit, audit, logger } = options;
   const { issuer } = config;

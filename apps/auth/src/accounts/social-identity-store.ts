@@ -29,8 +29,6 @@ export interface SocialSignIn {
   readonly isNew: boolean;
 }
 
-export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
-
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
     /** Of two first sign-ins at the same time, only one creates an account. */

@@ -22,8 +22,6 @@ export interface RejectedAttempt {
   readonly retryAfter: number;
 }
 
-export type UserCodeGuard = ReturnType<typeof createUserCodeGuard>;
-
 export function createUserCodeGuard(createCounter: FailureCounterFactory) {
   const byAddress = createCounter({ name: 'user-code-address', ...limits });
   const bySession = createCounter({ name: 'user-code-session', ...limits });

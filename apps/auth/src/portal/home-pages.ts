@@ -3,18 +3,12 @@
 import { Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { queryText } from '../html/form-body.ts';
-import type { MemberStore } from './members/member-store.ts';
+import type { Services } from '../services.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export interface HomePagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'findFacilities'>;
-  readonly showTokens: ShowTokens;
-}
-
-export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Router {
+export function homeRoutes({ members }: Services, pages: PortalPages, showTokens: ShowTokens): Router {
   const router = Router();
   router.get(
     '/portal',

@@ -9,8 +9,9 @@ import { createAsset } from '../html/asset.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
-import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
+import type { FormOptions, Page, SignedInHandler } from '../html/site.ts';
+import type { Services } from '../services.ts';
+import type { FacilityOfAccount } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 export interface Breadcrumb {
@@ -87,11 +88,6 @@ export function withInput(path: string, request: Request, fields: readonly strin
 
 const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 
-export interface PortalPagesOptions {
-  readonly site: Site;
-  readonly members: Pick<MemberStore, 'findFacility'>;
-}
-
 /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
 const facilityTabs = [
   { path: '', text: 'People' },
@@ -100,7 +96,7 @@ const facilityTabs = [
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, members }: PortalPagesOptions) {
+export function createPortalPages({ site, members }: Services) {
   const show = (
     response: Response,
     template: string,

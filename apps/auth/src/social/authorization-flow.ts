@@ -14,8 +14,6 @@ export type CallbackResult =
   /** `reason` is for the log. Users do not see it. */
   | { readonly flow: PendingFlow; readonly failure: 'cancelled' | 'failed'; readonly reason: string };
 
-export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
-
 export interface AuthorizationFlowOptions {
   readonly providers: SocialProviders;
   readonly store: SocialStore;

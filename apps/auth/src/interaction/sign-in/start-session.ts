@@ -5,6 +5,7 @@ import type { Account } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { SignInResult } from '../../oidc/authorization/interactions.ts';
 import type { ProviderSessions } from '../../oidc/sessions.ts';
+import type { Services } from '../../services.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import { addSession } from './new-session-store.ts';
@@ -20,6 +21,9 @@ export interface ProvenUser {
 
 /** If another account was signed in, its session ends. */
 export type StartSession = (request: Request, response: Response, user: ProvenUser) => Promise<SignInResult>;
+
+/** What the ways to sign in use. */
+export type SignInServices = Services & { readonly startSession: StartSession };
 
 export interface StartSessionOptions {
   readonly db: Queryable;

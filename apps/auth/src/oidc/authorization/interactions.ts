@@ -47,8 +47,6 @@ export interface Interaction {
   readonly deny: (response: Response, description: string) => Promise<void>;
 }
 
-export type Interactions = ReturnType<typeof createInteractions>;
-
 export function createInteractions(provider: () => Provider) {
   return {
     /** @throws {InteractionExpired} also if the browser does not have the cookie of the interaction */

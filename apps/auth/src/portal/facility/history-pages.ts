@@ -1,18 +1,12 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
 import { Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/form-body.ts';
+import type { Services } from '../../services.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
-import { type HistoryStore, maxHistoryPage } from './history-store.ts';
+import { maxHistoryPage } from './history-store.ts';
 
-export interface HistoryPagesOptions {
-  readonly pages: PortalPages;
-  readonly history: HistoryStore;
-  readonly audit: Pick<Audit, 'flush'>;
-}
-
-export function historyRoutes({ pages, history, audit }: HistoryPagesOptions): Router {
+export function historyRoutes({ history, audit }: Services, pages: PortalPages): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',

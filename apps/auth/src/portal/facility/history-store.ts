@@ -14,8 +14,6 @@ const pageSize = 25;
 /** Callers must check it. The query becomes slower with each page. */
 export const maxHistoryPage = 400;
 
-export type HistoryStore = ReturnType<typeof createHistoryStore>;
-
 export function createHistoryStore({ db }: { db: Database }) {
   return {
     /** Reads one event more than a page shows, to know whether there is another page. */

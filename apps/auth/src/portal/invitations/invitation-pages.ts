@@ -2,6 +2,7 @@
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/role-names.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
+import type { Services } from '../../services.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -12,14 +13,7 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-import type { Invitations } from './invitations.ts';
-
-export interface InvitationPagesOptions {
-  readonly pages: PortalPages;
-  readonly invitationStore: Pick<InvitationStore, 'find'>;
-  readonly invitations: Invitations;
-}
+import type { Invitation } from './invitation-store.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -27,7 +21,7 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ pages, invitationStore, invitations }: InvitationPagesOptions): Router {
+export function invitationRoutes({ invitationStore, invitations }: Services, pages: PortalPages): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
     pages.showMessage(response, {
       status: 409,

@@ -28,8 +28,6 @@ export interface InvitationsOptions {
 /** `isMailed` is false if the invitation was stored, but its e-mail could not be queued. */
 type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
-export type Invitations = ReturnType<typeof createInvitations>;
-
 export function createInvitations(options: InvitationsOptions) {
   const { config, store, mailer, perFacility, perRecipient, audit, logger } = options;
 

@@ -1,9 +1,8 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
-import type { ClientStore } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/role-names.ts';
 import { field } from '../../html/form-body.ts';
+import type { Services } from '../../services.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -13,14 +12,7 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { assignableRoles, mayRevoke } from '../rules.ts';
-import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
-
-export interface MemberPagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'find' | 'changeRole' | 'revoke'>;
-  readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
-  readonly audit: Audit;
-}
+import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
   readonly member: Member;
@@ -30,7 +22,7 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ pages, members, clients, audit }: MemberPagesOptions): Router {
+export function memberRoutes({ members, clients, audit }: Services, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>

@@ -50,8 +50,6 @@ export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacili
 /** The portal allows `maxMembers` members, but an import may add more members. */
 const maxListedMembers = 2 * maxMembers;
 
-export type MemberStore = ReturnType<typeof createMemberStore>;
-
 const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as "isDisabled", m.role,
   m.created_at as since, token.*`;
 const source = `membership m join account a on a.id = m.account_id

@@ -1,23 +1,15 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
-import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
+import type { PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler } from '../../html/site.ts';
+import { randomToken } from '../../secrets.ts';
+import type { Services } from '../../services.ts';
 import { actorOf, idParameter, type PortalPages, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
 import { tokenPath } from './token-pages.ts';
-import { overlaps, type Tokens } from './tokens.ts';
-
-export interface TokenChangePagesOptions {
-  readonly pages: PortalPages;
-  readonly clients: Pick<ClientStore, 'findPersonalAccessToken' | 'revokePersonalAccessToken'>;
-  readonly submittedForms: Pick<SubmittedForms, 'newId'>;
-  readonly tokens: Pick<Tokens, 'rotate'>;
-  readonly secretPage: SecretPage;
-}
 
 interface TokenContext {
   readonly signedIn: SignedIn;
@@ -26,9 +18,14 @@ interface TokenContext {
 
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
-export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
-  const { pages, clients, submittedForms, tokens, secretPage } = options;
+/** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
+const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
+export function tokenChangeRoutes(
+  { clients, submittedForms }: Services,
+  pages: PortalPages,
+  secretPage: SecretPage,
+): Router {
   const showEnded = (response: Response): Promise<void> =>
     pages.showMessage(response, {
       status: 409,
@@ -54,7 +51,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     pages.show(
       response,
       'rotate',
-      { token, overlaps, formId: submittedForms.newId(), error, action: `${tokenPath(token.clientId)}/rotate` },
+      { token, overlaps, formId: randomToken(), error, action: `${tokenPath(token.clientId)}/rotate` },
       { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
@@ -76,10 +73,10 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         if (overlapSeconds === undefined) {
           return showRotate(response, token, { status: 400, error: 'Choose one of these times.' });
         }
-        const result = await tokens.rotate(
-          // A form without an id counts as submitted for the first time.
-          { clientId, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
-          actorOf(request, signedIn),
+        const actor = actorOf(request, signedIn);
+        // A form without an id counts as submitted for the first time.
+        const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
+          clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
         );
         if (!('error' in result)) {
           return secretPage.show(response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
@@ -109,7 +106,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
         const actor = actorOf(request, signedIn);
-        const revoked = await clients.revokePersonalAccessToken(actor.accountId, token.clientId, actor);
+        const revoked = await clients.revokePersonalAccessToken(token.clientId, actor);
         if (!revoked) return showEnded(response);
         response.redirect(303, '/portal?notice=revoked');
       }),
