@@ -32,12 +32,6 @@ export interface LogoutSenderOptions {
   readonly logger: Logger;
 }
 
-export interface LogoutSender {
-  readonly sendQueued: () => void;
-  readonly waitUntilIdle: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
 const checkIntervalMs = 1_000;
 const maxParallel = 200;
 /** A client that does not respond must not delay the tokens of other clients. */
@@ -45,7 +39,7 @@ const maxParallelPerClient = 10;
 /** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
-export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
+export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions) {
   const inProgress = new Set<Promise<void>>();
   const inProgressByClient = new Map<string, number>();
 

@@ -8,7 +8,7 @@ import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
 
 export function createAdapter(services: Services): (model: string) => Adapter {
-  const { db, artifacts, clients, deviceCodes, endSession, lifetimes, scopes } = services;
+  const { artifacts, clients, deviceCodes, scopes } = services;
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {
     const client = await orUnavailable(() => clients.findActive(id));
@@ -24,11 +24,11 @@ export function createAdapter(services: Services): (model: string) => Adapter {
       case 'DeviceCode':
         return deviceCodes.adapter;
       case 'PushedAuthorizationRequest':
-        return createPushedRequestAdapter({ db, adapter, interactionLifetime: lifetimes.interaction });
+        return createPushedRequestAdapter(adapter, services);
       case 'RefreshToken':
-        return createRefreshTokenAdapter({ db, adapter });
+        return createRefreshTokenAdapter(adapter, services);
       case 'Session':
-        return createSessionAdapter({ db, adapter, endSession });
+        return createSessionAdapter(adapter, services);
       default:
         return adapter;
     }
