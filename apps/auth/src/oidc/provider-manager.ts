@@ -4,7 +4,6 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
-import { createKeySchedule } from '../signing-keys/schedule.ts';
 import type { SigningKey } from '../signing-keys/signing-key.ts';
 import { type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
@@ -31,12 +30,11 @@ interface CurrentProvider {
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys */
 export async function createProviderManager(options: ProviderManagerOptions) {
   const { keyStore, createProvider, tokenLifetimeSeconds, logger } = options;
-  const schedule = createKeySchedule(keyStore);
   let running: CurrentProvider | undefined;
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
-    await (running ? schedule.advance() : schedule.ensureCurrentKeys());
+    await (running ? keyStore.advance() : keyStore.ensureCurrentKeys());
     const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (newFingerprint === fingerprint) return;
