@@ -3,9 +3,10 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
+import { startLoop } from '@bay-booking/service/periodic';
 import { type Express, type RequestHandler, Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
-import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
+import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
 import type { AuthConfig } from './config.ts';
 import { assetRoutes } from './html/asset.ts';
 import { assets } from './html/render.ts';
@@ -21,7 +22,6 @@ import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes
 import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
 import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
 import type { StartSession } from './interaction/sign-in/start-session.ts';
-import { startJobs } from './jobs.ts';
 import { observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
@@ -54,7 +54,7 @@ export interface AuthApp {
 export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
   let manager: ProviderManager | undefined;
   const { services, startSession } = createServices({ config, logger, metrics, manager: () => manager });
-  const { db, audit, artifacts, emails, logoutSender, mailer, outbound } = services;
+  const { db, audit, emails, logoutSender, mailer, outbound } = services;
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,
@@ -64,7 +64,12 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   });
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-  const jobs = startJobs({ logger, artifacts, expiredRows: createExpiredRowsStore({ db }) });
+  const cleanUp = startLoop({
+    name: 'delete expired rows',
+    intervalMs: 60_000,
+    logger,
+    run: () => deleteExpiredRows(db),
+  });
 
   return {
     app: createExpressApp(services, createPages(services, startSession), providerManager),
@@ -75,7 +80,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       await audit.flush();
     },
     close: async () => {
-      await Promise.all([providerManager.close(), jobs.stop()]);
+      await Promise.all([providerManager.close(), cleanUp.stop()]);
       await logoutSender.close();
       outbound.close();
       await emails.waitUntilIdle();
@@ -135,15 +140,7 @@ function createExpressApp(services: Services, pages: Router, providerManager: Pr
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );
   app.use(redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]));
-  app.use(
-    createUserinfo({
-      path: routes.userinfo,
-      provider: providerManager.provider,
-      signingKeys: providerManager.signingKeys,
-      proofs: services.proofs,
-      findAccount: services.accounts.findById,
-    }),
-  );
+  app.use(createUserinfo(services, providerManager));
   app.use(pages);
   // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.
   app.use(serveProtocol);

@@ -11,10 +11,8 @@ import { createSocialIdentityStore, type SocialIdentity } from './accounts/socia
 import { type Account, createAccountStore } from './accounts/store.ts';
 import { createAudit } from './audit/audit.ts';
 import { createLogoutSender } from './backchannel-logout/sender.ts';
-import { createLogoutStore } from './backchannel-logout/store.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
-import { createFacilityStore } from './facilities/store.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
 import { createSignInGuard } from './guard/sign-in-guard.ts';
@@ -48,7 +46,6 @@ import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
 import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
 import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
-import { createHistoryStore } from './portal/facility/history-store.ts';
 import { createAcceptanceStore } from './portal/invitations/acceptance-store.ts';
 import { createInvitationStore } from './portal/invitations/invitation-store.ts';
 import { createInvitations } from './portal/invitations/invitations.ts';
@@ -83,7 +80,6 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
   const { audit } = shared;
   const logoutSender = createLogoutSender({
     ...shared,
-    store: createLogoutStore({ db }),
     send: createSendLogoutToken(provider),
     // The first check may come before the manager has tried to load the keys.
     isReady: () => manager()?.isReady() === true,
@@ -94,13 +90,11 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
     socialIdentities: createSocialIdentityStore({ db }),
     links: createOneTimeLinks({ db, key: config.encryptionKey }),
     clients: createClientStore({ ...shared, accessTokenTtl: config.accessTokenTtl }),
-    facilities: createFacilityStore({ db }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
     consents: createConsentStore({ db, sendLogoutTokens }),
     invitationStore: createInvitationStore({ db }),
     acceptances: createAcceptanceStore({ db }),
-    history: createHistoryStore({ db }),
     submittedForms: createSubmittedForms({ db }),
   };
   const { accounts, socialIdentities, sessionStore } = stores;

@@ -1,8 +1,7 @@
 // Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
 import type { Response } from 'express';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
-import { roleNames } from '../facilities/role-names.ts';
-import type { Membership } from '../facilities/store.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
@@ -32,20 +31,23 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 });
 
 export function createAccountPage(services: Services): ShowAccount {
-  const { site, socialIdentities, sessionStore, consents, facilities, providers, scopes, clients } = services;
+  const { site, socialIdentities, sessionStore, consents, members, providers, scopes, clients } = services;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessionStore.findByAccount(account.id),
       consents.findConnectedClients(account.id),
       socialIdentities.list(account.id),
-      facilities.membershipsOf(account.id),
+      members.findFacilities(account.id),
     ]);
     const done = queryText(response.req, 'done');
     const data = {
       account,
       notice: done === undefined ? undefined : textOfKey(notices(await clients.findLongestAccessTokenTtl()), done),
-      roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
+      roles: [
+        ...account.roles.map(accountRoleName),
+        ...memberships.map(({ role, name }) => `${roleNames[role]} at ${name}`),
+      ],
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({
         ...row,
@@ -76,5 +78,3 @@ export function createAccountPage(services: Services): ShowAccount {
 /** Formats the name of a role: `range-owner` becomes `Range owner`. */
 const accountRoleName = (role: string): string =>
   `${role.charAt(0).toUpperCase()}${role.slice(1).replaceAll('-', ' ')}`;
-
-const facilityRoleName = ({ role, facilityName }: Membership): string => `${roleNames[role]} at ${facilityName}`;

@@ -18,6 +18,8 @@ export interface Account {
   readonly createdAt: Date;
 }
 
+export type AccountWithFacilities = Account & { readonly facilityIds: readonly string[] };
+
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
 
@@ -74,8 +76,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /** Finds an account together with the ids of its facilities, because most tokens contain these ids. */
-    async findWithFacilities(id: string): Promise<(Account & { facilityIds: readonly string[] }) | undefined> {
-      const [account] = await query<Account & { facilityIds: readonly string[] }>(
+    async findWithFacilities(id: string): Promise<AccountWithFacilities | undefined> {
+      const [account] = await query<AccountWithFacilities>(
         db,
         `select ${accountColumns}, array(
              select m.facility_id from membership m where m.account_id = a.id order by m.facility_id) as "facilityIds"

@@ -1,9 +1,11 @@
 // Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
 // queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
+
+import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { Audit } from '../audit/audit.ts';
-import type { LogoutStore, QueuedLogout } from './store.ts';
+import { type QueuedLogout, takeQueuedLogouts } from './store.ts';
 
 export type LogoutOutcome =
   | 'sent'
@@ -25,7 +27,7 @@ export interface LogoutResult {
 export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
 
 export interface LogoutSenderOptions {
-  readonly store: LogoutStore;
+  readonly db: Database;
   readonly send: SendLogoutToken;
   readonly isReady: () => boolean;
   readonly audit: Audit;
@@ -39,7 +41,7 @@ const maxParallelPerClient = 10;
 /** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
-export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions) {
+export function createLogoutSender({ db, send, isReady, audit, logger }: LogoutSenderOptions) {
   const inProgress = new Set<Promise<void>>();
   const inProgressByClient = new Map<string, number>();
 
@@ -72,7 +74,8 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     if (limit <= 0 || !isReady()) return;
     const isBusy = (clientId: string) => (inProgressByClient.get(clientId) ?? 0) >= maxParallelPerClient;
     const except = [...inProgressByClient.keys()].filter(isBusy);
-    for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
+    for (const logout of await takeQueuedLogouts(db, { limit, maxPerClient: maxParallelPerClient, except }))
+      start(logout);
   };
 
   const loop = startLoop({ name: 'send logout tokens', intervalMs: checkIntervalMs, logger, run: takeAndStart });

@@ -4,7 +4,7 @@ import type { Services } from '../services.ts';
 import { loadExistingGrant } from './authorization/consent-grants.ts';
 import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
 import { limitToAllowedScopes } from './authorization/granted-scope.ts';
-import { deleteImplicitCodes, isImplicitToken, publishedResponseTypes } from './authorization/implicit-flow.ts';
+import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
 import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization/requests.ts';
 import { checkClientAssertion } from './clients/assertions.ts';
@@ -39,13 +39,16 @@ import { orUnavailable } from './unavailable.ts';
 
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
 export function createProvider(services: Services, keys: readonly JWK[]): Provider {
-  const { config, scopes, resource, facilities } = services;
-  const facilitiesClaim = createFacilitiesClaim(facilities, scopes);
+  const { config, resource } = services;
+  const facilitiesClaim = createFacilitiesClaim(services);
   const provider = new Provider(config.issuer, createConfiguration(services, keys, facilitiesClaim));
   // Koa may trust the X-Forwarded-* headers, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
-  registerMiddleware(provider, services);
+  // The first middleware is the outermost.
+  registerResponseMiddleware(provider, services);
+  rewriteAuthorizationRequests(provider, routes.authorization);
+  deleteImplicitCodes(provider);
   registerJwtIntrospection(provider, keys, services);
   addPollInterval(provider);
   registerEventListeners(provider, resource.audience, services);
@@ -189,22 +192,4 @@ function createFindAccount(
     }
     return { accountId: account.id, claims: () => claimsOf(account) };
   };
-}
-
-/** The first middleware is the outermost. */
-function registerMiddleware(provider: Provider, services: Services): void {
-  const { config, scopes, resource, providerPages: pages, logger } = services;
-  registerResponseMiddleware(provider, {
-    issuer: config.issuer,
-    audience: resource.audience,
-    scopes: scopes.all,
-    responseTypes: publishedResponseTypes(clientSettings.responseTypes),
-    logger,
-    showNotFound: async (ctx) => {
-      const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
-      showPage(ctx, pages, await pages.error(page, ctx.req, ctx.res), { status: 404 });
-    },
-  });
-  rewriteAuthorizationRequests(provider, routes.authorization);
-  deleteImplicitCodes(provider);
 }

@@ -17,19 +17,11 @@ export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number |
   return Math.max(1, Math.min(idleLimit, absoluteLimit - age));
 }
 
-export interface ProviderSession {
-  /** The session cookie changes at every sign-in, but `uid` does not. */
-  readonly uid: string;
-  readonly accountId: string;
-  /** In seconds since 1970. */
-  readonly signedInAt: number;
-}
-
 export interface ProvenIdentity {
   readonly accountId: string;
   /** `idp:NAME` after a social sign-in. */
   readonly acr?: string | undefined;
-  /** RFC 8176 */
+  /** The methods of authentication, such as `pwd` for a password (RFC 8176). */
   readonly amr: readonly string[];
 }
 
@@ -56,17 +48,14 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
   };
 
   return {
-    async find(request: IncomingMessage, response: ServerResponse): Promise<ProviderSession | undefined> {
+    async find(request: IncomingMessage, response: ServerResponse) {
       const { accountId, loginTs, uid } = await sessionOf(request, response);
+      // The session cookie changes at every sign-in, but `uid` does not. `signedInAt` is in seconds since 1970.
       return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
     },
 
     /** If another account was signed in, its session ends. */
-    async start(
-      request: IncomingMessage,
-      response: ServerResponse,
-      { accountId, acr, amr }: ProvenIdentity,
-    ): Promise<ProviderSession> {
+    async start(request: IncomingMessage, response: ServerResponse, { accountId, acr, amr }: ProvenIdentity) {
       const session = await sessionOf(request, response);
       if (session.accountId && session.accountId !== accountId) {
         await revokeSessionGrants(session.authorizations);
@@ -84,7 +73,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
         signed: true,
         maxAge: idleLimit * 1000,
       });
-      return { uid: session.uid, accountId, signedInAt };
+      return { uid: session.uid, signedInAt };
     },
 
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {

@@ -1,7 +1,7 @@
 // Serves `/portal`: the page or list of the facilities of owners and staff, the tokens of service accounts, and for all
 // other users an explanation how to get a role.
 import { Router } from 'express';
-import { roleNames } from '../facilities/role-names.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/form-body.ts';
 import type { Services } from '../services.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
-import { roleNames } from '../facilities/role-names.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { createAsset } from '../html/asset.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field } from '../html/form-body.ts';

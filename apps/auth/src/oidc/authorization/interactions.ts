@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { splitScope } from '../scopes.ts';
+import type { ProvenIdentity } from '../sessions.ts';
 import { idpParameter } from './requests.ts';
 
 /** Pages show this error as an expired sign-in. */
@@ -12,13 +13,9 @@ export class InteractionExpired extends Error {
   readonly status = 400;
 }
 
-export interface SignInResult {
-  readonly accountId: string;
+export interface SignInResult extends ProvenIdentity {
   /** In seconds since 1970. */
   readonly signedInAt: number;
-  /** `idp:NAME` after a social sign-in. */
-  readonly acr?: string | undefined;
-  readonly amr: readonly string[];
 }
 
 export type Interaction = ReturnType<typeof describe>;

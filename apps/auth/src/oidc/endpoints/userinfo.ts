@@ -1,13 +1,15 @@
 // Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type Request, type RequestHandler, Router } from 'express';
-import { errors, type JWK, type Provider } from 'oidc-provider';
+import { errors, type JWK } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
+import type { Services } from '../../services.ts';
+import { routes } from '../paths.ts';
+import type { ProviderManager } from '../provider-manager.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { type FindAccount, findActive } from '../tokens/active-token.ts';
+import { findActive } from '../tokens/active-token.ts';
 import { claimsOf } from '../tokens/claims.ts';
-import type { ProofVerifier } from '../tokens/dpop.ts';
 import {
   type BearerError,
   moveBodyTokenToHeader,
@@ -16,14 +18,7 @@ import {
   sendBearerError,
 } from './bearer-token.ts';
 
-export interface UserinfoOptions {
-  readonly path: string;
-  readonly provider: () => Provider;
-  readonly signingKeys: () => readonly JWK[];
-  readonly proofs: ProofVerifier;
-  readonly findAccount: FindAccount;
-}
-
+const path = routes.userinfo;
 const missingScope: BearerError = {
   status: 403,
   error: 'insufficient_scope',
@@ -31,7 +26,10 @@ const missingScope: BearerError = {
 };
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
-export function createUserinfo({ path, provider, signingKeys, proofs, findAccount }: UserinfoOptions): Router {
+export function createUserinfo(
+  { proofs, accounts }: Services,
+  { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
+): Router {
   const verifierFor = onePerArgument((keys: readonly JWK[]) =>
     createAccessTokenVerifier({ issuer: provider().issuer, keys }),
   );
@@ -70,7 +68,7 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
     if (!token) return invalidToken;
     const scope = splitScope(token.scope).filter(isOpenidFamily);
     if (!scope.includes('openid')) return missingScope;
-    const active = await findActive(provider(), token, findAccount);
+    const active = await findActive(provider(), token, accounts.findById);
     if (!active?.grant) return invalidToken;
     const { client, grant, account } = active;
     const { Claims } = provider();

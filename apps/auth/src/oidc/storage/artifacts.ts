@@ -83,17 +83,5 @@ export function createArtifactStore({ db }: { db: Database }) {
         hashSecret(grantId),
       ]);
     },
-
-    /** Concurrent calls skip each other's rows. */
-    async cleanUp(limit = 1_000): Promise<number> {
-      const rows = await queryOrUnavailable(
-        db,
-        `delete from oidc_artifact where ctid = any (array(
-           select ctid from oidc_artifact where expires_at < now() - interval '1 hour' order by expires_at limit $1
-             for update skip locked)) returning 1 as done`,
-        [limit],
-      );
-      return rows.length;
-    },
   };
 }

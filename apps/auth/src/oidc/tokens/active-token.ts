@@ -1,10 +1,10 @@
 // Decides whether a verified access token is active.
 import type { Provider } from 'oidc-provider';
+import type { Account } from '../../accounts/store.ts';
 import { orUnavailable } from '../unavailable.ts';
 import type { VerifiedAccessToken } from './access-token-verifier.ts';
-import type { ProviderAccount } from './claims.ts';
 
-export type FindAccount = (id: string) => Promise<Omit<ProviderAccount, 'facilityIds'> | undefined>;
+export type FindAccount = (id: string) => Promise<Account | undefined>;
 
 /** A token of client_credentials has neither a grant nor an account. */
 export async function findActive(

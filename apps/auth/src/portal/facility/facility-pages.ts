@@ -2,7 +2,7 @@
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
 import { isEmailAddress } from '../../accounts/field-rules.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { FormState } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';

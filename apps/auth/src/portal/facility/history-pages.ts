@@ -4,9 +4,9 @@ import { queryText } from '../../html/form-body.ts';
 import type { Services } from '../../services.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
-import { maxHistoryPage } from './history-store.ts';
+import { findHistoryPage, maxHistoryPage } from './history-store.ts';
 
-export function historyRoutes({ history, audit }: Services, pages: PortalPages): Router {
+export function historyRoutes({ db, audit }: Services, pages: PortalPages): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',
@@ -15,7 +15,7 @@ export function historyRoutes({ history, audit }: Services, pages: PortalPages):
       if (!Number.isInteger(page) || page < 1 || page > maxHistoryPage) return pages.notFound(response);
       // Users see their own changes, which may not be stored yet.
       await audit.flush();
-      const { rows, hasOlder } = await history.findPage(facility.id, page);
+      const { rows, hasOlder } = await findHistoryPage(db, facility.id, page);
       const events = rows.map((row) => ({
         at: row.at,
         address: row.address,

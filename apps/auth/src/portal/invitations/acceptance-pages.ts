@@ -5,7 +5,7 @@ import { validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
 import type { Account } from '../../accounts/store.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
 import { signInPath } from '../../html/local-path.ts';
 import type { FormState } from '../../html/site.ts';

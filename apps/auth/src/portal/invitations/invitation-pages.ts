@@ -1,6 +1,6 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 import { type Request, type Response, Router } from 'express';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
 import type { Services } from '../../services.ts';
 import {

@@ -1,6 +1,6 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/form-body.ts';
 import type { Services } from '../../services.ts';
 import {

@@ -2,7 +2,7 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
-import type { FacilityRole } from '../../facilities/store.ts';
+import type { FacilityRole } from '../../facilities/roles.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';

@@ -3,7 +3,7 @@
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { maxActiveTokens } from '../../clients/store.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
