@@ -63,7 +63,15 @@ export function invitationRoutes({ invitationStore, invitations }: Services, pag
     pages.show(
       response,
       'withdraw',
-      { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
+      {
+        facility,
+        invitation,
+        roleName: roleNames[invitation.role],
+        action: request.path,
+        button: 'Withdraw the invitation',
+        danger: true,
+        cancel: facility.path,
+      },
       { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
     );
 

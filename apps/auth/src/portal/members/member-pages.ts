@@ -70,10 +70,11 @@ export function memberRoutes({ members, clients, audit }: Services, pages: Porta
     const data = {
       facility,
       isSelf,
-      name,
       currentRole: roleNames[member.role],
       roles: roles.map((role) => ({ role, text: roleNames[role] })),
       action: request.path,
+      button: 'Change the role',
+      cancel: facility.path,
     };
     const page = { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) };
     return pages.show(response, 'role', data, page);
@@ -100,11 +101,13 @@ export function memberRoutes({ members, clients, audit }: Services, pages: Porta
       facility,
       member,
       isSelf,
-      name,
       roleName: roleNames[member.role],
       // The page says how long access tokens that were already issued still work.
       accessTokenTtl: await clients.findLongestAccessTokenTtl(),
       action: request.path,
+      button: isSelf ? 'Leave the facility' : 'Revoke the role',
+      danger: true,
+      cancel: facility.path,
     };
     const title = isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`;
     return pages.show(response, 'revoke', data, { title, breadcrumbs: breadcrumbsBelowFacility(facility) });

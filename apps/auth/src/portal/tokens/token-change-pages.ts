@@ -51,8 +51,8 @@ export function tokenChangeRoutes(
     pages.show(
       response,
       'rotate',
-      { token, overlaps, formId: randomToken(), error, action: `${tokenPath(token.clientId)}/rotate` },
-      { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
+      { ...confirmationOf(token, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
+      { title: `New secret for ${nameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
   const path = '/portal/tokens/:clientId';
@@ -95,8 +95,8 @@ export function tokenChangeRoutes(
         pages.show(
           response,
           'revoke-token',
-          { token, action: `${tokenPath(token.clientId)}/revoke` },
-          { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },
+          { ...confirmationOf(token, 'revoke'), button: 'Revoke the token', danger: true },
+          { title: `Revoke ${nameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -115,3 +115,12 @@ export function tokenChangeRoutes(
   );
   return router;
 }
+
+/** An imported token may have no name. */
+const nameOf = ({ name }: PersonalAccessToken): string => name || 'this token';
+
+const confirmationOf = (token: PersonalAccessToken, page: string) => ({
+  token,
+  action: `${tokenPath(token.clientId)}/${page}`,
+  cancel: '/portal',
+});
