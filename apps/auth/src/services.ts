@@ -160,7 +160,7 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
     proofs: createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse }),
     interactions: createInteractions(provider),
     grants: createConsentGrants(provider, resource),
-    findDeviceRequest: createDeviceSignIn({ ...shared, provider, deviceCodes, lifetimeSeconds: lifetimes.deviceCode }),
+    findDeviceRequest: createDeviceSignIn(provider, config.issuer, deviceCodes, lifetimes.deviceCode),
   };
 
   const cookies = createBrowserCookies(provider, config.issuer);

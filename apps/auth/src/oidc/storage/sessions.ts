@@ -8,7 +8,6 @@ import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
-import { sessionChanges } from './session-changes.ts';
 
 // Two sign-ins at the same time both succeed, and the later one replaces the id.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
@@ -24,7 +23,10 @@ const mergeStatement = `
 
 export function createSessionAdapter(adapter: Adapter, { db, endSession }: Services): Adapter {
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
-    const { fields, authorizations } = sessionChanges(found.payload, payload);
+    const { authorizations: oldAuthorizations = {}, ...oldFields } = found.payload;
+    const { authorizations: newAuthorizations = {}, ...newFields } = payload;
+    const fields = changesBetween(oldFields, newFields);
+    const authorizations = changesBetween(oldAuthorizations, newAuthorizations);
     const rows = await queryOrUnavailable(db, mergeStatement, [
       hashSecret(id),
       payload.accountId ?? null,
@@ -66,5 +68,16 @@ export function createSessionAdapter(adapter: Adapter, { db, endSession }: Servi
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
       if (!getsNewId) await adapter.destroy(id);
     },
+  };
+}
+
+/** Returns the fields that a request set and removed. */
+function changesBetween(before: object, after: object) {
+  const oldValues = new Map(Object.entries(before).map(([name, value]) => [name, JSON.stringify(value)]));
+  const newFields = Object.entries(after).filter(([, value]) => value !== undefined);
+  const newNames = new Set(newFields.map(([name]) => name));
+  return {
+    set: Object.fromEntries(newFields.filter(([name, value]) => oldValues.get(name) !== JSON.stringify(value))),
+    removed: [...oldValues.keys()].filter((name) => !newNames.has(name)),
   };
 }
