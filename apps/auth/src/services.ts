@@ -53,7 +53,6 @@ import { createMemberStore } from './portal/members/member-store.ts';
 import { createSubmittedForms } from './portal/tokens/submitted-form-store.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { createSocialProviders } from './social/settings.ts';
-import { createSocialStore } from './social/store.ts';
 
 export interface ServiceOptions {
   readonly config: AuthConfig;
@@ -63,11 +62,11 @@ export interface ServiceOptions {
   readonly manager: () => ProviderManager | undefined;
 }
 
+/** What most services are built on. */
+export type Stores = ReturnType<typeof createStores>;
 export type Services = ReturnType<typeof createServices>['services'];
 
-/** Only the ways to sign in get `startSession` (interaction/sign-in/start-session.ts). */
-export function createServices({ config, logger, metrics, manager }: ServiceOptions) {
-  const provider = () => (manager() as ProviderManager).provider();
+function createStores({ config, logger, metrics }: Omit<ServiceOptions, 'manager'>, sendLogoutTokens: () => void) {
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',
@@ -76,20 +75,17 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
     migrationsDirectory,
   });
   collectDatabaseMetrics(metrics, db);
-  const shared = { config, logger, metrics, db, audit: countEvents(createAudit({ db, logger }), metrics) };
-  const { audit } = shared;
-  const logoutSender = createLogoutSender({
-    ...shared,
-    send: createSendLogoutToken(provider),
-    // The first check may come before the manager has tried to load the keys.
-    isReady: () => manager()?.isReady() === true,
-  });
-  const sendLogoutTokens = logoutSender.sendQueued;
-  const stores = {
+  const audit = countEvents(createAudit({ db, logger }), metrics);
+  return {
+    config,
+    logger,
+    metrics,
+    db,
+    audit,
     accounts: createAccountStore({ db }),
     socialIdentities: createSocialIdentityStore({ db }),
     links: createOneTimeLinks({ db, key: config.encryptionKey }),
-    clients: createClientStore({ ...shared, accessTokenTtl: config.accessTokenTtl }),
+    clients: createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
     consents: createConsentStore({ db, sendLogoutTokens }),
@@ -97,23 +93,31 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
     acceptances: createAcceptanceStore({ db }),
     submittedForms: createSubmittedForms({ db }),
   };
-  const { accounts, socialIdentities, sessionStore } = stores;
+}
+
+/** Only the ways to sign in get `startSession` (interaction/sign-in/start-session.ts). */
+export function createServices({ manager, ...base }: ServiceOptions) {
+  const provider = () => (manager() as ProviderManager).provider();
+  const sendLogoutTokens = (): void => logoutSender.sendQueued();
+  const stores = createStores(base, sendLogoutTokens);
+  const { config, db, audit, accounts, socialIdentities } = stores;
+  // The first check may come before the manager has tried to load the keys.
+  const isReady = (): boolean => manager()?.isReady() === true;
+  const logoutSender = createLogoutSender(stores, createSendLogoutToken(provider), isReady);
 
   const createCounter = createFailureCounterFactory(db);
   const perHour = { windowSeconds: 3600 };
   const guard = createSignInGuard(createCounter, config);
-  const mailer = createOutboxMailer({ ...shared, store: createMailStore({ db }) });
+  const mailer = createOutboxMailer(stores, createMailStore({ db }));
   const accountServices = {
     mailer,
-    emails: createAccountEmails({
-      ...shared,
-      ...stores,
+    emails: createAccountEmails(stores, {
       mailer,
       // A recipient who has reached the first limit gets the previous link again.
       recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, ...perHour }, nameKey),
       repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, windowSeconds: 300 }, nameKey),
     }),
-    signIn: createSignIn({ ...shared, accounts, guard }),
+    signIn: createSignIn(stores, guard),
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
     /** Deletes the count of failed sign-ins of a user name. All spellings of the user name share one count. */
@@ -131,9 +135,7 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
       if (isNew) audit.record({ kind: 'account.registered', accountId: account.id, detail });
       return account;
     },
-    invitations: createInvitations({
-      ...shared,
-      store: stores.invitationStore,
+    invitations: createInvitations(stores, {
       mailer,
       // An invitation sends an e-mail. The limits protect the recipients, and the reputation of the mail server.
       perFacility: createUsageLimit(createCounter, { name: 'invite', limit: 100, ...perHour }),
@@ -165,7 +167,7 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
 
   const cookies = createBrowserCookies(provider, config.issuer);
   const providerSessions = createProviderSessions({ provider, revokeGrant: artifacts.revokeGrant, endSession });
-  const sessions = createBrowserSessions({ providerSessions, accounts, sessionStore });
+  const sessions = createBrowserSessions(stores, providerSessions);
   const devices = createDeviceCookies({ cookies, keys: config.cookieKeys });
   const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
   const site = createSite({ findSignedIn: sessions.current, csrfTokens });
@@ -178,12 +180,12 @@ export function createServices({ config, logger, metrics, manager }: ServiceOpti
     site,
     providerPages: createProviderPages(site.findLayoutUser),
     providers,
-    authorizationFlow: createAuthorizationFlow({ ...shared, providers, store: createSocialStore({ db }) }),
+    authorizationFlow: createAuthorizationFlow(stores, providers),
   };
 
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   return {
-    services: { ...shared, ...stores, ...accountServices, ...protocol, ...pageServices, logoutSender, outbound },
-    startSession: createStartSession({ ...shared, providerSessions, sessions, devices }),
+    services: { ...stores, ...accountServices, ...protocol, ...pageServices, logoutSender, outbound },
+    startSession: createStartSession(stores, { providerSessions, sessions, devices }),
   };
 }

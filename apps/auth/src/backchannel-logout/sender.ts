@@ -1,10 +1,8 @@
 // Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
 // queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
 
-import type { Database } from '@bay-booking/service/database/database';
-import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
-import type { Audit } from '../audit/audit.ts';
+import type { Stores } from '../services.ts';
 import { type QueuedLogout, takeQueuedLogouts } from './store.ts';
 
 export type LogoutOutcome =
@@ -26,14 +24,6 @@ export interface LogoutResult {
 
 export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
 
-export interface LogoutSenderOptions {
-  readonly db: Database;
-  readonly send: SendLogoutToken;
-  readonly isReady: () => boolean;
-  readonly audit: Audit;
-  readonly logger: Logger;
-}
-
 const checkIntervalMs = 1_000;
 const maxParallel = 200;
 /** A client that does not respond must not delay the tokens of other clients. */
@@ -41,7 +31,7 @@ const maxParallelPerClient = 10;
 /** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
-export function createLogoutSender({ db, send, isReady, audit, logger }: LogoutSenderOptions) {
+export function createLogoutSender({ db, audit, logger }: Stores, send: SendLogoutToken, isReady: () => boolean) {
   const inProgress = new Set<Promise<void>>();
   const inProgressByClient = new Map<string, number>();
 

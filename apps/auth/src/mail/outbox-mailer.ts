@@ -1,17 +1,10 @@
 // Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for up to 22 hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
-import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
-import type { AuthConfig } from '../config.ts';
+import type { Stores } from '../services.ts';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
-
-export interface OutboxMailerOptions {
-  readonly store: MailStore;
-  readonly config: Pick<AuthConfig, 'smtpUrl' | 'mail' | 'mailFrom'>;
-  readonly logger: Logger;
-}
 
 export type OutboxMailer = ReturnType<typeof createOutboxMailer>;
 
@@ -26,7 +19,7 @@ const maxTries = 32;
 /** Returns the delay after the attempt with the number `tries`: 5 s, 10 s, 20 s and so on, up to an hour. */
 const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer({ store, config, logger }: OutboxMailerOptions) {
+export function createOutboxMailer({ config, logger }: Stores, store: MailStore) {
   const { smtpUrl, mailFrom } = config;
   const isOn = config.mail === 'on';
   if (!isOn || !smtpUrl) {
