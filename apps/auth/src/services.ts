@@ -166,10 +166,10 @@ export function createServices({ manager, ...base }: ServiceOptions) {
   };
 
   const cookies = createBrowserCookies(provider, config.issuer);
-  const providerSessions = createProviderSessions({ provider, revokeGrant: artifacts.revokeGrant, endSession });
+  const providerSessions = createProviderSessions(provider, artifacts, endSession);
   const sessions = createBrowserSessions(stores, providerSessions);
-  const devices = createDeviceCookies({ cookies, keys: config.cookieKeys });
-  const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
+  const devices = createDeviceCookies(cookies, config);
+  const csrfTokens = createCsrfTokens(cookies, config);
   const site = createSite({ findSignedIn: sessions.current, csrfTokens });
   const providers = createSocialProviders(config.socialProviders);
   const pageServices = {

@@ -23,8 +23,6 @@ export type AccountWithFacilities = Account & { readonly facilityIds: readonly s
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
-
 /** The select list of `Account`, for statements in which the table `account` has the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;

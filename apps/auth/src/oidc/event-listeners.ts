@@ -56,25 +56,22 @@ function recordEvents(provider: Provider, audit: Audit): void {
     const responseType = String(ctx.oidc.params?.response_type ?? '');
     record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
-  provider.on('authorization.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('authorization.refused', ctx, { detail: detailOf(error) });
-  });
+  const recordError =
+    (kind: string, more: AuditEvent['detail'] = {}) =>
+    (ctx: KoaContextWithOIDC, error: Error): void => {
+      setErrorCode(ctx, error);
+      record(kind, ctx, { detail: { ...more, ...detailOf(error) } });
+    };
+  provider.on('authorization.error', recordError('authorization.refused'));
+  provider.on('pushed_authorization_request.error', recordError('authorization.refused', { pushed: true }));
+  provider.on('device_authorization.error', recordError('device-authorization.refused'));
   provider.on('pushed_authorization_request.success', (ctx) => {
     const { scope, response_type: responseType } = ctx.oidc.params as Record<string, string | undefined>;
     record('authorization.pushed', ctx, { detail: { scope, responseType } });
   });
-  provider.on('pushed_authorization_request.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('authorization.refused', ctx, { detail: { pushed: true, ...detailOf(error) } });
-  });
   provider.on('device_authorization.success', (ctx) =>
     record('device-authorization.started', ctx, { detail: { scope: String(ctx.oidc.params?.scope ?? '') } }),
   );
-  provider.on('device_authorization.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('device-authorization.refused', ctx, { detail: detailOf(error) });
-  });
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
     const { client, entities, params } = ctx.oidc;

@@ -2,6 +2,7 @@
 // signed in for clients too.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import type { ArtifactStore } from './storage/artifacts.ts';
 import type { EndSession } from './storage/ended-sessions.ts';
 
 /** In seconds. */
@@ -27,13 +28,11 @@ export interface ProvenIdentity {
 
 export type ProviderSessions = ReturnType<typeof createProviderSessions>;
 
-export interface ProviderSessionOptions {
-  readonly provider: () => Provider;
-  readonly revokeGrant: (grantId: string) => Promise<void>;
-  readonly endSession: EndSession;
-}
-
-export function createProviderSessions({ provider, revokeGrant, endSession }: ProviderSessionOptions) {
+export function createProviderSessions(
+  provider: () => Provider,
+  { revokeGrant }: Pick<ArtifactStore, 'revokeGrant'>,
+  endSession: EndSession,
+) {
   // The types of oidc-provider require the context of a request that the library itself serves.
   const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>

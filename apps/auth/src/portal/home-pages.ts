@@ -8,11 +8,11 @@ import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export function homeRoutes({ members }: Services, pages: PortalPages, showTokens: ShowTokens): Router {
+export function homeRoutes({ members, site }: Services, pages: PortalPages, showTokens: ShowTokens): Router {
   const router = Router();
   router.get(
     '/portal',
-    pages.forSignedIn(async (request, response, signedIn) => {
+    site.forSignedIn(async (request, response, signedIn) => {
       const { account } = signedIn;
       const facilities = await members.findFacilities(account.id);
       // The facility whose invitation the user has just accepted.

@@ -1,11 +1,9 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
-import { readFileSync } from 'node:fs';
 import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/roles.ts';
-import { createAsset } from '../html/asset.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
@@ -37,10 +35,6 @@ export interface ManagerContext {
 }
 
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
-
-export const portalAssets = {
-  styles: createAsset('portal.css', 'text/css; charset=utf-8', readFileSync(new URL('./portal.css', import.meta.url))),
-};
 
 /** `/portal` shows service accounts their personal access tokens. */
 export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
@@ -106,7 +100,7 @@ export function createPortalPages({ site, members }: Services) {
     site.show(
       response,
       `/portal/views/${template}`,
-      { ...data, breadcrumbs, notice, facilityTabs, portalAssets },
+      { ...data, breadcrumbs, notice, facilityTabs },
       { script: true, ...page },
     );
 
@@ -141,10 +135,8 @@ export function createPortalPages({ site, members }: Services) {
 
   return {
     show,
-    showMessage: site.showMessage,
     notFound,
     notPermitted,
-    forSignedIn: site.forSignedIn,
     /** For owners and staff of the facility in the path. */
     forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),

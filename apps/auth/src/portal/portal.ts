@@ -1,7 +1,6 @@
 // Assembles the routes of the portal, where owners and staff manage the members of their facility, and service accounts
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
 import { type NextFunction, type Request, type Response, Router } from 'express';
-import { assetRoutes } from '../html/asset.ts';
 import type { SignInServices } from '../interaction/sign-in/start-session.ts';
 import { facilityRoutes } from './facility/facility-pages.ts';
 import { historyRoutes } from './facility/history-pages.ts';
@@ -9,7 +8,7 @@ import { homeRoutes } from './home-pages.ts';
 import { acceptanceRoutes } from './invitations/acceptance-pages.ts';
 import { invitationRoutes } from './invitations/invitation-pages.ts';
 import { memberRoutes } from './members/member-pages.ts';
-import { createPortalPages, portalAssets } from './page.ts';
+import { createPortalPages } from './page.ts';
 import { createSecretPage } from './tokens/secret-page.ts';
 import { tokenChangeRoutes } from './tokens/token-change-pages.ts';
 import { createTokenPages } from './tokens/token-pages.ts';
@@ -20,7 +19,6 @@ export function createPortal(services: SignInServices): Router {
   const { showTokens, routes } = createTokenPages(services, pages, secretPage);
 
   const router = Router();
-  router.use(assetRoutes(portalAssets));
   router.use(acceptanceRoutes(services, pages));
   router.use(homeRoutes(services, pages, showTokens));
   router.use(facilityRoutes(services, pages));
@@ -34,7 +32,11 @@ export function createPortal(services: SignInServices): Router {
     (request: Request, response: Response, next: NextFunction) => {
       // The metrics use the route as a label. Without this line, each unknown path would become a label.
       response.locals.route = '/portal/{unknown}';
-      pages.forSignedIn((_request, unknownResponse) => pages.notFound(unknownResponse))(request, response, next);
+      services.site.forSignedIn((_request, unknownResponse) => pages.notFound(unknownResponse))(
+        request,
+        response,
+        next,
+      );
     },
     services.site.errorHandler,
   );

@@ -1,7 +1,7 @@
 // Validates the metadata of imported clients with the client schema of oidc-provider.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type ClientMetadata, Provider } from 'oidc-provider';
+import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
 import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
@@ -30,7 +30,8 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   const { issuer, isDevelopment, allowNetworks } = options;
   const provider = new Provider(issuer, {
     ...clientSettings,
-    adapter: () => emptyAdapter,
+    // The validation stores and finds nothing.
+    adapter: () => ({}) as Adapter,
     jwks: { keys: await Promise.all(signingAlgorithms.map(temporaryKey)) },
   });
   // The validation needs only the names of the grant types.
@@ -87,13 +88,3 @@ async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
-
-const emptyAdapter = {
-  upsert: async () => {},
-  find: async () => undefined,
-  findByUid: async () => undefined,
-  findByUserCode: async () => undefined,
-  consume: async () => {},
-  destroy: async () => {},
-  revokeByGrantId: async () => {},
-};

@@ -1,6 +1,6 @@
 // Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type Request, type RequestHandler, Router } from 'express';
-import { errors, type JWK } from 'oidc-provider';
+import { errors } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import type { Services } from '../../services.ts';
@@ -30,10 +30,6 @@ export function createUserinfo(
   { proofs, accounts }: Services,
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Router {
-  const verifierFor = onePerArgument((keys: readonly JWK[]) =>
-    createAccessTokenVerifier({ issuer: provider().issuer, keys }),
-  );
-
   /** A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer (RFC 9449 section 7). */
   const findBindingError = async (
     request: Request,
@@ -81,7 +77,7 @@ export function createUserinfo(
     if ('status' in presented) return sendBearerError(response, issuer, presented);
     // oidc-provider, which is mounted later, serves opaque tokens.
     if (!looksLikeJwt(presented.token)) return next();
-    const token = await verifierFor(signingKeys())(presented.token);
+    const token = await createAccessTokenVerifier({ issuer, keys: signingKeys() })(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
@@ -113,12 +109,3 @@ export function createUserinfo(
 
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
-
-function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
-  const values = new WeakMap<Argument, Value>();
-  return (argument: Argument): Value => {
-    const value = values.get(argument) ?? create(argument);
-    values.set(argument, value);
-    return value;
-  };
-}

@@ -32,7 +32,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
   const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status,
       title,
       text,

@@ -21,9 +21,9 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ invitationStore, invitations }: Services, pages: PortalPages): Router {
+export function invitationRoutes({ invitationStore, invitations, site }: Services, pages: PortalPages): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status: 409,
       title: 'This invitation is no longer open',
       text: 'The invitation was accepted or withdrawn.',
@@ -47,7 +47,7 @@ export function invitationRoutes({ invitationStore, invitations }: Services, pag
   const resend: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
     const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
-      return pages.showMessage(response, {
+      return site.showMessage(response, {
         status: 429,
         title: 'Too many e-mails',
         text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),

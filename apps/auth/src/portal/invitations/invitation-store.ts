@@ -38,8 +38,6 @@ const invitationLifetime = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
-export type InvitationStore = ReturnType<typeof createInvitationStore>;
-
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", i.email, i.role,
   coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'

@@ -22,7 +22,7 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ members, clients, audit }: Services, pages: PortalPages): Router {
+export function memberRoutes({ members, clients, audit, site }: Services, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
@@ -40,7 +40,7 @@ export function memberRoutes({ members, clients, audit }: Services, pages: Porta
       const text = 'Staff can revoke service accounts. Only owners can change the roles of people.';
       return pages.notPermitted(response, text);
     }
-    return pages.showMessage(response, {
+    return site.showMessage(response, {
       status: 409,
       title: 'A facility must have an owner',
       text: `${isSelf ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,

@@ -26,7 +26,7 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({ config, scopes }: Services, pages: PortalPages) {
+export function createSecretPage({ config, scopes, site }: Services, pages: PortalPages) {
   const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
     const form = {
       grant_type: 'client_credentials',
@@ -60,7 +60,7 @@ export function createSecretPage({ config, scopes }: Services, pages: PortalPage
       ),
 
     showAlreadyShown: (response: Response): Promise<void> =>
-      pages.showMessage(response, {
+      site.showMessage(response, {
         status: 409,
         title: 'The secret was already shown',
         text:

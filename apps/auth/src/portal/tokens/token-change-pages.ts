@@ -22,12 +22,12 @@ type TokenHandler = (request: Request, response: Response, context: TokenContext
 const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export function tokenChangeRoutes(
-  { clients, submittedForms }: Services,
+  { clients, submittedForms, site }: Services,
   pages: PortalPages,
   secretPage: SecretPage,
 ): Router {
   const showEnded = (response: Response): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status: 409,
       title: 'This token has ended',
       text: 'The token was revoked or has expired. Create a new token instead.',
