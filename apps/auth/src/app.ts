@@ -1,13 +1,10 @@
 // Creates the Express application of auth from its services: the only composition root, with services.ts.
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
-import type { Logger } from '@bay-booking/service/logging';
-import type { Metrics } from '@bay-booking/service/metrics';
 import { startLoop } from '@bay-booking/service/periodic';
 import { type Express, type RequestHandler, Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
 import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
-import type { AuthConfig } from './config.ts';
 import { assetRoutes } from './html/asset.ts';
 import { assets } from './html/render.ts';
 import { allowEveryOrigin } from './http/cors.ts';
@@ -32,14 +29,8 @@ import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createPortal } from './portal/portal.ts';
 import { createSignInDestination } from './portal/sign-in-destination.ts';
-import { createServices, type Services } from './services.ts';
+import { type AppDependencies, createServices, type Services } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
-
-export interface AppDependencies {
-  readonly config: AuthConfig;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
 
 export interface AuthApp {
   readonly app: Express;
@@ -51,10 +42,10 @@ export interface AuthApp {
 }
 
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
-export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
+export async function createApp(dependencies: AppDependencies): Promise<AuthApp> {
   let manager: ProviderManager | undefined;
-  const { services, startSession } = createServices({ config, logger, metrics, manager: () => manager });
-  const { db, audit, emails, logoutSender, mailer, outbound } = services;
+  const { services, startSession } = createServices(dependencies, () => manager);
+  const { config, db, audit, emails, logger, logoutSender, mailer, metrics, outbound } = services;
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,

@@ -54,19 +54,17 @@ import { createSubmittedForms } from './portal/tokens/submitted-form-store.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { createSocialProviders } from './social/settings.ts';
 
-export interface ServiceOptions {
+export interface AppDependencies {
   readonly config: AuthConfig;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** The provider needs the services, so they get it later. */
-  readonly manager: () => ProviderManager | undefined;
 }
 
 /** What most services are built on. */
 export type Stores = ReturnType<typeof createStores>;
 export type Services = ReturnType<typeof createServices>['services'];
 
-function createStores({ config, logger, metrics }: Omit<ServiceOptions, 'manager'>, sendLogoutTokens: () => void) {
+function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTokens: () => void) {
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',
@@ -95,11 +93,14 @@ function createStores({ config, logger, metrics }: Omit<ServiceOptions, 'manager
   };
 }
 
-/** Only the ways to sign in get `startSession` (interaction/sign-in/start-session.ts). */
-export function createServices({ manager, ...base }: ServiceOptions) {
+/**
+ * The provider needs the services, so they get the manager of the provider later. Only the ways to sign in get
+ * `startSession` (interaction/sign-in/start-session.ts).
+ */
+export function createServices(dependencies: AppDependencies, manager: () => ProviderManager | undefined) {
   const provider = () => (manager() as ProviderManager).provider();
   const sendLogoutTokens = (): void => logoutSender.sendQueued();
-  const stores = createStores(base, sendLogoutTokens);
+  const stores = createStores(dependencies, sendLogoutTokens);
   const { config, db, audit, accounts, socialIdentities } = stores;
   // The first check may come before the manager has tried to load the keys.
   const isReady = (): boolean => manager()?.isReady() === true;

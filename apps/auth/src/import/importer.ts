@@ -25,17 +25,11 @@ export interface ImportOptions {
   readonly clientValidator: ClientValidator;
 }
 
-export interface ImportSummary {
-  readonly facilities: number;
-  readonly accounts: number;
-  readonly clients: number;
-}
-
 /** @throws {ImportError} if the document has errors. Each begins with the path of the invalid value. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, clientValidator }: ImportOptions,
-): Promise<ImportSummary> {
+) {
   const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
     const metadataError = await clientValidator.validate(providerMetadata(client, scopes.bookings));
     const errors = [

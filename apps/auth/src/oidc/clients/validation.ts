@@ -13,21 +13,17 @@ export interface ClientMetadataError {
   readonly reason: string;
 }
 
-export interface ClientValidator {
-  /** Returns the names that are no client metadata, or that only our own code may set. */
-  readonly findUnknown: (members: readonly string[]) => readonly string[];
-  readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  readonly addressError: (address: string) => string | undefined;
-}
+export type ClientValidator = Awaited<ReturnType<typeof createClientValidator>>;
 
-export interface ClientValidatorOptions {
-  readonly issuer: string;
-  readonly isDevelopment: boolean;
-  readonly allowNetworks: readonly string[];
-}
-
-export async function createClientValidator(options: ClientValidatorOptions): Promise<ClientValidator> {
-  const { issuer, isDevelopment, allowNetworks } = options;
+export async function createClientValidator({
+  issuer,
+  isDevelopment,
+  allowNetworks,
+}: {
+  issuer: string;
+  isDevelopment: boolean;
+  allowNetworks: readonly string[];
+}) {
   const provider = new Provider(issuer, {
     ...clientSettings,
     // The validation stores and finds nothing.
@@ -40,12 +36,13 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   const internalMembers: readonly string[] = ownMetadata;
 
   return {
-    findUnknown: (members) =>
+    /** Returns the names that are no client metadata, or that only our own code may set. */
+    findUnknown: (members: readonly string[]) =>
       members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
 
     addressError: createOutboundClient({ allowNetworks }).urlError,
 
-    async validate(metadata) {
+    async validate(metadata: ClientMetadata): Promise<ClientMetadataError | undefined> {
       try {
         await provider.Client.validate(metadata);
         return undefined;

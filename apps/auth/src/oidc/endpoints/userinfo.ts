@@ -98,12 +98,7 @@ export function createUserinfo(
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
-  router.use(
-    path,
-    handleRejectedBody((_request, response, { status, error, description }) =>
-      response.status(status).json({ error, error_description: description }),
-    ),
-  );
+  router.use(path, handleRejectedBody());
   return router;
 }
 
