@@ -128,7 +128,7 @@ function createConfiguration(
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
-      showPage(ctx, pages, await pages.error(page, ctx.req, ctx.res), { status });
+      showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
     fetch: createOutboundFetch(services.outbound),
     features: createFeatures(services),
@@ -155,10 +155,10 @@ function createFeatures(services: Services): NonNullable<Configuration['features
       logoutSource: (ctx, form) => {
         const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
         const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
-        showPage(ctx, pages, page, { allowExternalFormTargets });
+        showPage(ctx, page, { allowExternalFormTargets });
       },
       postLogoutSuccessSource: async (ctx) =>
-        showPage(ctx, pages, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
+        showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
     },
     resourceIndicators: {
       enabled: true,

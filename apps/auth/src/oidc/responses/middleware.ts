@@ -26,7 +26,7 @@ export function registerResponseMiddleware(provider: Provider, services: Service
   const { logger, providerPages: pages } = services;
   const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
-    showPage(ctx, pages, await pages.error(page, ctx.req, ctx.res), { status: 404 });
+    showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
   };
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
