@@ -27,8 +27,8 @@ export function createUserCodeGuard(createCounter: FailureCounterFactory) {
     },
 
     /**
-     * Counts an attempt. If the code was right, the caller must call `succeeded`, which undoes the count. If the limit was
-     * already reached, the attempt is rejected and not counted. `retryAfter` is in seconds.
+     * Counts an attempt. If the code was right, the caller must call `succeeded`, which undoes the count. If the limit
+     * was already reached, the attempt is rejected and not counted. `retryAfter` is in seconds.
      */
     async beginAttempt(keys: UserCodeKeys): Promise<{ succeeded: () => Promise<void> } | { retryAfter: number }> {
       const counters = countersOf(keys);

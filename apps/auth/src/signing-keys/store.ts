@@ -1,8 +1,9 @@
 // Stores the signing keys in the table `signing_key`, with their private parts encrypted, and decides when they are
-// created, sign tokens, and are deleted. A `next` key signs after KEY_PUBLISH_DELAY, when the caches of resource servers
-// have it. The first instance that notices makes it `current`, and retires the previous key. A retired key is deleted
-// when all its tokens have expired. All states are published. Every change holds a database lock and uses the clock of
-// the database, so it is made once.
+// created, sign tokens, and are deleted.
+//
+// A `next` key signs after KEY_PUBLISH_DELAY, when the caches of resource servers have it. The first instance that
+// notices makes it `current`, and retires the previous key. A retired key is deleted when all its tokens have expired.
+// All states are published. Every change holds a database lock and uses the clock of the database, so it is made once.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { JWK } from 'jose';

@@ -78,8 +78,8 @@ function describe(provider: Provider, stored: StoredInteraction) {
         }
       );
     },
-    // The next three store a result and redirect the browser to the authorization endpoint. oidc-provider reads only the
-    // latest result, so it must include the results of earlier pages.
+    // The next three store a result and redirect the browser to the authorization endpoint. oidc-provider reads only
+    // the latest result, so it must include the results of earlier pages.
     signIn: (response: Response, { accountId, signedInAt, acr, amr }: SignInResult) =>
       finish(response, {
         ...stored.lastSubmission,
