@@ -106,11 +106,12 @@ const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
 async function changesInDatabase(): Promise<string[]> {
   const { rows } = await system.database.query(
     'bookings',
-    // A deleted booking has a change in `booking_feed`, and no row in `booking`.
-    `select coalesce(f.facility_id, b.facility_id) || ' ' || coalesce(f.booking_id, b.id) as key,
-       f.number::int as modified, b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias",
+    // A deleted booking has a change, and no row in `booking`.
+    `select coalesce(c.facility_id, b.facility_id) || ' ' || coalesce(c.booking_id, b.id) as key,
+       c.number::int as modified, b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias",
        start_date as "startDate", end_date as "endDate", last_updated_at as "lastUpdatedAt"
-     from booking_feed f full join booking b on b.facility_id = f.facility_id and b.id = f.booking_id`,
+     from (select * from booking_change where latest) c
+     full join booking b on b.facility_id = c.facility_id and b.id = c.booking_id`,
   );
   return linesOf(
     rows.map(({ key, modified, isDeleted, ...columns }) => {

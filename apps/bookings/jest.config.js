@@ -1,3 +1,3 @@
-import { preset, withPostgres } from '../../packages/testkit/jest/preset.js';
+import { fastGroups, preset, withPostgres } from '../../packages/testkit/jest/preset.js';
 
-export default { ...preset, ...withPostgres };
+export default { ...preset, ...withPostgres, ...fastGroups };

@@ -20,15 +20,7 @@ import { datasetOf, loadDataset } from './dataset.ts';
 import { goalTable } from './goals.ts';
 import { pgbenchRunner } from './hot-bay.ts';
 import { describeMachine, otherCore } from './machine.ts';
-import {
-  measureInTurn,
-  type Operation,
-  type Runner,
-  type RunOptions,
-  type Sample,
-  type Target,
-  wrkRunner,
-} from './measure.ts';
+import { measureInTurn, type Operation, type Runner, type Sample, wrkRunner } from './measure.ts';
 import { type Child, startProgram, thisRelease } from './processes.ts';
 import { Results, sampleTable } from './report.ts';
 import { startServer } from './server.ts';
@@ -46,7 +38,8 @@ const { values } = parseArgs({
 const only = values.only?.split(',');
 const wants = (name: string): boolean => only === undefined || only.includes(name);
 const releases = [{ name: 'service', release: thisRelease }];
-if (values.before !== undefined) releases.push({ name: 'before', release: resolve(values.before) });
+// npm runs this program in bench/. INIT_CWD is the folder where the user called npm.
+if (values.before) releases.push({ name: 'before', release: resolve(process.env.INIT_CWD ?? '', values.before) });
 
 const log = (line: string) => void process.stderr.write(`${line}\n`);
 const server = await startServer(log);
@@ -54,9 +47,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** The folder for files that wrk reads. */
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const [rounds, seconds] = values.quick ? [2, 1] : [5, 2];
-const options: RunOptions = { rounds, seconds, postmaster: server.pid, log };
+const options = { rounds, seconds, postmaster: server.pid, log };
 const issuer = await createTestIssuer({ audience: baseUrl });
-/** The targets that are running. */
 const children: Child[] = [];
 try {
   const samples: Sample[] = [];
@@ -107,15 +99,15 @@ async function measureBookings(): Promise<Sample[]> {
   for (const peer of peers)
     others.push({ target: await startTarget(() => startPeer(peer, databaseUrl, issuer)), operations });
   const withSameData = services.slice(0, releases.length);
+  const peersOf = (operation: string) => (peerOperations.includes(operation) ? others : []);
+  const runnersOf = (name: string): Runner[] =>
+    [...services, ...peersOf(name)].map(({ target, operations }) =>
+      wrkRunner(name, target, operations[name] as Operation),
+    );
+  for (const name of operationGroups.flat()) await compareResponses(name, [...withSameData, ...peersOf(name)]);
   const samples: Sample[] = [];
   for (const group of operationGroups.filter((names) => names.some(wants))) {
-    const runners: Runner[] = [];
-    for (const name of group) {
-      const peersOfOperation = peerOperations.includes(name) ? others : [];
-      await compareResponses(name, [...withSameData, ...peersOfOperation]);
-      for (const { target, operations } of [...services, ...peersOfOperation])
-        runners.push(wrkRunner(name, target, operations[name] as Operation));
-    }
+    const runners = group.flatMap(runnersOf);
     if (group.includes('hot-bay')) runners.push(pgbenchRunner(databaseUrl, folder));
     samples.push(...(await measureInTurn(runners, options)));
   }
@@ -129,13 +121,13 @@ async function measureBookings(): Promise<Sample[]> {
 }
 
 async function measureAuth(): Promise<Sample[]> {
-  const services: Target[] = [];
+  const services: Child[] = [];
   for (const { name, release } of releases) {
     const databaseUrl = await server.createDatabase(`auth_${name}`);
     services.push(await startTarget(() => startAuth(name, release, databaseUrl)));
   }
-  const peerUrl = await server.createDatabase('oidc_provider');
-  const targets = [...services, await startTarget(() => startTokenPeer(peerUrl))];
+  const startTokens = async () => startTokenPeer(await server.createDatabase('oidc_provider'));
+  const targets = [...services, await startTarget(startTokens)];
   await compareTokens(targets);
   const samples: Sample[] = [];
   for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {

@@ -23,9 +23,8 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
         where facility_id = '${facilityId(1)}' and id = '${bayId(bay)}' and bookable for no key update) locked
       on conflict on constraint booking_no_overlap do nothing`;
     writeFileSync(file, `\\set n :n + 1\n${statement.replaceAll('\n', ' ')};\n`);
-    // The first second may pass before all clients are connected. The rate does not include this time.
-    const time = String(seconds + 1);
-    const load = ['--client', String(hotBayClients), '--jobs', '1', '--time', time, '--file', file];
+    // The transactions of each client. A duration would include the time in which the clients connect.
+    const load = ['--client', `${hotBayClients}`, '--transactions', `${40 * seconds}`, '--file', file];
     const command = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
     const { stdout } = await execute('taskset', ['-c', String(serviceCore), ...command]);
     const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);

@@ -73,6 +73,8 @@ export async function measureInTurn(runners: readonly Runner[], options: RunOpti
 export interface Operation {
   /** The number of concurrent requests. Default: 16. */
   readonly connections?: number;
+  /** A load takes no longer than this, because its requests take long to prepare. */
+  readonly maxSeconds?: number;
   /** The Lua script in bench/wrk/, which documents its arguments. */
   readonly script: string;
   /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
@@ -87,9 +89,10 @@ export const wrkRunner = (name: string, target: Target, operation: Operation): R
   target: target.name,
   pid: target.pid,
   prepare: async (seconds) => {
-    const { connections = defaultConnections, script } = operation;
-    const args = await operation.prepare(target, seconds);
-    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
+    const { connections = defaultConnections, maxSeconds = seconds, script } = operation;
+    const duration = Math.min(seconds, maxSeconds);
+    const args = await operation.prepare(target, duration);
+    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${duration}s`, '--timeout', '5s'];
     return async () => {
       const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
         cwd: fileURLToPath(new URL('../wrk', import.meta.url)),

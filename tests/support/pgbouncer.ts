@@ -1,5 +1,5 @@
-// Starts PgBouncer, a connection pooler, in transaction mode in front of a database server. Debian has PgBouncer 1.18,
-// which does not support prepared statements.
+// Starts PgBouncer in transaction mode in front of a database server. Before version 1.21, PgBouncer does not support
+// prepared statements in this mode. Debian 12 has version 1.18.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 // Checks out the code of the previous release from the git history. The code uses the npm packages that are installed
 // for this release.
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +10,8 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The previous release: the last commit before availability, the change feed and webhooks were added. */
-const commit = '68cce52';
+/** The previous release: the last commit before the log of changes. */
+const commit = '1b26b63c';
 
 export interface PreviousRelease {
   readonly folder: string;
@@ -35,7 +36,11 @@ export async function checkOutPreviousRelease(): Promise<PreviousRelease | undef
   for (const name of await readdir(modules))
     if (name !== '@bay-booking') await symlink(join(modules, name), join(folder, 'node_modules', name));
   for (const parent of ['packages', 'apps'])
-    for (const name of await readdir(join(folder, parent)))
+    for (const name of await readdir(join(folder, parent))) {
       await symlink(join(folder, parent, name), join(folder, 'node_modules/@bay-booking', name));
+      // npm installs a package here if another workspace needs another version of it.
+      const ownModules = join(root, parent, name, 'node_modules');
+      if (existsSync(ownModules)) await symlink(ownModules, join(folder, parent, name, 'node_modules'));
+    }
   return { folder, remove: () => rm(folder, { recursive: true }) };
 }

@@ -35,6 +35,8 @@ export interface WebhookReceiver {
    * `FACILITY BOOKING`, with the ids of the facility and the booking.
    */
   readonly latest: ReadonlyMap<string, LatestEvent>;
+  /** The numbers of the changes that were accepted as `booking.created`. The keys are as in `latest`. */
+  readonly created: ReadonlyMap<string, ReadonlySet<number>>;
   /** The number of requests so far, including those that the receiver did not accept. */
   readonly requestCount: () => number;
   /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
@@ -52,6 +54,7 @@ const path = '/hook';
 
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const latest = new Map<string, LatestEvent>();
+  const created = new Map<string, Set<number>>();
   const hanging = new Set<ServerResponse>();
   const unexpectedPaths: string[] = [];
   let requestCount = 0;
@@ -63,6 +66,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     const { type, data } = JSON.parse(body) as Event;
     const { facilityId, modified, booking } = data;
     const key = `${facilityId} ${booking.id}`;
+    if (type === 'booking.created') created.set(key, (created.get(key) ?? new Set()).add(modified));
     // Events can arrive late or twice, so only an event that is not older than the stored one is stored.
     if ((latest.get(key)?.modified ?? 0) <= modified)
       latest.set(key, { modified, isDeleted: type === 'booking.deleted', booking });
@@ -90,6 +94,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     latest,
+    created,
     requestCount: () => requestCount,
     unexpectedPaths,
     setSecret: (text) => {

@@ -129,6 +129,7 @@ describe('the redirect', () => {
       browser,
       await browser.open(authorizeUrl(server, request({ response_mode: 'form_post' }))),
     );
+    expect(page.html).toMatch(/<html lang="en">/);
     expect(page.forms[0]).toMatchObject({ action: webCallback, method: 'post' });
     const fields = Object.fromEntries((page.forms[0]?.fields ?? []).map(({ name, value }) => [name, value]));
     expect(fields).toMatchObject({ code: expect.any(String), scope: scopes.play, state: requestState });

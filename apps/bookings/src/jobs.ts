@@ -2,8 +2,8 @@
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
+import { compactChanges } from './changes/compaction.ts';
 import { removeExpiredChanges } from './changes/retention.ts';
-import { compactChanges } from './changes/totals/compaction.ts';
 import type { Config } from './config.ts';
 
 export interface PeriodicJob {

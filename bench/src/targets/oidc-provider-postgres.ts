@@ -27,7 +27,6 @@ const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
 pool.on('error', () => {});
 
 await pool.query(`
-  drop table if exists oidc_payload;
   create table oidc_payload (
     model text not null, id text not null, payload jsonb not null, grant_id text, user_code text, uid text,
     expires_at timestamptz, consumed_at timestamptz, primary key (model, id)

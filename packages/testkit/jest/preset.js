@@ -23,3 +23,10 @@ export const withPostgres = {
   globalSetup: here('./global-setup.ts'),
   globalTeardown: here('./global-teardown.ts'),
 };
+
+// The tests of an app use two workers, and leave out the slow groups unless `npm run test:all` sets TEST_GROUPS=all.
+export const fastGroups = {
+  maxWorkers: 2,
+  testPathIgnorePatterns:
+    process.env.TEST_GROUPS === 'all' ? [] : ['<rootDir>/test/(conformance|browser|load|faults)/'],
+};

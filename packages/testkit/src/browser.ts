@@ -66,9 +66,8 @@ export async function copyForAxe(page: Page): Promise<Page> {
 }
 
 /**
- * Returns the violations of WCAG 2.2 AA and of axe's best practices. The browser context of the page must have JavaScript
- * enabled. If the colour scheme changes while the page is open, the context needs the option `reducedMotion`, because axe
- * would otherwise measure colours in the middle of a transition.
+ * Returns the violations of WCAG 2.2 AA and of axe's best practices. The page must have JavaScript enabled. If its
+ * colour scheme changes, its context needs the option `reducedMotion`, or axe measures colours during a transition.
  */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not prevent this, because Playwright evaluates the script.

@@ -36,6 +36,7 @@ import {
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
 import { registerReplayDetection } from './tokens/replay-detection.ts';
 import { orUnavailable } from './unavailable.ts';
+import './library-warnings.ts';
 
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
 export function createProvider(services: Services, keys: readonly JWK[]): Provider {

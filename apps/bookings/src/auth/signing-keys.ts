@@ -28,8 +28,8 @@ export interface SigningKeysOptions {
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The minimum time between a fetch and the next one for an unknown key. Shorter than KEY_PUBLISH_DELAY of auth, so a
-   * new key is known before it signs.
+   * The minimum time between two fetches for unknown keys. Shorter than KEY_PUBLISH_DELAY of auth, so a new key is
+   * known before it signs.
    */
   readonly unknownKeyInterval?: number;
 }
@@ -54,6 +54,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
   let keys: ReadonlyMap<string | undefined, SigningKey> = new Map();
   let fetchedAt: number | undefined;
   let attemptedAt = Number.NEGATIVE_INFINITY;
+  let unknownKeyAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<void> | undefined;
 
   const fetchKeys = async (): Promise<void> => {
@@ -77,8 +78,6 @@ export function createSigningKeys(options: SigningKeysOptions) {
     return fetching;
   };
 
-  const timeSinceAttempt = (): number => performance.now() - attemptedAt;
-
   /** A token needs no `kid` if the authorization server has a single key (RFC 7515 section 4.1.4). */
   const lookUp = (kid: string | undefined): SigningKey | undefined =>
     kid === undefined && keys.size === 1 ? keys.values().next().value : keys.get(kid);
@@ -88,7 +87,11 @@ export function createSigningKeys(options: SigningKeysOptions) {
     find: async (kid: string | undefined): Promise<SigningKey | undefined> => {
       const known = lookUp(kid);
       if (known) return known;
-      if (fetching || timeSinceAttempt() >= unknownKeyInterval) await refresh();
+      if (fetching) await fetching;
+      else if (performance.now() - unknownKeyAt >= unknownKeyInterval) {
+        unknownKeyAt = performance.now();
+        await refresh();
+      }
       if (fetchedAt === undefined) throw new NoSigningKeysError('no signing keys have been fetched yet');
       return lookUp(kid);
     },
@@ -98,7 +101,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
     /** Returns a function that stops the refreshes in the background. */
     start: (): (() => Promise<void>) => {
       const run = async () => {
-        if (fetchedAt === undefined || timeSinceAttempt() >= refreshInterval) await refresh();
+        if (fetchedAt === undefined || performance.now() - attemptedAt >= refreshInterval) await refresh();
       };
       const loop = startLoop({ name: 'signing keys', intervalMs: checkInterval, run, logger });
       void loop.wake();

@@ -2,11 +2,17 @@
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { findSchedule } from '../opening-hours/schedule.ts';
-import type { Interval } from '../time/interval.ts';
-import type { BayState, Closure, HeldTime, TakenTime } from './rule.ts';
+import { type Interval, intervalOf } from '../time/interval.ts';
+import type { BayState } from './rule.ts';
 
 export interface FoundBay extends BayState {
   readonly locationId: string;
+}
+
+/** Times in UTC without `Z`. */
+interface Times {
+  readonly startDate: string;
+  readonly endDate: string;
 }
 
 interface Row {
@@ -15,13 +21,10 @@ interface Row {
   readonly locationId: string;
   readonly timeZone: string;
   readonly hours: OpeningHours | null;
-  readonly closures: readonly Closure[] | null;
-  readonly bookings: readonly TakenTime[] | null;
-  readonly holds: readonly HeldTime[] | null;
+  readonly closures: readonly (Times & { readonly reason: string | null })[] | null;
+  readonly bookings: readonly Times[] | null;
+  readonly holds: readonly (Times & { readonly expiresAt: string })[] | null;
 }
-
-const milliseconds = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
-const times = `'start', ${milliseconds('start_date')}, 'end', ${milliseconds('end_date')}`;
 
 // A subquery hides the value from the planner of PostgreSQL. It would otherwise plan the statement again for every
 // execution, which takes longer than the execution.
@@ -29,31 +32,47 @@ const bayIds = '(select $2::text[])::text[]';
 const from = '(select $3::timestamptz)';
 const to = '(select $4::timestamptz)';
 
+// In another time zone than UTC, JavaScript could not read the offsets of early years, which contain seconds.
+const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
+const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`;
+const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
+  and id is distinct from $5::uuid`;
+
 /**
- * Reads the bays $2, and what touches the interval from $3 to $4. The bookings of a bay do not overlap, so of those
- * that began before the interval, only the last one can reach into it.
+ * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the hold $6. The bookings
+ * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
  */
 const bayStates = `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
   location.opening_hours as hours, (
-    select json_agg(json_build_object(${times}, 'reason', reason) order by start_date, id) from booking_closure
-    where facility_id = $1 and end_date > ${from} and start_date <= ${to}
-      and (location_id = bay.location_id or bay.id = any(bay_ids))
+    select json_agg(closure) from (
+      select ${times}, reason from booking_closure where facility_id = $1 and end_date > ${from}
+        and start_date <= ${to} and (location_id = bay.location_id or bay.id = any(bay_ids))
+      order by start_date, id
+    ) closure
   ) as closures, (
-    select json_agg(json_build_object('id', id, ${times})) from (
-      (select id, start_date, end_date from booking where facility_id = $1 and bay_id = bay.id
-        and start_date < ${from} order by start_date desc limit 1)
+    select json_agg(taken) from (
+      (${bookingsOfBay} and start_date < ${from} order by start_date desc limit 1)
       union all
-      select id, start_date, end_date from booking where facility_id = $1 and bay_id = bay.id
-        and start_date >= ${from} and start_date <= ${to}
+      ${bookingsOfBay} and start_date >= ${from} and start_date <= ${to}
     ) taken
   ) as bookings, (
-    select json_agg(json_build_object('id', id, ${times}, 'expiresAt', ${milliseconds('expires_at')}))
-    from booking_hold where facility_id = $1 and bay_id = bay.id and expires_at > clock_timestamp()
-      and start_date <= ${to} and end_date >= ${from}
+    select json_agg(hold) from (
+      select ${times}, ${utc('expires_at', 'expiresAt')} from booking_hold where facility_id = $1 and bay_id = bay.id
+        and expires_at > clock_timestamp() and id is distinct from $6::uuid
+        and start_date <= ${to} and end_date >= ${from}
+    ) hold
   ) as holds
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
 where bay.facility_id = $1 and bay.id = any(${bayIds})`;
+
+/** What does not prevent a request. */
+export interface Exceptions {
+  /** The booking that the request changes. */
+  readonly bookingId?: string | undefined;
+  /** The hold that the request uses. */
+  readonly holdId?: string | undefined;
+}
 
 /**
  * Returns the bays that exist, by id. In a transaction, a statement before this one must have locked the bays. Without
@@ -64,20 +83,28 @@ export async function readBayStates(
   facilityId: string,
   ids: readonly string[],
   interval: Interval | undefined,
+  { bookingId, holdId }: Exceptions = {},
 ): Promise<ReadonlyMap<string, FoundBay>> {
   const period = interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
-  const rows = await query<Row>(on, bayStates, [facilityId, ids, ...period]);
-  return new Map(
-    rows.map(({ id, bookable, locationId, timeZone, hours, closures, bookings, holds }) => [
-      id,
-      {
-        bookable,
-        locationId,
-        schedule: findSchedule(hours, timeZone),
-        closures: closures ?? [],
-        bookings: bookings ?? [],
-        holds: holds ?? [],
-      },
-    ]),
-  );
+  const values = [facilityId, ids, ...period, bookingId ?? null, holdId ?? null];
+  const rows = await query<Row>(on, bayStates, values);
+  return new Map(rows.map((row) => [row.id, toBay(row)]));
+}
+
+function toBay({ bookable, locationId, timeZone, hours, closures, bookings, holds }: Row): FoundBay {
+  return {
+    bookable,
+    locationId,
+    schedule: findSchedule(hours, timeZone),
+    closures: (closures ?? []).map((closure) => ({ ...toInterval(closure), reason: closure.reason })),
+    bookings: (bookings ?? []).map(toInterval),
+    holds: (holds ?? []).map((hold) => ({
+      ...toInterval(hold),
+      expiresAt: new Date(`${hold.expiresAt}Z`).toISOString(),
+    })),
+  };
+}
+
+function toInterval({ startDate, endDate }: Times): Interval {
+  return intervalOf({ startDate: `${startDate}Z`, endDate: `${endDate}Z` });
 }

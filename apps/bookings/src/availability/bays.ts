@@ -1,5 +1,5 @@
 // Reads a page of the bays of an availability request.
-import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
+import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 
 export interface BayRow {
@@ -36,15 +36,13 @@ export async function findBays(
   page: PageRequest,
 ) {
   const filter = [facilities, locationIds ?? null, bayIds ?? null];
-  const offset = offsetOf(page);
-  const [[time], rows] = await Promise.all([
+  const [[time], found] = await Promise.all([
     query<{ asOf: string }>(db, clock),
-    query<BayRow>(db, pageOfBays, [...filter, page.pageSize, offset]),
+    readPage(
+      page,
+      (limit, offset) => query<BayRow>(db, pageOfBays, [...filter, limit, offset]),
+      async () => (await query<{ total: number }>(db, countBays, filter))[0]?.total ?? 0,
+    ),
   ]);
-  const { asOf } = time as { asOf: string };
-  // A page that is neither full nor empty is the last page. An empty page shows the total only if it is the first.
-  const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
-  if (isLastPage) return { rows, asOf, total: offset + rows.length };
-  const [counted] = await query<{ total: number }>(db, countBays, filter);
-  return { rows, asOf, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
+  return { ...found, ...(time as { asOf: string }) };
 }

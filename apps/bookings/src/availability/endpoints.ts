@@ -67,13 +67,14 @@ export function createAvailabilityEndpoints({ db, findHold, link }: Availability
               facilityId,
               bays.map(({ id }) => id),
               interval,
+              { holdId: hold?.id },
             ),
           ),
         );
         const stateOf = new Map(states.flatMap((found) => [...found]));
         const items = rows.map((bay) => {
           const state = stateOf.get(bay.id);
-          return bayAvailability(bay, state ? findGaps(state, interval, hold?.id) : [], query.minMinutes);
+          return bayAvailability(bay, state ? findGaps(state, interval) : [], query.minMinutes);
         });
         return availabilityResponse({ items, asOf, total }, { query, page }, link);
       },

@@ -8,12 +8,9 @@ export interface Closure extends Interval {
   readonly reason: string | null;
 }
 
-export interface TakenTime extends Interval {
-  readonly id: string;
-}
-
-export interface HeldTime extends TakenTime {
-  readonly expiresAt: number;
+export interface Hold extends Interval {
+  /** In the format of responses. */
+  readonly expiresAt: string;
 }
 
 /** What decides whether the times of a bay can be booked. Times are in milliseconds since 1970. */
@@ -22,25 +19,20 @@ export interface BayState {
   readonly schedule: Schedule;
   /** Sorted by start. */
   readonly closures: readonly Closure[];
-  readonly bookings: readonly TakenTime[];
+  readonly bookings: readonly Interval[];
   /** The holds that have not expired. */
-  readonly holds: readonly HeldTime[];
-}
-
-/** What does not prevent a booking or hold. */
-export interface Exceptions {
-  /** The booking that the request changes. */
-  readonly bookingId?: string | undefined;
-  /** The hold that the request uses. */
-  readonly holdId?: string | undefined;
-  /** True for an update that keeps the bay and the times. Opening hours and closures are then not checked again. */
-  readonly ignoresHoursAndClosures?: boolean;
+  readonly holds: readonly Hold[];
 }
 
 /** A reason why an interval cannot be booked. */
 export interface Conflict {
   readonly code: ErrorCode;
   readonly moreInfo: string;
+}
+
+export interface ConflictOptions {
+  /** True for an update that keeps the bay and the times. Opening hours and closures are then not checked again. */
+  readonly ignoresHoursAndClosures?: boolean;
 }
 
 /**
@@ -50,28 +42,21 @@ export interface Conflict {
 export function findConflicts(
   bay: BayState | undefined,
   interval: Interval | undefined,
-  exceptions: Exceptions = {},
+  { ignoresHoursAndClosures = false }: ConflictOptions = {},
 ): readonly Conflict[] {
   // The catalogue can contain a bay that an operator has deleted.
   if (!bay) return [{ code: 'ERR00012', moreInfo: '' }];
-  const conflicts = interval ? findTakenTime(bay, interval, exceptions) : [];
+  const conflicts = interval ? findTakenTime(bay, interval) : [];
   if (!bay.bookable) return [...conflicts, { code: 'BOOK00003', moreInfo: '' }];
-  if (!interval || exceptions.ignoresHoursAndClosures) return conflicts;
-  const moreInfo = findClosedTime(bay, interval);
+  const moreInfo = interval && !ignoresHoursAndClosures ? findClosedTime(bay, interval) : undefined;
   return moreInfo === undefined ? conflicts : [...conflicts, { code: 'BOOK00003', moreInfo }];
 }
 
-function findTakenTime(
-  { bookings, holds }: BayState,
-  interval: Interval,
-  { bookingId, holdId }: Exceptions,
-): readonly Conflict[] {
-  if (bookings.some((other) => other.id !== bookingId && doOverlap(other, interval)))
-    return [{ code: 'BOOK00002', moreInfo: '' }];
-  const expiries = holds.filter((other) => other.id !== holdId && doOverlap(other, interval));
-  if (expiries.length === 0) return [];
-  const heldUntil = Math.max(...expiries.map(({ expiresAt }) => expiresAt));
-  return [{ code: 'BOOK00002', moreInfo: `held until ${new Date(heldUntil).toISOString()}` }];
+function findTakenTime({ bookings, holds }: BayState, interval: Interval): readonly Conflict[] {
+  if (bookings.some((other) => doOverlap(other, interval))) return [{ code: 'BOOK00002', moreInfo: '' }];
+  const expiries = holds.filter((other) => doOverlap(other, interval)).map(({ expiresAt }) => expiresAt);
+  const latest = expiries.toSorted().at(-1);
+  return latest === undefined ? [] : [{ code: 'BOOK00002', moreInfo: `held until ${latest}` }];
 }
 
 function findClosedTime({ schedule, closures }: BayState, interval: Interval): string | undefined {
@@ -81,11 +66,11 @@ function findClosedTime({ schedule, closures }: BayState, interval: Interval): s
   return closure.reason === null ? 'blocked' : `blocked: ${closure.reason}`;
 }
 
-/** Returns the parts of the interval that can be booked, in order of time. The time of the hold `holdId` is free. */
-export function findGaps(bay: BayState, interval: Interval, holdId?: string): Interval[] {
-  if (!bay.bookable || interval.start >= interval.end) return [];
-  const unavailable = [...bay.closures, ...bay.bookings, ...bay.holds.filter(({ id }) => id !== holdId)];
-  return bay.schedule.openDuring(interval).flatMap(({ start, end }) => {
+/** Returns the parts of the interval that can be booked, in order of time. */
+export function findGaps({ bookable, schedule, closures, bookings, holds }: BayState, interval: Interval): Interval[] {
+  if (!bookable || interval.start >= interval.end) return [];
+  const unavailable = [...closures, ...bookings, ...holds];
+  return schedule.openDuring(interval).flatMap(({ start, end }) => {
     // An opening can begin before the interval, end after the interval, or lie outside it.
     const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
     return open.start < open.end ? subtract(open, unavailable) : [];

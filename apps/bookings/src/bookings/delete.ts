@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { Author } from '../changes/log.ts';
 import { tagsToMatch } from '../http/etag.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { checkIfMatch } from './booking.ts';
+import { type Booking, checkIfMatch } from './booking.ts';
 import { createBookingFinder, type FinderServices } from './find.ts';
 import type { BookingStore } from './storage/store.ts';
 
@@ -20,19 +20,12 @@ export interface DeleteRequest {
 }
 
 export function createBookingDeleter(services: DeleteServices) {
-  const find = createBookingFinder(services);
-  return async function deleteBooking(request: DeleteRequest): Promise<EndpointResponse> {
-    const { id, caller, author, ifMatch } = request;
+  const { writeAtFacility } = createBookingFinder(services);
+  return async ({ id, caller, author, ifMatch }: DeleteRequest): Promise<EndpointResponse> => {
     const etags = tagsToMatch(ifMatch);
-    const { facilityId } = await find(id, caller);
-    const isDeleted = await services.store.delete({
-      facilityId,
-      id,
-      at: services.now(),
-      author,
-      check: (booking) => checkIfMatch(etags, booking),
-    });
-    // Without the booking, another request has deleted it, or moved it to another facility.
-    return isDeleted ? { status: 204 } : deleteBooking(request);
+    const at = services.now();
+    const check = (booking: Booking) => checkIfMatch(etags, booking);
+    await writeAtFacility(id, caller, (facilityId) => services.store.delete({ facilityId, id, at, author, check }));
+    return { status: 204 };
   };
 }

@@ -47,7 +47,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
   const createBooking = createBookingCreator(services);
   const updateBooking = createBookingUpdater(services);
   const deleteBooking = createBookingDeleter(services);
-  const findBooking = createBookingFinder(services);
+  const { find: findBooking } = createBookingFinder(services);
   const { search, upcoming } = createBookingLister(services);
   const example = bookingExample(services.config.baseUrl);
   const success = { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag };

@@ -10,14 +10,10 @@ export interface FinderServices {
   readonly findLikelyFacilities: FindLikelyFacilities;
 }
 
-export type FindBooking = (id: string, caller: Caller) => Promise<Booking>;
-
-/** @throws {ApiError} 404 if no facility that the token names has this booking */
-export function createBookingFinder({ store, findLikelyFacilities }: FinderServices): FindBooking {
-  return async (id, { facilities }) => {
+export function createBookingFinder({ store, findLikelyFacilities }: FinderServices) {
+  /** @throws {ApiError} 404 if no facility that the token names has this booking */
+  async function find(id: string, { facilities }: Caller): Promise<Booking> {
     if (isUuid(id)) {
-      // A booking id contains a tag of the facility where the booking was created. The search begins at the facilities
-      // with this tag.
       const likely = findLikelyFacilities(facilities, id);
       const found = likely.length > 0 ? await store.find(likely, id) : undefined;
       if (found) return found;
@@ -29,5 +25,25 @@ export function createBookingFinder({ store, findLikelyFacilities }: FinderServi
     // Every error of a request for a booking has the context `externalBookingId`. It is empty here, because no booking
     // was found.
     throw apiError('ERR00404', { context: { externalBookingId: '' } });
-  };
+  }
+
+  /**
+   * Calls `write` with the facility of the booking, first with the likely one. `write` returns undefined if the
+   * facility does not have the booking, for example because another request has moved it meanwhile.
+   */
+  async function writeAtFacility<T>(
+    id: string,
+    caller: Caller,
+    write: (facilityId: string) => Promise<T | undefined>,
+  ): Promise<T> {
+    const [likely] = isUuid(id) ? findLikelyFacilities(caller.facilities, id) : [];
+    let facilityId = likely ?? (await find(id, caller)).facilityId;
+    for (;;) {
+      const result = await write(facilityId);
+      if (result !== undefined) return result;
+      ({ facilityId } = await find(id, caller));
+    }
+  }
+
+  return { find, writeAtFacility };
 }

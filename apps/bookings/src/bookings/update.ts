@@ -7,11 +7,11 @@ import type { Author } from '../changes/log.ts';
 import { tagsToMatch } from '../http/etag.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { Catalogue } from '../places/catalogue.ts';
-import { type Booking, type BookingChange, checkIfMatch } from './booking.ts';
+import { type Booking, checkIfMatch } from './booking.ts';
 import { createBookingFinder, type FinderServices } from './find.ts';
 import { bookingResponse } from './resource.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
-import { type BookingStore, exceptionsOf, type UpdateOutcome } from './storage/store.ts';
+import { type BookingStore, keepsBayAndTimes } from './storage/store.ts';
 
 export interface UpdateServices extends FinderServices, SharedServices {
   readonly store: BookingStore;
@@ -30,41 +30,31 @@ export interface UpdateRequest {
 
 export function createBookingUpdater(services: UpdateServices) {
   const { store, catalogue, config, link } = services;
-  const find = createBookingFinder(services);
+  const { find, writeAtFacility } = createBookingFinder(services);
 
   return async (request: UpdateRequest): Promise<EndpointResponse> => {
-    const { caller, body, validationErrors } = request;
-    const now = services.now();
-    const options = { catalogue, facilities: caller.facilities, config, now };
+    const { id, caller, author, body, validationErrors } = request;
+    const at = services.now();
+    const etags = tagsToMatch(request.ifMatch);
+    const options = { catalogue, facilities: caller.facilities, config, now: at };
     const reservation = await validateReservation(body, validationErrors, options);
     const { valid } = reservation;
-    if (!valid) throw await errorOf(reservation, await find(request.id, caller));
+    if (!valid) throw await errorOf(reservation, await find(id, caller));
     const change = pick(updateFields, { ...body, ...valid });
-    const { booking, conflicts } = await update(request, change, valid.facilityId, now);
+    const check = (booking: Booking) => checkIfMatch(etags, booking);
+    const { booking, conflicts } = await writeAtFacility(id, caller, (facilityId) =>
+      store.update({ facilityId, id, change, facilityOfBay: valid.facilityId, at, author, check }),
+    );
     if (conflicts.length === 0) return bookingResponse(200, booking, link);
     throw reservationError(reservation, contextOf(booking), conflicts);
   };
 
-  async function update(
-    request: UpdateRequest,
-    change: BookingChange,
-    facilityOfBay: string,
-    at: Date,
-  ): Promise<UpdateOutcome> {
-    const { id, caller, author, ifMatch } = request;
-    const etags = tagsToMatch(ifMatch);
-    const { facilityId } = await find(id, caller);
-    const check = (booking: Booking) => checkIfMatch(etags, booking);
-    const outcome = await store.update({ facilityId, id, change, facilityOfBay, at, author, check });
-    // Without the booking, another request has deleted it, or moved it to another facility.
-    return outcome ?? update(request, change, facilityOfBay, at);
-  }
-
   /** The response to an invalid request also reports the conflicts that can already be found. */
   async function errorOf(reservation: Reservation, booking: Booking) {
     const { bay, times } = reservation;
-    const exceptions = exceptionsOf(booking, { ...bay, ...times });
-    const conflicts = bay ? await store.findConflicts(bay, times, exceptions) : [];
+    const ignoresHoursAndClosures = keepsBayAndTimes(booking, { ...bay, ...times });
+    const options = { bookingId: booking.id, ignoresHoursAndClosures };
+    const conflicts = bay ? await store.findConflicts(bay, times, options) : [];
     return reservationError(reservation, contextOf(booking), conflicts);
   }
 }

@@ -1,7 +1,7 @@
 // Corrects the bins and adds missing changes to the log, after somebody has changed bookings outside the service.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
-import { lockFacility } from './numbers.ts';
-import { binStatements } from './totals/bins.ts';
+import { lockFacility } from './compaction.ts';
+import { correctBins } from './totals/bins.ts';
 
 const facilitiesStatement = 'select id from facility order by id';
 
@@ -40,7 +40,7 @@ export async function recount(db: Database, bookingState: string): Promise<numbe
       lockFacility(tx, id);
       send(tx, addChanged(bookingState), [id]);
       send(tx, addDeleted, [id]);
-      return (await query(tx, binStatements.correct, [id])).length;
+      return (await query(tx, correctBins, [id])).length;
     });
   }
   return wrongBins;

@@ -1,6 +1,6 @@
 // Removes changes after the retention period: changes that a later change of the booking has superseded, and deletions.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
-import { lockFacility } from './numbers.ts';
+import { lockFacility } from './compaction.ts';
 
 /** The maximum number of facilities in one run. The next run continues. */
 const maxFacilities = 1_000;
@@ -10,12 +10,12 @@ const facilitiesStatement = `select facility_id as id from booking_change where 
 group by facility_id order by facility_id limit $2`;
 
 /**
- * Removes only changes that are counted in booking_count. Together with a deletion, the earlier changes of the booking
- * are removed, even if the clock of another instance gave them a later time.
+ * Together with a change, the earlier changes of the booking are removed, even if the clock of another instance gave
+ * them a later time.
  */
 const removeStatement = `with expired as materialized (
   select booking_id, version, number, latest and action = 'deleted' as is_deletion from booking_change
-  where facility_id = $2 and ${expired} and number <= (select counted_number from facility where id = $2)
+  where facility_id = $2 and ${expired}
 ), removed as (
   delete from booking_change change using (
     select booking_id, max(version) as version from expired group by booking_id

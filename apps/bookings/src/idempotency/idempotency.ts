@@ -13,10 +13,7 @@ function findKeyErrors(key: string | undefined): readonly ValidationError[] {
   return [{ field: 'Idempotency-Key', kind: 'invalid', hint: '1 to 255 visible ASCII characters' }];
 }
 
-/**
- * `body` is undefined if the request is invalid. Responses to invalid requests are not stored, so the hash of an
- * invalid request must differ from every stored hash.
- */
+/** `body` is undefined if the request is invalid. Its hash then differs from every stored hash. */
 function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
   return {
     // Two clients, or two users of one client, can use the same key for different requests.
@@ -28,10 +25,7 @@ function keyedRequest(key: string, caller: Caller, body: object | undefined): Ke
 
 type ContextData = Readonly<Record<string, unknown>>;
 
-/**
- * Converts a stored response to the response of an endpoint. `keyId` is the id of the idempotency key in the database.
- * @throws {ApiError} 400 if the caller has no access to the response
- */
+/** @throws {ApiError} 400 if the caller has no access to the response */
 export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResponse;
 
 interface FindStoredOptions {
@@ -41,13 +35,7 @@ interface FindStoredOptions {
   readonly readStored: ReadStored;
 }
 
-/**
- * Returns the stored response to an earlier request with the same key, or undefined if there is none. The response is
- * repeated unchanged, even if the booking was changed or deleted since then.
- *
- * @throws {ApiError} 422 if the earlier request had another body; 400 (thrown by `readStored`) if the caller has lost
- * access to this response
- */
+/** @throws {ApiError} 422 if the earlier request had another body; also the errors of `readStored` */
 async function findStoredResponse(
   { id, requestHash }: KeyedRequest,
   store: Pick<IdempotencyStore, 'find'>,
@@ -60,10 +48,7 @@ async function findStoredResponse(
   return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
 }
 
-/**
- * Returns a function that reads a stored response, if the caller still has access to its facility. The caller may have
- * lost access since the earlier request, and the response must not reveal the booking.
- */
+/** The caller may have lost access to the facility since the earlier request. */
 function readWithAccess({ facilities }: Caller, context: ContextData): ReadStored {
   return ({ facilityId, response }) => {
     if (!facilities.includes(facilityId)) throw badRequest([problemOf('ERR00012', context)]);
@@ -86,16 +71,14 @@ export interface KeyedCreation {
   readonly body: object;
   readonly validationErrors: readonly ValidationError[];
   readonly now: Date;
-  /** The `contextData` of the errors that concern the key. Default: empty. */
   readonly context?: ContextData;
-  /** Reads the stored response. The default checks that the caller has access to the facility of the response. */
+  /** Default: checks that the caller has access to the facility of the response. */
   readonly readStored?: ReadStored;
 }
 
 /**
- * Creates a booking, a closure, a hold or a webhook, or returns the stored response to an earlier request with the same
- * key. `create` gets the validation errors of the request and of the key. It returns the response, or a text such as
- * `key used` if another request has used the same key in the meantime.
+ * Creates a resource, or returns the stored response to an earlier request with the same key. `create` gets the
+ * validation errors of the request and of the key.
  *
  * @throws {ApiError} 409 if an earlier request with the same key is in progress; 422 if it had another body; also the
  * errors of `create` and of `readStored`

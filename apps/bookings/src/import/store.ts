@@ -76,24 +76,26 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
     await query(trx, importReads.lock);
     const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
     if (errors.length > 0) throw new ImportError(errors);
-    // Every transaction that locks bays of several facilities uses this order, which prevents deadlocks.
-    for (const facility of facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1))) await importFacility(trx, facility);
+    // Like every other transaction, an import locks first locations, then bays, each by facility, and then bookings.
+    const sorted = facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    for (const facility of sorted) await importLocations(trx, facility);
+    const stored = new Map<string, readonly StoredBay[]>();
+    for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, importWrites.lockBays, [id]));
+    for (const facility of sorted) await importBays(trx, facility, stored.get(facility.id) ?? []);
   });
 }
 
-/**
- * Stores a facility with its locations and bays. If the file leaves out a field of a bay, an existing bay keeps the
- * stored value, and a new bay gets the default value.
- */
-async function importFacility(
-  trx: Queryable,
-  { id, name, timeZone, locations, bays }: ImportedFacility,
-): Promise<void> {
+async function importLocations(trx: Queryable, { id, name, timeZone, locations }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
     if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);
-  const stored = await query<StoredBay>(trx, importWrites.lockBays, [id]);
+}
+
+/**
+ * If the file leaves out a field of a bay, an existing bay keeps its value, and a new bay gets the default value.
+ */
+async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored: readonly StoredBay[]): Promise<void> {
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
   await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);

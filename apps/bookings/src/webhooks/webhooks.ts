@@ -12,7 +12,7 @@ import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { PeriodicJob } from '../jobs.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
-import { createWebhookStore, type LatestNumbers } from './api/store.ts';
+import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
@@ -65,12 +65,6 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
 
-  const findLatestNumbers = async (facilities: readonly string[]): Promise<LatestNumbers> => {
-    const numbers = new Map<string, number>();
-    for (const facility of facilities) numbers.set(facility, (await feed.assignNumbers(facility)).changeNumber);
-    return numbers;
-  };
-
   return {
     endpoints: createWebhookEndpoints({
       ...shared,
@@ -81,7 +75,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       idempotency,
       secretBox,
       outbound,
-      findLatestNumbers,
+      findLatestNumbers: feed.latestNumbers,
       wakeWorker,
     }),
     noteRequest: createLeaseRenewal(store, logger, now),

@@ -43,6 +43,8 @@ export function registerResponseMiddleware(provider: Provider, services: Service
     // oidc-provider has not served the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);
+    // Screen readers need the language of oidc-provider's own documents.
+    if (typeof ctx.body === 'string') ctx.body = ctx.body.replace(/^(<!DOCTYPE html>\s*<html)>/, '$1 lang="en">');
   });
 
   provider.on('server_error', (ctx, error) => {

@@ -58,61 +58,67 @@ function compile(builder: Knex.QueryBuilder): Statement {
 }
 
 function selectBookings(db: Knex, columns: string, conditions: readonly Condition[]): Knex.QueryBuilder {
-  const query = db.queryBuilder().select(db.raw(columns)).from('booking');
+  return where(db.queryBuilder().select(db.raw(columns)).from('booking'), conditions);
+}
+
+function where(query: Knex.QueryBuilder, conditions: readonly Condition[]): Knex.QueryBuilder {
   for (const [sql, parameters = []] of conditions) query.whereRaw(sql, parameters);
   return query;
 }
 
 const ofFacilities = ({ facilities }: Shape): Condition => [`facility_id ${oneOf(facilities)}`, ['facilities']];
 
-const pageInOrder = (query: Knex.QueryBuilder, columns = 'page."startDate", page.id'): Knex.QueryBuilder =>
+const pageInOrder = (query: Knex.QueryBuilder, columns: string): Knex.QueryBuilder =>
   query.orderByRaw(`${columns} limit ?::bigint offset ?::bigint`, ['limit', 'offset']);
 
 function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
-  const conditions = conditionsOf(shape);
+  const conditions = conditionsOf(isReadByBay(shape) ? { ...shape, bays: undefined } : shape);
   const parts = partsOf(shape);
 
   // A part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows returns
   // all of them: with `order by start_date`, PostgreSQL would scan an index of the starts of all bookings, instead of
   // the small index booking_long.
-  const firstRows = (owner: Condition): Knex.QueryBuilder =>
+  const firstRows = (columns: string, owner: Condition): Knex.QueryBuilder =>
     db.queryBuilder().unionAll(
       parts.map((part) => {
-        const query = selectBookings(db, fields, [owner, ...conditions, ...part.conditions]);
+        const query = selectBookings(db, columns, [owner, ...conditions, ...part.conditions]);
         if (part.hasFewRows) return query;
         return query.orderByRaw('start_date, id limit ?::bigint + ?::bigint', ['limit', 'offset']);
       }),
       true,
     );
 
-  const pageOfEach = (table: string, owner: Condition): Knex.QueryBuilder =>
-    db
-      .queryBuilder()
-      .select('page.*')
-      .from(db.raw('?? cross join lateral ? page', [table, firstRows(owner)]));
-
   // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
-  // took hundreds of times as long.
+  // took hundreds of times as long. Only the keys are sorted, so that PostgreSQL reads them from an index alone.
+  const pageOfEach = (table: string, owner: Condition, selected: readonly Condition[]): Knex.QueryBuilder => {
+    const rows = db.raw('?? cross join lateral ? page', [table, firstRows('facility_id, id, start_date', owner)]);
+    const keys = pageInOrder(
+      where(db.queryBuilder().select('page.*').from(rows), selected),
+      'page.start_date, page.id',
+    );
+    return db
+      .queryBuilder()
+      .select(db.raw(fields))
+      .from(keys.as('page'))
+      .joinRaw('join booking on booking.facility_id = page.facility_id and booking.id = page.id')
+      .orderByRaw('booking.start_date, booking.id');
+  };
   if (isReadByBay(shape)) {
     // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay
     // but returns rows in no order.
-    const query = pageOfEach('bay', ['facility_id = bay.facility_id and bay_id = any(array[bay.id])']);
-    query.whereRaw(`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']);
-    return pageInOrder(query.whereRaw('bay.id = any(?)', ['bays']));
+    const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
+    return pageOfEach('bay', ofBay, [
+      [`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']],
+      ['bay.id = any(?)', ['bays']],
+    ]);
   }
-  if (shape.facilities === 'several' && !isSelective(shape)) {
-    const query = pageOfEach('facility', ['facility_id = facility.id']);
-    return pageInOrder(query.whereRaw('facility.id = any(?)', ['facilities']));
-  }
+  if (shape.facilities === 'several' && !isSelective(shape))
+    return pageOfEach('facility', ['facility_id = facility.id'], [['facility.id = any(?)', ['facilities']]]);
   const owner = ofFacilities(shape);
-  if (parts.length > 1)
-    return pageInOrder(
-      db
-        .queryBuilder()
-        .select('page.*')
-        .from(db.raw('? page', [firstRows(owner)])),
-    );
-  return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), 'booking.start_date, booking.id');
+  if (parts.length === 1)
+    return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), 'booking.start_date, booking.id');
+  const rows = db.raw('? page', [firstRows(fields, owner)]);
+  return pageInOrder(db.queryBuilder().select('page.*').from(rows), 'page."startDate", page.id');
 }
 
 /**

@@ -56,17 +56,14 @@ function fieldsThat(condition: (column: Column) => boolean): Field[] {
   return fields.filter((field) => condition(table[field]));
 }
 
-/** Builds a list of columns such as `id, external_booking_id, …`. Each name is preceded by `prefix`. */
-export function columnList(names: readonly Field[], prefix = ''): string {
-  return names.map((field) => `${prefix}${table[field].column}`).join(', ');
+/** Builds a list of columns such as `id, external_booking_id, …`. */
+export function columnList(names: readonly Field[]): string {
+  return names.map((field) => table[field].column).join(', ');
 }
 
-/**
- * Builds a select list such as `booking.id as "id", …`, for rows of the type `Booking`. `from` is the name of a table
- * or common table expression.
- */
-export function selectList(names: readonly Field[], from = 'booking'): string {
-  return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
+/** Builds a select list such as `booking.id as "id", …`, for rows of the type `Booking`. */
+export function selectList(names: readonly Field[]): string {
+  return names.map((field) => `booking.${table[field].column} as "${field}"`).join(', ');
 }
 
 /** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */

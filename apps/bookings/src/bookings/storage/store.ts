@@ -3,9 +3,9 @@
 // Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
 // lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
 import { type Database, errorCode, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
-import { readBayStates } from '../../availability/bay-states.ts';
+import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay, Times } from '../../availability/reservation.ts';
-import { type Conflict, type Exceptions, findConflicts } from '../../availability/rule.ts';
+import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
 import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
@@ -81,13 +81,13 @@ export function createBookingStore(db: Database) {
         if (stored !== 'stored') throw new Rollback(stored);
         const [, bays, used] = await Promise.all([
           lockBays(tx, facilityId, bayIds),
-          readBayStates(tx, facilityId, bayIds, hullOf(bookings)),
+          readBayStates(tx, facilityId, bayIds, hullOf(bookings), { holdId }),
           externalIds.length > 0 ? query<{ id: string }>(tx, references.find, [externalIds]) : [],
         ]);
         const usedIds = new Set(used.map(({ id }) => id));
         const conflicts = bookings.map((booking) => [
           ...(usedIds.has(booking.externalBookingId ?? '') ? [idUsed] : []),
-          ...findConflicts(bays.get(booking.bayId), intervalOf(booking), { holdId }),
+          ...findConflicts(bays.get(booking.bayId), intervalOf(booking)),
         ]);
         if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
         const created = bookings.map((booking) => ({
@@ -128,12 +128,14 @@ export function createBookingStore(db: Database) {
         const [, [current], bays] = await Promise.all([
           lockBays(tx, facilityOfBay, [change.bayId]),
           query<Booking>(tx, lockBooking, [facilityId, id]),
-          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change)),
+          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id }),
         ]);
         if (!current) return undefined;
         check(current);
         const bay = bays.get(change.bayId);
-        const conflicts = findConflicts(bay, intervalOf(change), exceptionsOf(current, change));
+        const conflicts = findConflicts(bay, intervalOf(change), {
+          ignoresHoursAndClosures: keepsBayAndTimes(current, change),
+        });
         if (!bay || conflicts.length > 0) return { booking: current, conflicts };
         const updated: Booking = {
           ...current,
@@ -160,27 +162,27 @@ export function createBookingStore(db: Database) {
         return { booking: updated, conflicts };
       }).catch(throwOverlap),
 
-    /** Returns false if the facility does not have the booking. */
-    delete: ({ facilityId, id, at, author, check }: Write): Promise<boolean> =>
+    /** Returns the deleted booking, or undefined if the facility does not have it. */
+    delete: ({ facilityId, id, at, author, check }: Write): Promise<Booking | undefined> =>
       transaction(db, async (tx) => {
         const [current] = await query<Booking>(tx, lockBooking, [facilityId, id]);
-        if (!current) return false;
+        if (!current) return undefined;
         check(current);
         send(tx, deleteBooking, [facilityId, id]);
         appendChanges(tx, [changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at))], author);
         if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
-        return true;
+        return current;
       }),
 
     /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
     findConflicts: async (
       { facilityId, bayId }: Bay,
       times: Times | undefined,
-      exceptions: Exceptions,
+      options: Exceptions & ConflictOptions,
     ): Promise<readonly Conflict[]> => {
       const interval = times && intervalOf(times);
-      const bays = await readBayStates(db, facilityId, [bayId], interval);
-      return findConflicts(bays.get(bayId), interval, exceptions);
+      const bays = await readBayStates(db, facilityId, [bayId], interval, options);
+      return findConflicts(bays.get(bayId), interval, options);
     },
 
     isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>
@@ -197,10 +199,8 @@ function throwOverlap(error: unknown): never {
   throw error;
 }
 
-/** An update that keeps the bay and the times is not checked against opening hours and closures again. */
-export function exceptionsOf(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): Exceptions {
-  const keepsBayAndTimes = bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
-  return { bookingId: current.id, ignoresHoursAndClosures: keepsBayAndTimes };
+export function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
+  return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
 }
 
 function hullOf(bookings: readonly NewBooking[]): Interval {

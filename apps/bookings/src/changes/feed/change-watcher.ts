@@ -15,7 +15,7 @@ interface Waiter extends WaitingRequest {
 }
 
 export interface ChangeWatcherOptions {
-  readonly store: Pick<FeedStore, 'heads' | 'assignNumbers'>;
+  readonly store: Pick<FeedStore, 'latestNumbers'>;
   /** Aborted when the process begins to stop, which ends every wait. */
   readonly stopping?: AbortSignal | undefined;
 }
@@ -23,10 +23,7 @@ export interface ChangeWatcherOptions {
 export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 
 const pollMilliseconds = 500;
-/**
- * The maximum number of waiting requests. Further requests do not wait. The limit exists because every waiting request
- * keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them.
- */
+/** Every waiting request keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them. */
 const maxWaiters = 2_500;
 /** Is less than half of `maxWaiters`, so that one client cannot take the places of all others. */
 const maxWaitersPerClient = 1_200;
@@ -42,20 +39,14 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
 
   async function wakeChanged(): Promise<void> {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
-    const latestNumbers = new Map<string, number>();
-    for (const { facilityId, changeNumber, hasUnnumberedChanges } of await store.heads(facilityIds)) {
-      // New changes have no number yet. They are numbered here once, and not by every request that wakes up.
-      const latest = hasUnnumberedChanges ? (await store.assignNumbers(facilityId)).changeNumber : changeNumber;
-      latestNumbers.set(facilityId, latest);
-    }
+    const latestNumbers = await store.latestNumbers(facilityIds);
     for (const { facilityId, changeNumber, wake } of waiters) {
       if ((latestNumbers.get(facilityId) ?? 0) > changeNumber) wake();
     }
   }
 
   async function poll(): Promise<void> {
-    // While the database is unavailable, no waiting request is woken early. After its wait, each request queries the
-    // database itself, and reports the error.
+    // After its wait, each request queries the database itself, and reports the error.
     await wakeChanged().catch(() => {});
     schedule();
   }

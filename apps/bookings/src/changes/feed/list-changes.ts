@@ -68,7 +68,7 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
     // Numbers the changes that have no number yet, and returns the highest number.
-    const head = await feed.assignNumbers(facilityId);
+    const head = await feed.head(facilityId);
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
     // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number

@@ -1,7 +1,7 @@
 // Reads the change feed: every booking of a facility at its latest change, in the order of the change numbers.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { compactFacility, lockFacility } from '../compaction.ts';
 import type { BookingState } from '../log.ts';
-import { lockFacility, numberChanges } from '../numbers.ts';
 
 export interface Change {
   readonly number: number;
@@ -40,28 +40,41 @@ const pageStatement = `select removed_change_number::float8 as "removedNumber", 
 from facility left join (
   select number::float8 as number, first_number::float8 as "firstNumber", booking_id as "bookingId",
     action = 'deleted' as "isDeleted", coalesce(after, before) as state, facility_id
-  from booking_change where facility_id = $1 and latest and number > $2::bigint order by number limit $3
+  from booking_change where facility_id = $1 and latest and number > $2::bigint
+  order by booking_change.number limit $3
 ) change on facility_id = id where id = $1 order by number`;
 
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
 export function createFeedStore(db: Database) {
-  const heads = (facilityIds: readonly string[]) => query<Head>(db, headsStatement, [facilityIds]);
+  /** Numbers every change of these facilities that was acknowledged before this call. */
+  async function assignNumbers(facilityIds: readonly string[]): Promise<readonly Head[]> {
+    const heads: Head[] = [];
+    for (const head of await query<Head>(db, headsStatement, [facilityIds]))
+      heads.push(head.hasUnnumberedChanges ? await compact(head) : head);
+    return heads;
+  }
+
+  function compact(head: Head): Promise<Head> {
+    const { facilityId } = head;
+    return transaction(db, async (tx) => {
+      lockFacility(tx, facilityId);
+      compactFacility(tx, facilityId);
+      return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
+    });
+  }
 
   return {
-    /** Returns the heads of those of the facilities that exist. */
-    heads,
+    /** Returns the head of the facility after every change that was acknowledged before this call has a number. */
+    head: async (facilityId: string): Promise<Pick<Head, 'changeNumber' | 'removedNumber'>> =>
+      (await assignNumbers([facilityId]))[0] ?? { changeNumber: 0, removedNumber: 0 },
 
-    /** Numbers every change that was acknowledged before this call. */
-    assignNumbers: async (facilityId: string): Promise<Head> => {
-      const [head] = await heads([facilityId]);
-      if (!head) return { facilityId, changeNumber: 0, removedNumber: 0, hasUnnumberedChanges: false };
-      if (!head.hasUnnumberedChanges) return head;
-      return transaction(db, async (tx) => {
-        lockFacility(tx, facilityId);
-        numberChanges(tx, facilityId);
-        return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
-      });
+    /** Returns the highest change number of each facility, as `head` does. */
+    latestNumbers: async (facilityIds: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+      const numbers = new Map(facilityIds.map((id) => [id, 0]));
+      for (const { facilityId, changeNumber } of await assignNumbers(facilityIds))
+        numbers.set(facilityId, changeNumber);
+      return numbers;
     },
 
     /** Returns the changes after the number `after`, in order. Changes without a number are not included. */

@@ -1,7 +1,7 @@
 // Defines the bins: how many bookings of a facility or a location start in a period (table booking_count).
 //
 // Counting a million index entries takes 100 ms, so the totals of long lists are sums of bins and of the changes that
-// compaction has not yet added to the bins (see compaction.ts). This sum is exact in every snapshot of the database.
+// compaction has not yet added to the bins (see ../compaction.ts). This sum is exact in every snapshot of the database.
 
 // The lengths of bins (`span`) in hours, from long to short. 768 hours are 32 days. Bins begin at multiples of their
 // length since 1970 in UTC.
@@ -19,12 +19,6 @@ const binKinds = `(values ${[
   ...locationSpans.map((span) => `(true, ${span})`),
 ].join(', ')}) bin_kind (is_of_location, span)`;
 
-const unnumberedChanges = (inFacilities: string): string =>
-  `select facility_id, before, after from booking_change where facility_id ${inFacilities} and number is null`;
-const numberedChanges = (inFacilities: string): string => `select facility_id, before, after
-from booking_change join facility on id = facility_id
-where facility_id ${inFacilities} and id ${inFacilities} and number > counted_number`;
-
 /** Selects one row for each start of a booking that a change adds (`n` = 1) or removes (-1). */
 const startsOf = (changes: string): string => `select facility_id, moved.location_id, start_date, n
 from (${changes}) change cross join lateral (values
@@ -34,7 +28,9 @@ from (${changes}) change cross join lateral (values
 
 /** The starts in the changes that are not in the bins. `inFacilities` is the right side of a condition, as `= $1`. */
 export const uncountedStarts = (inFacilities: string): string =>
-  startsOf(`${unnumberedChanges(inFacilities)} union all ${numberedChanges(inFacilities)}`);
+  startsOf(
+    `select facility_id, before, after from booking_change where facility_id ${inFacilities} and number is null`,
+  );
 
 /** Selects the bins of rows with the columns `location_id`, `start_date` and `n`. */
 const binsOf = (rows: string): string => `select
@@ -47,18 +43,15 @@ select $1, location_id, span, begins, sum(n) from (${rows}) bin
 group by location_id, span, begins having sum(n) <> 0 order by location_id, span, begins
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
 
-export const binStatements = {
-  addNumbered: addToBins(binsOf(startsOf(numberedChanges('= $1')))),
+/** Adds changes of facility $1 to the bins. `changes` is a table or CTE. */
+export const countChanges = (changes: string): string => addToBins(binsOf(startsOf(`select * from ${changes}`)));
 
-  setCounted: 'update facility set counted_number = change_number where id = $1 and counted_number < change_number',
-
-  /**
-   * Corrects the bins of facility $1, and returns a row for each bin that was wrong. A bin is right if it counts all
-   * bookings of its period, without the changes that are not in the bins. The statement reads everything in one
-   * snapshot, so it needs no lock against requests that write bookings.
-   */
-  correct: `${addToBins(`${binsOf(`select location_id, start_date, 1 as n from booking where facility_id = $1
+/**
+ * Corrects the bins of facility $1, and returns a row for each bin that was wrong. A bin is right if it counts all
+ * bookings of its period, without the changes that are not in the bins. The statement reads everything in one snapshot,
+ * so it needs no lock against requests that write bookings.
+ */
+export const correctBins = `${addToBins(`${binsOf(`select location_id, start_date, 1 as n from booking where facility_id = $1
   union all select location_id, start_date, -n from (${uncountedStarts('= $1')}) uncounted`)}
   union all select location_id, span, begins, -n from booking_count where facility_id = $1`)}
-returning span`,
-} as const;
+returning span`;

@@ -39,8 +39,7 @@ export function startCounts(db: Knex, scope: Scope, side?: Side): Knex.QueryBuil
     );
     return locations ? query : query.whereRaw("location_id = ''");
   };
-  const parameters = ['facilities', 'facilities', 'facilities'];
-  const starts = db.raw(`(${uncountedStarts(inFacilities)}) uncounted`, parameters);
+  const starts = db.raw(`(${uncountedStarts(inFacilities)}) uncounted`, ['facilities']);
   const uncounted = db.queryBuilder().select('facility_id', 'n').from(starts);
   if (locations) uncounted.whereRaw(`location_id ${oneOf(locations)}`, ['locations']);
 

@@ -10,7 +10,7 @@ import type { Webhook } from '../webhook.ts';
 export interface ReplayServices {
   readonly findWebhook: (id: string, caller: Caller) => Promise<Webhook>;
   readonly cursors: Pick<CursorStore, 'startReplay'>;
-  readonly feed: Pick<FeedStore, 'assignNumbers'>;
+  readonly feed: Pick<FeedStore, 'head'>;
 }
 
 /** The fields are optional only in this type. The router rejects a request in which a field is missing. */
@@ -31,7 +31,7 @@ export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
         problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
       );
     // `changeNumber` is the number of the latest change.
-    const { changeNumber, removedNumber } = await feed.assignNumbers(facilityId);
+    const { changeNumber, removedNumber } = await feed.head(facilityId);
     // Deletions up to `removedNumber` were removed from the feed, so the replay would lack some deletions.
     if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
     if (afterChangeNumber < changeNumber) await cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);

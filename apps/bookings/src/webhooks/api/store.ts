@@ -1,7 +1,5 @@
-// Reads and writes the tables webhook and webhook_cursor. `webhook` contains the registered webhooks. `webhook_cursor`
-// contains a row for each webhook and each of its facilities: the position of the webhook in the change feed, and the
-// time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
-// facility from a webhook, also ends the pending deliveries of this facility.
+// Reads and writes webhooks and their cursors, which are the position in the change feed and the lease (lease.ts) for
+// each facility of a webhook.
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
 import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
@@ -149,25 +147,17 @@ export function createWebhookStore(db: Database) {
         return true;
       }),
 
-    /**
-     * Replaces the secret. Until `previousUntil`, the previous secret also signs. Returns false if the webhook was
-     * deleted.
-     */
+    /** Returns false if the webhook was deleted. */
     rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
       const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString()];
       return (await query(db, statements.rotate, values)).length > 0;
     },
 
-    /** Extends the time during which a client's webhooks receive the events of these facilities (see lease.ts). */
     renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
       await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
     },
 
-    /**
-     * Finds webhooks whose secret or previous secret was encrypted with another key than the current one, and returns
-     * both secrets. An encrypted secret begins with the prefix of its key. The webhooks are ordered by id, and only ids
-     * after `after` are returned.
-     */
+    /** Finds secrets that were not encrypted with the current key, of webhooks with ids after `after`. */
     findOldSecrets: (currentPrefix: string, after: string, limit: number) =>
       query<StoredSecrets>(db, statements.findOldSecrets, [currentPrefix, after, limit]),
 

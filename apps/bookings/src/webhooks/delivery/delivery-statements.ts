@@ -9,7 +9,6 @@ const maxWaitingPings = 100;
 /** `modified` is a change number. It is converted to float8, because pg returns a bigint as a string. */
 const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
 last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`;
-/** Selects the deliveries of webhook $1 that are in state $2. If $2 is null, selects all its deliveries. */
 const fromDeliveries = 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)';
 
 export const deliveryStatements = {
@@ -19,10 +18,7 @@ select id, $1, type, facility_id, modified, body, $7, $7
 from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
   as added (id, type, facility_id, modified, body)`,
 
-  /**
-   * Adds ping $2 with body $3 for webhook $1, unless `maxWaitingPings` pings of it already wait. $4 is the current
-   * time.
-   */
+  /** $1: webhook, $2: id, $3: body, $4: the current time. */
   addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
 select $2, $1, 'webhook.ping', $3, $4, $4
 where (select count(*) from (
@@ -101,10 +97,7 @@ from disabled where webhook_id = disabled.id and state = 'pending'`,
   count: `select count(*)::int as total ${fromDeliveries}`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
-  /**
-   * Reads when the earliest pending delivery of the active webhooks is due. Leaves out a delivery of a booking event if
-   * the client of its webhook has sent no request with a token for the facility after $1 (see lease.ts).
-   */
+  /** $1 is the start of the lease, as in `claim`. */
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
 where webhook.state = 'active' and webhook_delivery.state = 'pending'
   and (facility_id is null or exists (

@@ -44,7 +44,7 @@ export interface AttemptResult {
   /** The number of attempts, including this one. */
   readonly attempts: number;
   readonly state: DeliveryState;
-  /** The HTTP status of the response. Null if there was no response. */
+  /** Null if there was no response. */
   readonly status: number | null;
   readonly attemptedAt: Date;
   /** When the delivery is attempted again. Undefined after the last attempt. */
@@ -60,11 +60,7 @@ export function createDeliveryStore(db: Database) {
       await query(db, deliveryStatements.addPing, [webhookId, id, body, now.toISOString()]);
     },
 
-    /**
-     * Claims due deliveries. A delivery of a booking event is claimed only if the client of its webhook has sent a
-     * request with a token for the facility since `leaseStart` (see lease.ts). `running` maps the id of each webhook to
-     * the number of its attempts that are in progress in this instance.
-     */
+    /** `running` maps the id of each webhook to the number of its attempts that are in progress in this instance. */
     claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
       query<ClaimedDelivery>(db, deliveryStatements.claim, [
         now.toISOString(),
@@ -101,9 +97,6 @@ export function createDeliveryStore(db: Database) {
       });
     },
 
-    /**
-     * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
-     */
     list: (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
       const values = [webhookId, state ?? null];
       return readPage(
@@ -121,11 +114,7 @@ export function createDeliveryStore(db: Database) {
       }
     },
 
-    /**
-     * Returns when the earliest pending delivery of the active webhooks is due, which can be in the past. Leaves out a
-     * delivery of a booking event if the client of its webhook has sent no request with a token for the facility since
-     * `leaseStart` (see lease.ts).
-     */
+    /** Returns when the earliest pending delivery of the active webhooks was due, or will be. */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
       const [row] = await query<{ dueSince: string | null }>(db, deliveryStatements.oldestDue, [
         leaseStart.toISOString(),

@@ -1,9 +1,6 @@
-// Creates deliveries for the changes in the change feed. A cursor is the position of a webhook in the feed of a
-// facility. For every cursor, the feeder reads the changes after this position, adds a delivery for each change, and
-// moves the cursor.
+// Creates deliveries for the changes after the cursor of each webhook and facility, and moves the cursor.
 //
-// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor and add the
-// deliveries.
+// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
@@ -22,7 +19,7 @@ const pageSize = 500;
 
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
-  readonly feed: Pick<FeedStore, 'heads' | 'assignNumbers' | 'changesAfter'>;
+  readonly feed: Pick<FeedStore, 'latestNumbers' | 'changesAfter'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
   /** Called after deliveries were added. */
@@ -39,17 +36,14 @@ export function startFeeder(options: FeederOptions): Loop {
 async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed } = options;
   const active = await cursors.findActive(leaseStart(options));
+  if (active.length === 0) return false;
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
-  const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;
-  for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
-    // A change is in the feed only after it has got a number.
-    const latest = hasUnnumberedChanges ? (await feed.assignNumbers(facilityId)).changeNumber : changeNumber;
+  for (const [facilityId, latest] of await feed.latestNumbers([...byFacility.keys()])) {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
         hasMore = true;
-      // Null if the webhook has no replay for this facility.
       const { replayNumber } = cursor;
       if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))
         hasMore = true;
@@ -58,10 +52,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   return hasMore;
 }
 
-/**
- * Returns a function that reads the page of changes after a number. The function reads each page only once, because
- * most webhooks of a facility continue after the same number.
- */
+/** Reads each page only once, because most webhooks of a facility continue after the same number. */
 function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: string) {
   const pages = new Map<number, Promise<readonly Change[]>>();
   return (number: number): Promise<readonly Change[]> => {
@@ -101,10 +92,7 @@ async function addReplayedChanges(
   return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
-/**
- * Adds deliveries for `changes`, and moves the cursor. Does nothing and returns false if another instance has moved the
- * cursor, or if too many deliveries of the webhook wait.
- */
+/** Does nothing and returns false if another instance has moved the cursor, or if too many deliveries wait. */
 async function addDeliveries(
   cursor: Cursor,
   move: CursorMove,

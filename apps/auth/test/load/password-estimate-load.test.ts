@@ -2,7 +2,7 @@
 // are limited, a form with another error causes no estimate, and other requests are served meanwhile.
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer } from '../auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 // Tests that clients get an OAuth error without internal details when the server fails, and that the reason is logged.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { obtainAccessToken } from './flows.ts';
+import { basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
+import { obtainAccessToken } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 let accessToken: string;

@@ -1,15 +1,19 @@
-// Gives the changes of a facility their numbers, which are the order in which readers see the changes.
+// Compacts the log: gives the changes of a facility their numbers, which are the order in which readers see them, and
+// adds them to the bins (see totals/bins.ts).
 //
 // A sequence of PostgreSQL cannot number the changes, because transactions do not commit in the order in which they
 // take numbers from it. A reader that continues after the highest number it has seen would miss a lower number that is
 // committed later. Changes are therefore committed without a number, and numbered later under a lock of the facility
 // (docs/decisions/0008-log-of-changes.md).
-import { send, type Transaction } from '@bay-booking/service/database/database';
+import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { countChanges } from './totals/bins.ts';
 
 const lockStatement = 'select id from facility where id = $1 for no key update';
+/** Returns no row if another transaction has locked the facility. */
+const tryLockStatement = `${lockStatement} skip locked`;
 
 /** A statement that runs after the lock sees the numbers that the previous owner of the lock has given. */
-const numberStatement = `with unnumbered as (
+const compactStatement = `with unnumbered as (
   select booking_id, version, action,
     (select change_number from facility where id = $1) + row_number() over (order by booking_id, version) as number
   from booking_change where facility_id = $1 and number is null
@@ -27,17 +31,34 @@ const numberStatement = `with unnumbered as (
     first_number = coalesce(created_number, superseded.first_number, pending.number)
   from pending left join superseded on superseded.booking_id = pending.booking_id
   where change.facility_id = $1 and change.booking_id = pending.booking_id and change.version = pending.version
-  returning change.number
+  returning change.number, facility_id, before, after
+), headed as (
+  update facility set change_number = (select max(number) from numbered)
+  where id = $1 and exists (select from numbered)
 )
-update facility set change_number = (select max(number) from numbered)
-where id = $1 and exists (select from numbered)`;
+${countChanges('numbered')}`;
 
-/** Compaction, numbering and recounting of a facility run one at a time. Requests that write bookings do not wait. */
+const facilitiesStatement = `select facility_id as id from booking_change where number is null
+group by facility_id order by facility_id limit $1`;
+/** The maximum number of facilities in one run of `compactChanges`. The next run continues. */
+const maxFacilities = 1_000;
+
+/** Compactions and recounts of a facility run one at a time. Requests that write bookings do not wait. */
 export function lockFacility(tx: Transaction, facilityId: string): void {
   send(tx, lockStatement, [facilityId]);
 }
 
-/** Numbers the committed changes that have no number. The transaction must have locked the facility. */
-export function numberChanges(tx: Transaction, facilityId: string): void {
-  send(tx, numberStatement, [facilityId]);
+/** Numbers and counts the committed changes without a number. The transaction must have locked the facility. */
+export function compactFacility(tx: Transaction, facilityId: string): void {
+  send(tx, compactStatement, [facilityId]);
+}
+
+/** Numbers and counts the changes of up to 1000 facilities. */
+export async function compactChanges(db: Database): Promise<void> {
+  for (const { id } of await query<{ id: string }>(db, facilitiesStatement, [maxFacilities])) {
+    await transaction(db, async (tx) => {
+      const [locked] = await query(tx, tryLockStatement, [id]);
+      if (locked) compactFacility(tx, id);
+    });
+  }
 }

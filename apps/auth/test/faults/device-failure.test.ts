@@ -2,9 +2,9 @@
 // sign-in").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { startAuthServer } from './auth-server.ts';
-import { allow, createDevice, screen, screenScope } from './device-fixture.ts';
-import { openBrowser, player } from './flows.ts';
+import { startAuthServer } from '../auth-server.ts';
+import { allow, createDevice, screen, screenScope } from '../device-fixture.ts';
+import { openBrowser, player } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);

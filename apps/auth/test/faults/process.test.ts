@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { encryptionKey, eventually, scopeBase, scopes } from './auth-server.ts';
-import { demoDocument } from './demo-document.ts';
+import { migrationsDirectory } from '../../src/migrations-directory.ts';
+import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
+import { demoDocument } from '../demo-document.ts';
 
-const appFolder = new URL('..', import.meta.url).pathname;
+const appFolder = new URL('../..', import.meta.url).pathname;
 let database: TestDatabase;
 let port: number;
 let environment: Record<string, string>;

@@ -13,9 +13,9 @@ import {
   saveScreenshot,
 } from '@bay-booking/testkit/browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
-import { createDevice, deviceCodeGrant } from './device-fixture.ts';
-import { player } from './flows.ts';
+import { type AuthServer, scopes, startAuthServer } from '../auth-server.ts';
+import { createDevice, deviceCodeGrant } from '../device-fixture.ts';
+import { player } from '../flows.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the test of a screen and a phone: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;

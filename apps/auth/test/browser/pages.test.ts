@@ -18,10 +18,10 @@ import {
   viewports,
 } from '@bay-booking/testkit/browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
-import { createDevice } from './device-fixture.ts';
-import { authorizeUrl, player, webCallback, webRequest } from './flows.ts';
-import { type SocialServer, startSocialServer } from './social-server.ts';
+import { type AuthServer, scopes, startAuthServer } from '../auth-server.ts';
+import { createDevice } from '../device-fixture.ts';
+import { authorizeUrl, player, webCallback, webRequest } from '../flows.ts';
+import { type SocialServer, startSocialServer } from '../social-server.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;

@@ -2,8 +2,8 @@
 // nothing is stored for them.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, webRequest } from './flows.ts';
+import { scopes, startAuthServer } from '../auth-server.ts';
+import { authorizeUrl, webRequest } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 const request = { ...webRequest, scope: `openid ${scopes.play}` };
