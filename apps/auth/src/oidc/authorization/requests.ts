@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
-import type { AuthorizationQuery, Next } from '../middleware-types.ts';
+import type { AuthorizationQuery, Next } from '../request-state.ts';
 import { normaliseScope, splitScope } from '../scopes.ts';
 import { replaceTokenResponseType } from './implicit-flow.ts';
 

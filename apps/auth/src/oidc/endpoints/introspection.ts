@@ -3,8 +3,8 @@
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Services } from '../../services.ts';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
-import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
+import type { Next } from '../request-state.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 import { findActive } from '../tokens/active-token.ts';
 

@@ -5,9 +5,9 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { serverError } from '../../http/error-handler.ts';
 import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
 import type { Services } from '../../services.ts';
-import type { Next } from '../middleware-types.ts';
 import { showPage } from '../pages.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
+import type { Next } from '../request-state.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
 
