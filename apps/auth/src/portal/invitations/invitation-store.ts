@@ -23,12 +23,7 @@ export interface SentInvitation extends Invitation {
   readonly token: string;
 }
 
-export interface NewInvitation {
-  readonly facilityId: string;
-  readonly email: string;
-  readonly role: InvitableRole;
-  readonly actorId: string;
-}
+export type NewInvitation = Pick<Invitation, 'facilityId' | 'email' | 'role'> & { readonly actorId: string };
 
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';

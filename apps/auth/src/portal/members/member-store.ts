@@ -4,7 +4,7 @@ import type { AccountKind } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
 import type { FacilityRole } from '../../facilities/roles.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
-import { maxMembers } from '../invitations/invitation-store.ts';
+import { type Invitation, maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
 
 export interface Member {
@@ -21,11 +21,7 @@ export interface Member {
   readonly lastUsedAt: Date | null;
 }
 
-export interface WithdrawnInvitation {
-  readonly id: string;
-  readonly email: string;
-  readonly role: string;
-}
+type WithdrawnInvitation = Pick<Invitation, 'id' | 'email' | 'role'>;
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
