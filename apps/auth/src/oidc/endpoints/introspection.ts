@@ -18,17 +18,17 @@ export function registerJwtIntrospection(
   const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     ctx.status = 200;
     ctx.body =
-      token && mayInspect(client, token.clientId) && (await findActive(provider, token, accounts.findById))
-        ? { active: true, token_type: token.jkt === undefined ? 'Bearer' : 'DPoP', ...token.claims }
+      token && mayInspect(client, token.client_id) && (await findActive(provider, token, accounts.findById))
+        ? { active: true, token_type: token.cnf?.jkt === undefined ? 'Bearer' : 'DPoP', ...token }
         : { active: false };
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    if (token?.clientId === client.clientId) {
+    if (token?.client_id === client.clientId) {
       // A token without a grant cannot be revoked, so the error of oidc-provider stays.
-      if (token.grantId === undefined) return;
-      await artifacts.revokeGrant(token.grantId);
-      provider.emit('grant.revoked', ctx, token.grantId);
+      if (token.grant_id === undefined) return;
+      await artifacts.revokeGrant(token.grant_id);
+      provider.emit('grant.revoked', ctx, token.grant_id);
     }
     ctx.status = 200;
     ctx.body = '';

@@ -36,7 +36,7 @@ export function createUserinfo(
     presented: PresentedToken,
     token: VerifiedAccessToken,
   ): Promise<BearerError | undefined> => {
-    const { jkt, clientId } = token;
+    const { cnf: { jkt } = {}, client_id: clientId } = token;
     const scheme = 'DPoP';
     const isBound = jkt !== undefined;
     if (isBound !== (presented.scheme === scheme)) return { ...invalidToken, scheme };

@@ -9,7 +9,7 @@ export type FindAccount = (id: string) => Promise<Account | undefined>;
 /** A token of client_credentials has neither a grant nor an account. */
 export async function findActive(
   provider: Provider,
-  { clientId, grantId, subject }: VerifiedAccessToken,
+  { client_id: clientId, grant_id: grantId, sub: subject }: VerifiedAccessToken,
   findAccount: FindAccount,
 ) {
   const [client, grant, account] = await Promise.all([
