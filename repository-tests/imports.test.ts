@@ -118,9 +118,9 @@ describe('modules of an app', () => {
       ].sort();
     expect(importersOf(`${signIn}new-session-store.ts`)).toEqual(['interaction/sign-in/start-session.ts']);
     expect(importersOf('apps/auth/src/oidc/sessions.ts').filter((from) => !from.startsWith('oidc/'))).toEqual([
-      'app.ts',
       'interaction/sign-in/browser-session.ts',
       'interaction/sign-in/start-session.ts',
+      'services.ts',
     ]);
     expect(importersOf(`${signIn}start-session.ts`)).toEqual([
       'app.ts',
@@ -128,6 +128,8 @@ describe('modules of an app', () => {
       'interaction/sign-in/sign-in-pages.ts',
       'interaction/sign-in/social-routes.ts',
       'portal/invitations/acceptance-pages.ts',
+      'portal/portal.ts',
+      'services.ts',
     ]);
   });
 

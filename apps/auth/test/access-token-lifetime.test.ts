@@ -4,7 +4,6 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { readImportDocument } from '../src/import/document.ts';
-import { createKeySchedule } from '../src/signing-keys/schedule.ts';
 import { createKeyStore } from '../src/signing-keys/store.ts';
 import { type AuthServer, basic, encryptionKey, scopes, statusAndBody } from './auth-server.ts';
 import { authorize, openBrowser, player, webCallback } from './flows.ts';
@@ -136,10 +135,9 @@ test('a signing key stays published for the longest lifetime that any client has
   await server.load({ clients: [{ ...client, access_token_ttl: secondsPerDay }] });
   await server.load({ clients: [{ ...client, access_token_ttl: 120 }] });
   const store = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
-  const schedule = createKeySchedule(store);
   // Creates keys that sign after 0 s, and then makes them the current keys, which retires the previous keys.
-  await schedule.rotate(0);
-  await schedule.advance();
+  await store.rotate(0);
+  await store.advance();
   const retired = (await store.list()).filter(({ state }) => state === 'retired');
   expect(retired).not.toHaveLength(0);
   for (const { retiredAt, deleteAfter } of retired) {

@@ -3,7 +3,6 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { createKeySchedule } from '../src/signing-keys/schedule.ts';
 import { createKeyStore } from '../src/signing-keys/store.ts';
 import { basic, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, owner, pkce, player } from './flows.ts';
@@ -91,9 +90,7 @@ describe('proofs at the token endpoint', () => {
     const otherInstance = await server.startInstance();
     const iat = now() - 3600;
     const { nonce } = await requestWithClaims({ iat });
-    await createKeySchedule(
-      createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }),
-    ).rotate(0);
+    await createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }).rotate(0);
     await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     for (const origin of [server.origin, otherInstance.origin]) {
       expect(await requestWithClaims({ iat, nonce }, origin)).toMatchObject({ status: 200 });

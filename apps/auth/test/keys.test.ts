@@ -5,7 +5,6 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { createKeySchedule, type KeySchedule } from '../src/signing-keys/schedule.ts';
 import { createKeyStore, type KeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
 import {
   type AuthServer,
@@ -22,11 +21,9 @@ import { authorizeUrl, signInAndConsent, webCallback } from './flows.ts';
 const secret = Buffer.from(encryptionKey, 'base64');
 let server: AuthServer;
 let store: KeyStore;
-let schedule: KeySchedule;
 beforeEach(async () => {
   server = await startAuthServer();
   store = createKeyStore({ db: server.db, encryptionKey: secret });
-  schedule = createKeySchedule(store);
 });
 afterEach(() => server.close());
 
@@ -63,9 +60,7 @@ test('the first start creates an ES256 and an RS256 key', async () => {
 test('instances that start at the same time create one set of keys', async () => {
   await server.db('signing_key').delete();
   const databases = Array.from({ length: 6 }, () => connectDatabase({ url: server.databaseUrl, applicationName: 'k' }));
-  await Promise.all(
-    databases.map((db) => createKeySchedule(createKeyStore({ db, encryptionKey: secret })).ensureCurrentKeys()),
-  );
+  await Promise.all(databases.map((db) => createKeyStore({ db, encryptionKey: secret }).ensureCurrentKeys()));
   await Promise.all(databases.map((db) => db.destroy()));
   expect(await store.list()).toHaveLength(2);
 });
@@ -116,7 +111,7 @@ describe('the rotation of signing keys', () => {
     const otherInstance = await server.startInstance();
     const oldKid = kidOf(await getToken());
     // Creates next keys, which are published now and sign after 3600 s.
-    await schedule.rotate(3600);
+    await store.rotate(3600);
     await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     // Each of the two algorithms has a current key and a next key.
     expect(await publishedKids()).toHaveLength(4);
@@ -150,8 +145,8 @@ describe('the rotation of signing keys', () => {
     await store.recordTokenLifetime(86_400);
     await store.recordTokenLifetime(60);
     // Without a delay, `advance` immediately lets the new keys sign, and retires the old keys.
-    await schedule.rotate(0);
-    await schedule.advance();
+    await store.rotate(0);
+    await store.advance();
     const { retired = [] } = await keysByState();
     for (const { deleteAfter, retiredAt } of retired) {
       expect(Number(deleteAfter) - Number(retiredAt)).toBeGreaterThanOrEqual(86_400_000);
@@ -159,7 +154,7 @@ describe('the rotation of signing keys', () => {
   });
 
   test('several rotations at the same time create one next key for each algorithm', async () => {
-    await Promise.all([schedule.rotate(3600), schedule.rotate(3600), schedule.rotate(3600)]);
+    await Promise.all([store.rotate(3600), store.rotate(3600), store.rotate(3600)]);
     expect((await keysByState()).next).toHaveLength(2);
   });
 
@@ -181,7 +176,7 @@ describe('the rotation of signing keys', () => {
       },
     );
     for (let rotation = 0; rotation < 3; rotation += 1) {
-      await schedule.rotate(3600);
+      await store.rotate(3600);
       await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
       await makeNextKeysDue();
       await server.auth.refreshKeys();
@@ -198,8 +193,8 @@ describe('the rotation of signing keys', () => {
   test('a retired key can be deleted immediately, and a signing key cannot be deleted', async () => {
     const kid = String(kidOf(await getToken()));
     expect(await store.deleteRetired(kid)).toBe(false);
-    await schedule.rotate(0);
-    await schedule.advance();
+    await store.rotate(0);
+    await store.advance();
     expect(await store.deleteRetired(kid)).toBe(true);
     await server.auth.refreshKeys();
     expect(await publishedKids()).not.toContain(kid);
@@ -225,8 +220,8 @@ describe('the rotation of signing keys', () => {
       // The token is valid, but has no scope `openid`.
       expect(await errorOfUserinfo(origin)).toBe('insufficient_scope');
     }
-    await schedule.rotate(0);
-    await schedule.advance();
+    await store.rotate(0);
+    await store.advance();
     expect(await store.deleteRetired(kidOf(jwt) ?? '')).toBe(true);
     for (const { origin } of [server, otherInstance]) {
       // `eventually` waits for at most 20 s.

@@ -3,7 +3,7 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createExpiredRowsStore } from '../src/accounts/expired-rows-store.ts';
+import { deleteExpiredRows } from '../src/accounts/expired-rows-store.ts';
 import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let smtp: SmtpSink;
@@ -398,7 +398,7 @@ test('expired links, social sign-ins, counters and sessions are deleted', async 
     update guard_count set expire = 1;
     update browser_session set seen_at = now() - interval '40 days';
     delete from oidc_artifact where model = 'Session'`);
-  await createExpiredRowsStore({ db: server.db }).cleanUp();
+  await deleteExpiredRows(server.db);
   const { rows } = await server.db.raw(`select
     (select count(*) from one_time_link) + (select count(*) from social_attempt) +
     (select count(*) from guard_count) + (select count(*) from browser_session) as n`);

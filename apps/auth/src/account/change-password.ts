@@ -3,35 +3,20 @@
 // Somebody else may have known the old password, so every other session ends, and clients lose their access. The user
 // can choose that clients keep an access that they got in the current session.
 import type { Request, Response } from 'express';
-import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
-import type { SignIn } from '../accounts/sign-in.ts';
-import type { Account, AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { UsageLimit } from '../guard/usage-limit.ts';
+import type { Account } from '../accounts/store.ts';
 import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
-import type { DeviceCookies } from '../interaction/sign-in/device-cookie.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
+import type { Services } from '../services.ts';
 import type { ShowAccount } from './page.ts';
-
-export interface PasswordChangeOptions {
-  readonly accounts: AccountStore;
-  readonly sessionStore: SessionStore;
-  readonly devices: DeviceCookies;
-  readonly signIn: SignIn;
-  readonly emails: AccountEmails;
-  readonly newPasswordLimit: UsageLimit;
-  readonly audit: Audit;
-}
 
 const wrongPassword = 'The current password is wrong.';
 
-export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = options;
+export function createPasswordChange(show: ShowAccount, services: Services): SignedInHandler {
+  const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
 
   /**
    * Checks the password like a sign-in, so that wrong passwords can lock the account. Returns nothing if it is right.

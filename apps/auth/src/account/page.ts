@@ -1,30 +1,15 @@
 // Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
 import type { Response } from 'express';
-import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
-import type { ClientStore } from '../clients/store.ts';
-import { roleNames } from '../facilities/role-names.ts';
-import type { FacilityStore, Membership } from '../facilities/store.ts';
+import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { FormState, Site } from '../html/site.ts';
+import type { FormState } from '../html/site.ts';
 import { formatDuration } from '../html/time-format.ts';
-import type { ConsentStore } from '../interaction/consent/consent-store.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
-import type { ScopeTable } from '../oidc/scopes.ts';
-import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
+import type { Services } from '../services.ts';
+import { titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
-
-export interface AccountPageOptions {
-  readonly site: Site;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly sessionStore: SessionStore;
-  readonly consents: ConsentStore;
-  readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
-  readonly providers: SocialProviders;
-  readonly scopes: ScopeTable;
-  readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
-}
 
 export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormState) => Promise<void>;
 
@@ -45,21 +30,24 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   verification: 'We have sent you a link to confirm your address.',
 });
 
-export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessionStore, consents, facilities, providers, scopes, clients } = options;
+export function createAccountPage(services: Services): ShowAccount {
+  const { site, socialIdentities, sessionStore, consents, members, providers, scopes, clients } = services;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessionStore.findByAccount(account.id),
       consents.findConnectedClients(account.id),
       socialIdentities.list(account.id),
-      facilities.membershipsOf(account.id),
+      members.findFacilities(account.id),
     ]);
     const done = queryText(response.req, 'done');
     const data = {
       account,
       notice: done === undefined ? undefined : textOfKey(notices(await clients.findLongestAccessTokenTtl()), done),
-      roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
+      roles: [
+        ...account.roles.map(accountRoleName),
+        ...memberships.map(({ role, name }) => `${roleNames[role]} at ${name}`),
+      ],
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({
         ...row,
@@ -90,5 +78,3 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
 /** Formats the name of a role: `range-owner` becomes `Range owner`. */
 const accountRoleName = (role: string): string =>
   `${role.charAt(0).toUpperCase()}${role.slice(1).replaceAll('-', ' ')}`;
-
-const facilityRoleName = ({ role, facilityName }: Membership): string => `${roleNames[role]} at ${facilityName}`;

@@ -7,16 +7,13 @@ import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
-import { createPasswordChange, type PasswordChangeOptions } from './change-password.ts';
-import { type AccountPageOptions, createAccountPage } from './page.ts';
+import type { Services } from '../services.ts';
+import { createPasswordChange } from './change-password.ts';
+import { createAccountPage } from './page.ts';
 
-export interface AccountRoutesOptions extends AccountPageOptions, PasswordChangeOptions {
-  readonly social: Pick<SocialRoutes, 'begin'>;
-}
-
-export function accountRoutes(options: AccountRoutesOptions): Router {
-  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = options;
-  const show = createAccountPage(options);
+export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'begin'>): Router {
+  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = services;
+  const show = createAccountPage(services);
   const showError = (response: Response, signedIn: SignedIn, status: number, error: ValidationError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });
 
@@ -37,7 +34,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     response.redirect(303, '/account?done=name');
   });
 
-  post('password', createPasswordChange(show, options));
+  post('password', createPasswordChange(show, services));
 
   post('verification', async (_request, response, { account }) => {
     await emails.sendVerification(account);
@@ -71,7 +68,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
         return showError(response, signedIn, 409, { text });
       }
       const purpose = { interactionUid: null, returnTo: null, linkAccountId: account.id };
-      return options.social.begin(request, response, field(request, 'provider'), purpose);
+      return social.begin(request, response, field(request, 'provider'), purpose);
     },
     { requireFresh: true },
   );

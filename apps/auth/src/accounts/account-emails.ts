@@ -1,7 +1,5 @@
 // Sends the e-mails about an account to its owner, and verifies an e-mail address when the owner opens the mailed link.
-import type { Logger } from '@bay-booking/service/logging';
-import type { Audit } from '../audit/audit.ts';
-import type { AuthConfig } from '../config.ts';
+
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
   passwordChangedEmail,
@@ -12,29 +10,24 @@ import {
 } from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { Email } from '../mail/store.ts';
-import type { OneTimeLinks } from './one-time-link-store.ts';
-import type { Account, AccountStore } from './store.ts';
+import type { Stores } from '../services.ts';
+import type { Account } from './store.ts';
 
 /** How long a link works. If you change a value, also change the texts of the e-mails and pages. */
 const lifetimeSecondsOf = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
-  readonly config: Pick<AuthConfig, 'issuer'>;
-  readonly links: OneTimeLinks;
-  readonly accounts: Pick<AccountStore, 'findByUsername' | 'verifyEmail'>;
   readonly mailer: OutboxMailer;
   /** Limits how many e-mails with new links are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
   /** Limits how often the same link is sent again to one recipient who has reached `recipientLimit`. */
   readonly repeatLimit: UsageLimit;
-  readonly audit: Audit;
-  readonly logger: Logger;
 }
 
-export type AccountEmails = ReturnType<typeof createAccountEmails>;
-
-export function createAccountEmails(options: AccountEmailsOptions) {
-  const { config, links, accounts, mailer, recipientLimit, repeatLimit, audit, logger } = options;
+export function createAccountEmails(
+  { config, links, accounts, audit, logger }: Stores,
+  { mailer, recipientLimit, repeatLimit }: AccountEmailsOptions,
+) {
   const { issuer } = config;
   const pendingResets = new Set<Promise<void>>();
 

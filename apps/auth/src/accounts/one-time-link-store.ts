@@ -19,8 +19,6 @@ interface NewLink extends LinkOwner {
   readonly lifetimeSeconds: number;
 }
 
-export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
-
 /** A link works while the account has the address to which it was mailed: its e-mail address or else its user name. */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;

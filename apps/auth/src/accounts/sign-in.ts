@@ -2,10 +2,11 @@
 //
 // Neither the result of the check nor its time reveals whether the account exists (docs/behaviour.md, "Sign-in
 // protection").
-import type { Audit } from '../audit/audit.ts';
+
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
+import type { Stores } from '../services.ts';
 import { verifyPassword } from './passwords.ts';
-import type { Account, AccountStore } from './store.ts';
+import type { Account } from './store.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -23,14 +24,8 @@ export type SignInResult =
 
 export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 
-export interface SignInOptions {
-  readonly accounts: Pick<AccountStore, 'lookUpForSignIn'>;
-  readonly guard: SignInGuard;
-  readonly audit: Audit;
-}
-
 export const createSignIn =
-  ({ accounts, guard, audit }: SignInOptions): SignIn =>
+  ({ accounts, audit }: Stores, guard: SignInGuard): SignIn =>
   async ({ username, password, address, deviceOf }) => {
     // Failures are counted under `name`, which is equal for all spellings of a user name.
     const { name, account } = await accounts.lookUpForSignIn(username);

@@ -23,18 +23,10 @@ export interface LinkedIdentity {
   readonly lastUsedAt: Date;
 }
 
-export interface SocialSignIn {
-  readonly account: Account;
-  /** Whether this sign-in created the account. */
-  readonly isNew: boolean;
-}
-
-export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
-
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
-    /** Of two first sign-ins at the same time, only one creates an account. */
-    async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
+    /** Of two first sign-ins at the same time, only one creates an account, and gets `isNew`. */
+    async findOrCreateAccount(identity: SocialIdentity): Promise<{ account: Account; isNew: boolean }> {
       const known = await findAccountAndRecordUse(db, identity);
       if (known) return { account: known, isNew: false };
       const created = await createAccount(db, identity);

@@ -18,10 +18,10 @@ export interface Account {
   readonly createdAt: Date;
 }
 
+export type AccountWithFacilities = Account & { readonly facilityIds: readonly string[] };
+
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
-
-export type AccountStore = ReturnType<typeof createAccountStore>;
 
 /** The select list of `Account`, for statements in which the table `account` has the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
@@ -74,8 +74,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /** Finds an account together with the ids of its facilities, because most tokens contain these ids. */
-    async findWithFacilities(id: string): Promise<(Account & { facilityIds: readonly string[] }) | undefined> {
-      const [account] = await query<Account & { facilityIds: readonly string[] }>(
+    async findWithFacilities(id: string): Promise<AccountWithFacilities | undefined> {
+      const [account] = await query<AccountWithFacilities>(
         db,
         `select ${accountColumns}, array(
              select m.facility_id from membership m where m.account_id = a.id order by m.facility_id) as "facilityIds"

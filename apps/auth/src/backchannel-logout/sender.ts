@@ -1,9 +1,9 @@
 // Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
 // queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
-import type { Logger } from '@bay-booking/service/logging';
+
 import { startLoop } from '@bay-booking/service/periodic';
-import type { Audit } from '../audit/audit.ts';
-import type { LogoutStore, QueuedLogout } from './store.ts';
+import type { Stores } from '../services.ts';
+import { type QueuedLogout, takeQueuedLogouts } from './store.ts';
 
 export type LogoutOutcome =
   | 'sent'
@@ -24,20 +24,6 @@ export interface LogoutResult {
 
 export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
 
-export interface LogoutSenderOptions {
-  readonly store: LogoutStore;
-  readonly send: SendLogoutToken;
-  readonly isReady: () => boolean;
-  readonly audit: Audit;
-  readonly logger: Logger;
-}
-
-export interface LogoutSender {
-  readonly sendQueued: () => void;
-  readonly waitUntilIdle: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
 const checkIntervalMs = 1_000;
 const maxParallel = 200;
 /** A client that does not respond must not delay the tokens of other clients. */
@@ -45,7 +31,7 @@ const maxParallelPerClient = 10;
 /** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
-export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
+export function createLogoutSender({ db, audit, logger }: Stores, send: SendLogoutToken, isReady: () => boolean) {
   const inProgress = new Set<Promise<void>>();
   const inProgressByClient = new Map<string, number>();
 
@@ -78,7 +64,8 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     if (limit <= 0 || !isReady()) return;
     const isBusy = (clientId: string) => (inProgressByClient.get(clientId) ?? 0) >= maxParallelPerClient;
     const except = [...inProgressByClient.keys()].filter(isBusy);
-    for (const logout of await store.take({ limit, maxPerClient: maxParallelPerClient, except })) start(logout);
+    for (const logout of await takeQueuedLogouts(db, { limit, maxPerClient: maxParallelPerClient, except }))
+      start(logout);
   };
 
   const loop = startLoop({ name: 'send logout tokens', intervalMs: checkIntervalMs, logger, run: takeAndStart });

@@ -8,24 +8,13 @@ export const clientSettingSchemas = {
   profile: { enum: ['fapi2'] },
 } as const;
 
-type Metadata = Readonly<Record<string, unknown>>;
-type SettingName = keyof typeof clientSettingSchemas;
-
 export type ClientSettings = FromSchema<{
   readonly type: 'object';
   readonly properties: typeof clientSettingSchemas;
   readonly additionalProperties: false;
 }>;
 
-export const clientSettingNames = Object.keys(clientSettingSchemas) as readonly SettingName[];
+export const clientSettingNames = ['access_token_ttl', 'profile'] as const satisfies (keyof ClientSettings)[];
 
-const personalAccessTokenSettings: readonly SettingName[] = ['access_token_ttl'];
-export const otherClientSettings = clientSettingNames.filter((name) => !personalAccessTokenSettings.includes(name));
-
-export const clientSettingsOf = (metadata: Metadata): ClientSettings => pick(metadata, clientSettingNames);
-
-export const personalAccessTokenSettingsOf = (metadata: Metadata): ClientSettings =>
-  pick(metadata, personalAccessTokenSettings);
-
-const pick = (metadata: Metadata, names: readonly SettingName[]): ClientSettings =>
-  Object.fromEntries(names.map((name) => [name, metadata[name]]));
+export const clientSettingsOf = ({ access_token_ttl, profile }: Readonly<Record<string, unknown>>) =>
+  ({ access_token_ttl, profile }) as ClientSettings;

@@ -34,18 +34,12 @@ export interface NewSecret {
   readonly clientSecret: string;
 }
 
-export class TooManyTokensError extends Error {
-  override readonly name = 'TooManyTokensError';
-}
-
 /** The account that makes a change, for the audit trail. */
 export interface Actor {
   readonly accountId: string;
   /** The IP address of the browser. */
   readonly address?: string | undefined;
 }
-
-export type ClientStore = ReturnType<typeof createClientStore>;
 
 /** The SQL condition that the client `c` is neither disabled nor expired. */
 export const isActiveClient = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
@@ -71,6 +65,7 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
   c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount"`;
 
+export const maxActiveTokens = 50;
 const minUpdateIntervalMs = 60_000;
 const maxRecordedUses = 10_000;
 
@@ -110,32 +105,33 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return client;
     },
 
-    /** @throws {TooManyTokensError} if the account already has `maxActive` active tokens */
+    /** Creates a token of the actor, which is a service account. */
     async createPersonalAccessToken(
-      token: { accountId: string; name: string; expiresAt: Date | null; maxActive: number },
+      { name, days }: { name: string; days: number },
       actor: Actor,
-    ): Promise<NewSecret> {
-      const { accountId, name, expiresAt, maxActive } = token;
+    ): Promise<NewSecret | { error: 'too-many-tokens' }> {
+      const { accountId } = actor;
       const clientId = randomToken();
       const clientSecret = randomToken();
-      await transaction(db, async (tx) => {
-        // The lock makes parallel requests wait. Otherwise, they could together create more tokens than `maxActive`.
+      const created = await transaction(db, async (tx) => {
+        // The lock makes parallel requests wait. Otherwise, they could together create too many tokens.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
         const [row] = await query<{ active: number }>(
           tx,
           `select count(*)::int as active from client c where c.account_id = $1 and ${isActiveClient}`,
           [accountId],
         );
-        if (row && row.active >= maxActive) throw new TooManyTokensError(`the account has ${maxActive} active tokens`);
+        if (row && row.active >= maxActiveTokens) return false;
         await query(
           tx,
           `insert into client (id, kind, metadata, account_id, name, expires_at)
-           values ($1, 'personal-access-token', $2::jsonb, $3, $4, $5)`,
-          [clientId, jsonText({ client_name: name }), accountId, name, expiresAt],
+           values ($1, 'personal-access-token', $2::jsonb, $3, $4, now() + make_interval(secs => $5))`,
+          [clientId, jsonText({ client_name: name }), accountId, name, days * 86_400],
         );
         await insertSecret(tx, clientId, clientSecret);
+        return true;
       });
-      const days = expiresAt ? Math.round((expiresAt.getTime() - Date.now()) / 86_400_000) : undefined;
+      if (!created) return { error: 'too-many-tokens' };
       await recordChange('created', actor, clientId, { name, days });
       return { clientId, clientSecret };
     },
@@ -167,20 +163,19 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       return token;
     },
 
-    /** The old secrets work for another `overlapSeconds`. Returns undefined if the account has no such token. */
+    /** The old secrets work for another `overlapSeconds`. */
     async rotatePersonalAccessToken(
-      accountId: string,
       clientId: string,
       overlapSeconds: number,
       actor: Actor,
-    ): Promise<NewSecret | undefined> {
+    ): Promise<NewSecret | { error: 'not-found' }> {
       const clientSecret = randomToken();
       const rotated = await transaction(db, async (tx) => {
         const [found] = await query<{ name: string }>(
           tx,
           `select coalesce(name, '') as name from client
             where id = $1 and account_id = $2 and disabled_at is null for update`,
-          [clientId, accountId],
+          [clientId, actor.accountId],
         );
         if (!found) return undefined;
         // `least` ignores null, which is the expiry of a secret that does not expire.
@@ -195,18 +190,18 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         await insertSecret(tx, clientId, clientSecret);
         return found;
       });
-      if (!rotated) return undefined;
+      if (!rotated) return { error: 'not-found' };
       await recordChange('rotated', actor, clientId, { name: rotated.name, overlap: overlapSeconds });
       return { clientId, clientSecret };
     },
 
     /** Returns false if the account has no such token, or if the token is already revoked. */
-    async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
+    async revokePersonalAccessToken(clientId: string, actor: Actor): Promise<boolean> {
       const [revoked] = await query<{ name: string }>(
         db,
         `update client set disabled_at = now()
           where id = $1 and account_id = $2 and disabled_at is null returning coalesce(name, '') as name`,
-        [clientId, accountId],
+        [clientId, actor.accountId],
       );
       if (!revoked) return false;
       await recordChange('revoked', actor, clientId, revoked);

@@ -7,7 +7,6 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
-import { createKeySchedule } from '../signing-keys/schedule.ts';
 import { createKeyStore } from '../signing-keys/store.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -31,11 +30,10 @@ runCommand(async () => {
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
       const delay = argument === '--now' ? 0 : config.publishDelaySeconds;
-      const schedule = createKeySchedule(keys);
-      await schedule.ensureCurrentKeys();
-      await schedule.rotate(delay);
+      await keys.ensureCurrentKeys();
+      await keys.rotate(delay);
       // Without a delay, the new key may already sign, so this command makes it the current key.
-      if (delay === 0) await schedule.advance();
+      if (delay === 0) await keys.advance();
       audit.record({ kind: 'keys.rotated', detail: { delay } });
     } else if (command === 'remove') {
       if (!argument) throw new Error(usage);

@@ -9,14 +9,6 @@ export interface Count {
   readonly resetIn: number;
 }
 
-export interface FailureCounter {
-  readonly read: (key: string) => Promise<Count>;
-  readonly add: (key: string) => Promise<Count>;
-  /** Undoes one `add`. */
-  readonly subtract: (key: string) => Promise<void>;
-  readonly reset: (key: string) => Promise<void>;
-}
-
 export interface CounterOptions {
   readonly name: string;
   /** The value of `limit` in each `Count`. The counter does not enforce it. */
@@ -25,11 +17,11 @@ export interface CounterOptions {
   readonly windowSeconds: number;
 }
 
-export type FailureCounterFactory = (options: CounterOptions) => FailureCounter;
+export type FailureCounterFactory = ReturnType<typeof createFailureCounterFactory>;
 
 export const createFailureCounterFactory =
-  (db: Database): FailureCounterFactory =>
-  ({ name, limit, windowSeconds }) => {
+  (db: Database) =>
+  ({ name, limit, windowSeconds }: CounterOptions) => {
     const limiter = new RateLimiterPostgres({
       storeClient: db.connections.pool,
       storeType: 'pool',
@@ -47,8 +39,8 @@ export const createFailureCounterFactory =
       resetIn: Math.max(1, Math.ceil((result?.msBeforeNext ?? 0) / 1000)),
     });
     return {
-      read: async (key) => toCount(await limiter.get(key)),
-      add: async (key) => {
+      read: async (key: string) => toCount(await limiter.get(key)),
+      add: async (key: string): Promise<Count> => {
         try {
           return toCount(await limiter.consume(key));
         } catch (result) {
@@ -57,10 +49,11 @@ export const createFailureCounterFactory =
           throw result;
         }
       },
-      subtract: async (key) => {
+      /** Undoes one `add`. */
+      subtract: async (key: string) => {
         await limiter.reward(key);
       },
-      reset: async (key) => {
+      reset: async (key: string) => {
         await limiter.delete(key);
       },
     };

@@ -25,15 +25,6 @@ export interface Lockout {
   readonly retryAfter: number;
 }
 
-/**
- * The caller must check the password, and then call `succeeded` or `failed`. Both return a lockout if parallel attempts
- * have reached the limit in the meantime. The caller must then not reveal whether the password was right.
- */
-export interface SignInAttempt {
-  readonly succeeded: () => Promise<Lockout | undefined>;
-  readonly failed: () => Promise<Lockout | undefined>;
-}
-
 export interface AttemptKeys {
   /** The user name in lower case. Left out for a social sign-in, which has no user name. */
   readonly name?: string;
@@ -74,8 +65,12 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
     /** Deletes the failures of a user name after a password reset. Those of browsers and IP addresses remain. */
     resetFailures: (name: string): Promise<void> => accountFailures.reset(nameKey(name)),
 
-    /** Waits if three or more sign-ins of the user have failed. Returns a lockout if the attempt is rejected. */
-    async beginAttempt(attempt: AttemptKeys): Promise<SignInAttempt | Lockout> {
+    /**
+     * Waits if three or more sign-ins of the user have failed. Returns a lockout if the attempt is rejected. Otherwise,
+     * the caller must check the password, and then call `succeeded` or `failed`. Both return a lockout if parallel
+     * attempts have reached the limit in the meantime. The caller must then not reveal whether the password was right.
+     */
+    async beginAttempt(attempt: AttemptKeys) {
       const ofUser = counterOfUser(attempt);
       const ofAddress = { counter: addressFailures, key: addressKey(attempt.address) };
       const counters = [...(ofUser ? [ofUser] : []), ...(attempt.device === undefined ? [ofAddress] : [])];
@@ -87,13 +82,13 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
       const rejection = await slowDown(failuresOfUser);
       if (rejection) return rejection;
       return {
-        async succeeded() {
+        async succeeded(): Promise<Lockout | undefined> {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
           if (ofUser && failuresOfUser > 0) await ofUser.counter.reset(ofUser.key);
           return undefined;
         },
-        async failed() {
+        async failed(): Promise<Lockout | undefined> {
           const added = await Promise.all(counters.map(({ counter, key }) => counter.add(key)));
           // The failure that reaches the limit still gets the response for a wrong password.
           return lockoutOf(added.filter(({ failures, limit }) => failures > limit));

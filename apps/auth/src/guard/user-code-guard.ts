@@ -12,18 +12,6 @@ export interface UserCodeKeys {
   readonly session: string | undefined;
 }
 
-export interface UserCodeAttempt {
-  /** Undoes the count of this attempt. Must be called if the code was right. */
-  readonly succeeded: () => Promise<void>;
-}
-
-export interface RejectedAttempt {
-  /** The seconds after which the user may try again. */
-  readonly retryAfter: number;
-}
-
-export type UserCodeGuard = ReturnType<typeof createUserCodeGuard>;
-
 export function createUserCodeGuard(createCounter: FailureCounterFactory) {
   const byAddress = createCounter({ name: 'user-code-address', ...limits });
   const bySession = createCounter({ name: 'user-code-session', ...limits });
@@ -38,8 +26,11 @@ export function createUserCodeGuard(createCounter: FailureCounterFactory) {
       return longestWait(counts.filter(({ failures, limit }) => failures >= limit));
     },
 
-    /** Counts an attempt. If the limit was already reached, rejects the attempt and does not count it. */
-    async beginAttempt(keys: UserCodeKeys): Promise<UserCodeAttempt | RejectedAttempt> {
+    /**
+     * Counts an attempt. If the code was right, the caller must call `succeeded`, which undoes the count. If the limit
+     * was already reached, the attempt is rejected and not counted. `retryAfter` is in seconds.
+     */
+    async beginAttempt(keys: UserCodeKeys): Promise<{ succeeded: () => Promise<void> } | { retryAfter: number }> {
       const counters = countersOf(keys);
       const undo = async (): Promise<void> => {
         await Promise.all(counters.map(({ counter, key }) => counter.subtract(key)));

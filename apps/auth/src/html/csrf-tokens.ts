@@ -4,21 +4,18 @@
 // is therefore not valid in another browser, and not for another user of the same browser.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuthConfig } from '../config.ts';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 
 const cookieName = '_form';
 
-export interface CsrfTokenOptions {
-  readonly cookies: BrowserCookies;
-  /** The first key signs tokens. Tokens of all keys are accepted, so that open pages survive a key rotation. */
-  readonly keys: readonly string[];
-  /** Browsers send the origin of this server in the header `Origin` with our own forms. */
-  readonly origin: string;
-}
-
 export type CsrfTokens = ReturnType<typeof createCsrfTokens>;
 
-export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions) {
+/**
+ * The first of COOKIE_KEYS signs tokens. Tokens of all keys are accepted, so that open pages survive a key rotation.
+ * Browsers send the issuer in the header `Origin` with our own forms.
+ */
+export function createCsrfTokens(cookies: BrowserCookies, { cookieKeys: keys, issuer: origin }: AuthConfig) {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
   /** The id that the response gives to the browser, for each request without the cookie. All its forms use this id. */

@@ -11,7 +11,7 @@ const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
 
 /** The files in styles/. A later one overrides an earlier one. */
-const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
+const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
 
 export const assets = {
   styles: createAsset(

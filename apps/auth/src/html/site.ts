@@ -44,8 +44,6 @@ export interface SiteOptions {
   readonly csrfTokens: CsrfTokens;
 }
 
-export type Site = ReturnType<typeof createSite>;
-
 export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {

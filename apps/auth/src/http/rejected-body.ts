@@ -9,7 +9,7 @@ export interface RejectedBody {
 
 /** Must be the last middleware of a router that parses bodies. */
 export const handleRejectedBody = (
-  respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
+  respond: (request: Request, response: Response, rejected: RejectedBody) => unknown = respondAsJson,
 ): ErrorRequestHandler =>
   function respondToRejectedBody(error: { status?: number; type?: string }, request, response, next) {
     const { status } = error;
@@ -19,3 +19,6 @@ export const handleRejectedBody = (
     response.setHeader('Cache-Control', 'no-store');
     return respond(request, response, { status, error: 'invalid_request', description });
   };
+
+const respondAsJson = (_request: Request, response: Response, { status, error, description }: RejectedBody) =>
+  response.status(status).json({ error, error_description: description });

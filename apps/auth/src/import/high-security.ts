@@ -1,7 +1,6 @@
 // Checks the optional security features of imported clients (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
-import { otherClientSettings } from '../clients/settings.ts';
-import type { ClientValidator } from '../oidc/clients/validation.ts';
+import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import type { ImportedClient } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 
@@ -19,7 +18,7 @@ const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_toke
 
 /** The metadata that a personal access token cannot have. */
 const metadataOfOtherClients: readonly string[] = [
-  ...otherClientSettings,
+  'profile',
   'jwks',
   'jwks_uri',
   'require_pushed_authorization_requests',
@@ -31,13 +30,12 @@ const metadataOfOtherClients: readonly string[] = [
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
-/** `imported` is the client as the file contains it. `path` is its JSON pointer. */
+/** `imported` is the client as the file contains it. */
 export function findHighSecurityErrors(
   imported: ImportedClient,
   { metadata }: ClientToStore,
-  path: string,
   { addressError }: Pick<ClientValidator, 'addressError'>,
-): string[] {
+): ClientMetadataError[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
     // A personal access token is stored without these fields. Ignoring them would make it less secure than expected.
@@ -45,25 +43,28 @@ export function findHighSecurityErrors(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );
     if (imported.token_endpoint_auth_method === 'private_key_jwt') ignored.push('token_endpoint_auth_method');
-    errors.push(...ignored.map((field) => `${field}: a personal access token can only have a secret`));
+    errors.push(...ignored.map((member) => ({ member, reason: 'a personal access token can only have a secret' })));
   }
   if (metadata.token_endpoint_auth_method === 'private_key_jwt' && imported.client_secret !== undefined) {
-    errors.push('client_secret: a client with private_key_jwt has none');
+    errors.push({ member: 'client_secret', reason: 'a client with private_key_jwt has none' });
   }
   errors.push(...findKeyErrors(metadata.jwks));
-  for (const field of ['jwks_uri', 'backchannel_logout_uri']) {
-    const address = metadata[field];
+  for (const member of ['jwks_uri', 'backchannel_logout_uri']) {
+    const address = metadata[member];
     const reason = typeof address === 'string' ? addressError(address) : undefined;
-    if (reason !== undefined) errors.push(`${field}: ${reason}`);
+    if (reason !== undefined) errors.push({ member, reason });
   }
   if (metadata.backchannel_logout_session_required === true && metadata.backchannel_logout_uri === undefined) {
-    errors.push('backchannel_logout_session_required: needs backchannel_logout_uri');
+    errors.push({ member: 'backchannel_logout_session_required', reason: 'needs backchannel_logout_uri' });
   }
-  return errors.map((error) => `${path}/${error}`);
+  return errors;
 }
 
-function findContradictions(imported: ImportedClient, metadata: Metadata): string[] {
-  const contradiction = (field: string, expected: string) => `${field}: the profile fapi2 needs ${expected}`;
+function findContradictions(imported: ImportedClient, metadata: Metadata): ClientMetadataError[] {
+  const contradiction = (member: string, expected: string) => ({
+    member,
+    reason: `the profile fapi2 needs ${expected}`,
+  });
   const errors = Object.entries(fapi2Settings)
     .filter(([field, value]) => metadata[field] !== value)
     .map(([field, value]) => contradiction(field, String(value)));
@@ -80,12 +81,12 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
 }
 
 /** oidc-provider would reject private and symmetric keys without giving a reason. */
-function findKeyErrors(jwks: unknown): string[] {
+function findKeyErrors(jwks: unknown): ClientMetadataError[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
-  if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];
+  if (jwks !== undefined && keys.length === 0) return [{ member: 'jwks', reason: 'contains no key' }];
   return keys.flatMap((key, index) =>
     typeof key === 'object' && key !== null && ('d' in key || 'k' in key)
-      ? [`jwks/keys/${index}: contains a private or symmetric key`]
+      ? [{ member: `jwks/keys/${index}`, reason: 'contains a private or symmetric key' }]
       : [],
   );
 }

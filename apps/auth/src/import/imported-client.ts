@@ -1,7 +1,6 @@
 // Converts a client of an import file to the form in which it is stored, and checks our own rules for clients.
 import type { StoredClient } from '../clients/metadata.ts';
-import { personalAccessTokenSettingsOf } from '../clients/settings.ts';
-import type { ClientValidator } from '../oidc/clients/validation.ts';
+import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
@@ -25,7 +24,7 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
       pkce: 'required',
       metadata: {
         ...(label !== null && { client_name: label }),
-        ...personalAccessTokenSettingsOf(imported),
+        access_token_ttl: imported.access_token_ttl,
       },
       scope: '',
       accountId,
@@ -73,23 +72,20 @@ const schemaFields = Object.keys(importSchema.properties.clients.items.propertie
  * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would make
  * a personal access token an ordinary client.
  */
-export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
+export function findUnknownFields(imported: ImportedClient, validator: ClientValidator): ClientMetadataError[] {
   const metadata = Object.keys(imported).filter((field) => !schemaFields.includes(field));
-  return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
+  return validator.findUnknown(metadata).map((member) => ({ member, reason: 'is not known' }));
 }
 
-export function findClientErrors(client: ClientToStore, path: string, scopes: ScopeTable): string[] {
-  const errors: string[] = [];
+export function findClientErrors(client: ClientToStore, scopes: ScopeTable): ClientMetadataError[] {
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
-  if (unknown.length > 0) errors.push(`${path}/scope: ${unknown.join(' ')} is not known`);
-  if (isPublic(client.metadata) && client.secret !== undefined) {
-    errors.push(`${path}/client_secret: a public client has none`);
-  }
-  if (client.kind === 'personal-access-token' && client.accountId === null) {
-    errors.push(`${path}/accountId: is missing`);
-  }
-  if (client.metadata.sector_identifier_uri !== undefined) {
-    errors.push(`${path}/sector_identifier_uri: is not supported`);
-  }
-  return errors;
+  const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
+  const lacksAccount = client.kind === 'personal-access-token' && client.accountId === null;
+  const hasSectors = client.metadata.sector_identifier_uri !== undefined;
+  return [
+    ...(unknown.length > 0 ? [{ member: 'scope', reason: `${unknown.join(' ')} is not known` }] : []),
+    ...(hasUnusedSecret ? [{ member: 'client_secret', reason: 'a public client has none' }] : []),
+    ...(lacksAccount ? [{ member: 'accountId', reason: 'is missing' }] : []),
+    ...(hasSectors ? [{ member: 'sector_identifier_uri', reason: 'is not supported' }] : []),
+  ];
 }

@@ -25,25 +25,20 @@ export interface ImportOptions {
   readonly clientValidator: ClientValidator;
 }
 
-export interface ImportSummary {
-  readonly facilities: number;
-  readonly accounts: number;
-  readonly clients: number;
-}
-
 /** @throws {ImportError} if the document has errors. Each begins with the path of the invalid value. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, clientValidator }: ImportOptions,
-): Promise<ImportSummary> {
+) {
   const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
-    const path = `/clients/${index}`;
-    return [
-      ...findUnknownFields(imported, path, clientValidator),
-      ...findClientErrors(client, path, scopes),
-      ...findHighSecurityErrors(imported, client, path, clientValidator),
-      ...(await findMetadataErrors(clientValidator, client, path, scopes)),
+    const metadataError = await clientValidator.validate(providerMetadata(client, scopes.bookings));
+    const errors = [
+      ...findUnknownFields(imported, clientValidator),
+      ...findClientErrors(client, scopes),
+      ...findHighSecurityErrors(imported, client, clientValidator),
+      ...(metadataError ? [metadataError] : []),
     ];
+    return errors.map(({ member, reason }) => `/clients/${index}${member ? `/${member}` : ''}: ${reason}`);
   };
 
   await transaction(db, async (tx) => {
@@ -84,12 +79,6 @@ export async function importDocument(
 
 function throwIfAny(errors: readonly string[]): void {
   if (errors.length > 0) throw new ImportError(errors);
-}
-
-async function findMetadataErrors(validator: ClientValidator, client: ClientToStore, path: string, scopes: ScopeTable) {
-  const error = await validator.validate(providerMetadata(client, scopes.bookings));
-  if (!error) return [];
-  return [`${error.member === undefined ? path : `${path}/${error.member}`}: ${error.reason}`];
 }
 
 interface Reference {

@@ -3,7 +3,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
-import { pageHeaders } from '../html/response-headers.ts';
 import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';
 import { deviceMessages } from './device/device-messages.ts';
@@ -48,7 +47,6 @@ function messageFor({ error, description }: ErrorPage, request: IncomingMessage,
 }
 
 export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPages => ({
-  headers: pageHeaders,
   async error(page, request, response) {
     const { status, error, description, client, redirectUri } = page;
     // After a server error, the page does not read the session, because reading the session may have caused the error.

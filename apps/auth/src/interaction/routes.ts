@@ -2,26 +2,18 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { Site } from '../html/site.ts';
-import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
-import type { SocialProviders } from '../social/settings.ts';
-import { type ConsentPageOptions, createConsentPage } from './consent/consent-page.ts';
+import type { Interaction } from '../oidc/authorization/interactions.ts';
+import type { Services } from '../services.ts';
+import { createConsentPage } from './consent/consent-page.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
-
-export interface InteractionOptions extends ConsentPageOptions {
-  readonly interactions: Interactions;
-  readonly site: Site;
-  readonly signInPages: SignInPages;
-  readonly providers: SocialProviders;
-}
 
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
-export function interactionRoutes(options: InteractionOptions): Router {
-  const { interactions, site, signInPages, providers } = options;
-  const consentPage = createConsentPage(options);
+export function interactionRoutes(services: Services, signInPages: SignInPages): Router {
+  const { interactions, site, providers } = services;
+  const consentPage = createConsentPage(services);
 
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;

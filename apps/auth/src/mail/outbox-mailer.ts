@@ -1,28 +1,12 @@
 // Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for up to 22 hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
-import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
-import type { AuthConfig } from '../config.ts';
+import type { Stores } from '../services.ts';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
 
-export interface OutboxMailerOptions {
-  readonly store: MailStore;
-  readonly config: Pick<AuthConfig, 'smtpUrl' | 'mail' | 'mailFrom'>;
-  readonly logger: Logger;
-}
-
-export interface OutboxMailer {
-  /**
-   * Stores an e-mail in the outbox. Does not wait until the e-mail is sent.
-   *
-   * @throws {Error} if the outbox is full
-   */
-  readonly enqueue: (email: Email) => Promise<void>;
-  /** Stops sending, and waits for the e-mails that are being sent. */
-  readonly close: () => Promise<void>;
-}
+export type OutboxMailer = ReturnType<typeof createOutboxMailer>;
 
 const checkIntervalMs = 5_000;
 const maxQueued = 20_000;
@@ -35,12 +19,12 @@ const maxTries = 32;
 /** Returns the delay after the attempt with the number `tries`: 5 s, 10 s, 20 s and so on, up to an hour. */
 const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer({ store, config, logger }: OutboxMailerOptions): OutboxMailer {
+export function createOutboxMailer({ config, logger }: Stores, store: MailStore) {
   const { smtpUrl, mailFrom } = config;
   const isOn = config.mail === 'on';
   if (!isOn || !smtpUrl) {
     return {
-      enqueue: async ({ to, subject, text }) => {
+      enqueue: async ({ to, subject, text }: Email): Promise<void> => {
         if (isOn) logger.info({ mail: { to, subject, text } }, 'e-mail is not sent, because SMTP_URL is not set');
       },
       close: async () => {},
@@ -87,10 +71,16 @@ export function createOutboxMailer({ store, config, logger }: OutboxMailerOption
   });
 
   return {
-    enqueue: async (email) => {
+    /**
+     * Stores an e-mail in the outbox. Does not wait until the e-mail is sent.
+     *
+     * @throws {Error} if the outbox is full
+     */
+    enqueue: async (email: Email): Promise<void> => {
       if (!(await store.add(email, maxQueued))) throw new Error('the outbox is full');
       void loop.wake();
     },
+    /** Stops sending, and waits for the e-mails that are being sent. */
     close: async () => {
       await loop.stop();
       transport.close();

@@ -3,22 +3,19 @@ import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
+import type { Services } from '../services.ts';
 import { grantedScope } from './authorization/granted-scope.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
 import { ownMetadataOf } from './clients/registered-client.ts';
 import { grantSourceOf } from './request-state.ts';
 
-export function registerEventListeners(
-  provider: Provider,
-  { audience, audit, recordUse }: { audience: string; audit: Audit; recordUse: ClientStore['recordUse'] },
-): void {
+export function registerEventListeners(provider: Provider, audience: string, { audit, clients }: Services): void {
   // Listeners run in the order of their registration, so the audit trail gets corrected responses.
   correctResponses(provider, audience);
   recordEvents(provider, audit);
   provider.on('grant.success', ({ ip, oidc: { client } }) => {
-    if (client && ownMetadataOf(client).kind === 'personal-access-token') recordUse(client.clientId, ip);
+    if (client && ownMetadataOf(client).kind === 'personal-access-token') clients.recordUse(client.clientId, ip);
   });
 }
 
@@ -59,25 +56,22 @@ function recordEvents(provider: Provider, audit: Audit): void {
     const responseType = String(ctx.oidc.params?.response_type ?? '');
     record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
-  provider.on('authorization.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('authorization.refused', ctx, { detail: detailOf(error) });
-  });
+  const recordError =
+    (kind: string, more: AuditEvent['detail'] = {}) =>
+    (ctx: KoaContextWithOIDC, error: Error): void => {
+      setErrorCode(ctx, error);
+      record(kind, ctx, { detail: { ...more, ...detailOf(error) } });
+    };
+  provider.on('authorization.error', recordError('authorization.refused'));
+  provider.on('pushed_authorization_request.error', recordError('authorization.refused', { pushed: true }));
+  provider.on('device_authorization.error', recordError('device-authorization.refused'));
   provider.on('pushed_authorization_request.success', (ctx) => {
     const { scope, response_type: responseType } = ctx.oidc.params as Record<string, string | undefined>;
     record('authorization.pushed', ctx, { detail: { scope, responseType } });
   });
-  provider.on('pushed_authorization_request.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('authorization.refused', ctx, { detail: { pushed: true, ...detailOf(error) } });
-  });
   provider.on('device_authorization.success', (ctx) =>
     record('device-authorization.started', ctx, { detail: { scope: String(ctx.oidc.params?.scope ?? '') } }),
   );
-  provider.on('device_authorization.error', (ctx, error) => {
-    setErrorCode(ctx, error);
-    record('device-authorization.refused', ctx, { detail: detailOf(error) });
-  });
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
     const { client, entities, params } = ctx.oidc;

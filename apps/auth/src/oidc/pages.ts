@@ -1,6 +1,7 @@
 // Sends the pages that oidc-provider lets us design. interaction/provider-pages.ts renders them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { pageHeaders } from '../html/response-headers.ts';
 
 export interface ErrorPage {
   readonly status: number;
@@ -30,17 +31,15 @@ export interface ProviderPages {
   readonly signedOut: RenderPage<{ clientName: string | undefined }>;
   readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
   readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
-  readonly headers: (options: { allowExternalFormTargets: boolean }) => Record<string, string>;
 }
 
 export function showPage(
   ctx: KoaContextWithOIDC,
-  pages: Pick<ProviderPages, 'headers'>,
   html: string,
   { status = 200, allowExternalFormTargets = false }: { status?: number; allowExternalFormTargets?: boolean } = {},
 ): void {
   ctx.status = status;
   ctx.type = 'html';
-  ctx.set(pages.headers({ allowExternalFormTargets }));
+  ctx.set(pageHeaders({ allowExternalFormTargets }));
   ctx.body = html;
 }

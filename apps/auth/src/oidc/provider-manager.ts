@@ -4,7 +4,6 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
-import { createKeySchedule } from '../signing-keys/schedule.ts';
 import type { SigningKey } from '../signing-keys/signing-key.ts';
 import { type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
@@ -19,34 +18,23 @@ export interface ProviderManagerOptions {
   readonly logger: Logger;
 }
 
-export interface ProviderManager {
-  /** Until the keys have been loaded, this and the next function throw an error with status 503. */
-  readonly provider: () => Provider;
-  /** The keys that sign now come first. */
-  readonly signingKeys: () => readonly JWK[];
-  readonly keys: () => readonly SigningKey[];
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly refresh: () => Promise<void>;
-  readonly isReady: () => boolean;
-  readonly close: () => Promise<void>;
-}
+export type ProviderManager = Awaited<ReturnType<typeof createProviderManager>>;
 
 interface CurrentProvider {
   readonly provider: Provider;
-  readonly handle: ProviderManager['handle'];
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly jwks: readonly JWK[];
   readonly keys: readonly SigningKey[];
 }
 
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys */
-export async function createProviderManager(options: ProviderManagerOptions): Promise<ProviderManager> {
+export async function createProviderManager(options: ProviderManagerOptions) {
   const { keyStore, createProvider, tokenLifetimeSeconds, logger } = options;
-  const schedule = createKeySchedule(keyStore);
   let running: CurrentProvider | undefined;
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
-    await (running ? schedule.advance() : schedule.ensureCurrentKeys());
+    await (running ? keyStore.advance() : keyStore.ensureCurrentKeys());
     const keys = await keyStore.load();
     const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (newFingerprint === fingerprint) return;
@@ -74,10 +62,12 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     return running;
   };
   return {
+    /** Until the keys have been loaded, this and the next function throw an error with status 503. */
     provider: () => current().provider,
+    /** The keys that sign now come first. */
     signingKeys: () => current().jwks,
-    keys: () => running?.keys ?? [],
-    handle: (request, response) => {
+    keys: (): readonly SigningKey[] => running?.keys ?? [],
+    handle: (request: IncomingMessage, response: ServerResponse) => {
       if (running) return running.handle(request, response);
       response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': retryAfter });
       response.end('{"error":"temporarily_unavailable","error_description":"the service is starting"}');

@@ -1,13 +1,10 @@
 // Configures oidc-provider. README.md lists where we change the library's behaviour.
-import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
-import type { ClientStore } from '../clients/store.ts';
-import type { FacilityStore } from '../facilities/store.ts';
-import type { RateLimit } from '../http/rate-limit.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
+import type { Services } from '../services.ts';
 import { loadExistingGrant } from './authorization/consent-grants.ts';
 import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
 import { limitToAllowedScopes } from './authorization/granted-scope.ts';
-import { deleteImplicitCodes, isImplicitToken, publishedResponseTypes } from './authorization/implicit-flow.ts';
+import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
 import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization/requests.ts';
 import { checkClientAssertion } from './clients/assertions.ts';
@@ -18,17 +15,18 @@ import { clientSettings, features } from './clients/schema.ts';
 import { hostCookieName } from './cookies.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
-import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
-import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
-import { type ProviderPages, requesterOf, showPage } from './pages.ts';
+import { registerPasswordGrant } from './grants/password.ts';
+import { registerSocialGrant } from './grants/social-access-token.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import { requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { requestState } from './request-state.ts';
 import { registerResponseMiddleware } from './responses/middleware.ts';
-import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { offlineAccess, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
-import type { ArtifactStore } from './storage/artifacts.ts';
+import { createAdapter } from './storage/adapter.ts';
 import { createExtraTokenClaims, customizeJwt } from './tokens/access-token-claims.ts';
-import { claimsOf, type ProviderAccount } from './tokens/claims.ts';
+import { claimsOf } from './tokens/claims.ts';
 import { nonceSecretOf } from './tokens/dpop.ts';
 import {
   createFacilitiesClaim,
@@ -36,70 +34,47 @@ import {
   selectFacilitiesBeforeConsume,
 } from './tokens/facilities-claim.ts';
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
-import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
-import type { ResourceServer } from './tokens/resource-server.ts';
-import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
+import { registerReplayDetection } from './tokens/replay-detection.ts';
 import { orUnavailable } from './unavailable.ts';
 import './responses/library-warnings.ts';
 
-export interface ProviderDependencies extends SharedServices {
-  readonly scopes: ScopeTable;
-  readonly resource: ResourceServer;
-  readonly lifetimes: TokenLifetimes;
-  readonly limit: RateLimit;
-
-  readonly adapter: (model: string) => Adapter;
-  readonly revokeGrant: ArtifactStore['revokeGrant'];
-  readonly recordFirstUse: RecordFirstUse;
-
-  readonly facilities: FacilityStore;
-  readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
-  readonly recordUse: ClientStore['recordUse'];
-  readonly proofs: PasswordGrantOptions['proofs'];
-  readonly signIn: PasswordGrantOptions['signIn'];
-  readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
-  readonly beginSocialAttempt: SocialGrantOptions['beginSocialAttempt'];
-  readonly findOrCreateSocialAccount: SocialGrantOptions['findOrCreateSocialAccount'];
-  readonly isSocialProvider: (name: string) => boolean;
-
-  readonly pages: ProviderPages;
-  readonly fetch: Configuration['fetch'];
-}
-
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
-export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { config, scopes, resource, findAccount, revokeGrant, audit, recordUse } = dependencies;
-  const facilitiesClaim = createFacilitiesClaim(dependencies.facilities, scopes);
-  const provider = new Provider(config.issuer, createConfiguration(dependencies, keys, facilitiesClaim));
+export function createProvider(services: Services, keys: readonly JWK[]): Provider {
+  const { config, resource } = services;
+  const facilitiesClaim = createFacilitiesClaim(services);
+  const provider = new Provider(config.issuer, createConfiguration(services, keys, facilitiesClaim));
   // Koa may trust the X-Forwarded-* headers, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
-  registerMiddleware(provider, dependencies);
-  registerJwtIntrospection(provider, { revokeGrant, keys, findAccount });
+  // The first middleware is the outermost.
+  registerResponseMiddleware(provider, services);
+  rewriteAuthorizationRequests(provider, routes.authorization);
+  deleteImplicitCodes(provider);
+  registerJwtIntrospection(provider, keys, services);
   addPollInterval(provider);
-  registerEventListeners(provider, { audience: resource.audience, audit, recordUse });
+  registerEventListeners(provider, resource.audience, services);
 
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
-  applyClientPolicy(provider, { limit: dependencies.limit, scopes });
-  registerReplayDetection(provider, dependencies.recordFirstUse);
+  applyClientPolicy(provider, services);
+  registerReplayDetection(provider, services.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  registerPasswordGrant(provider, dependencies);
-  registerSocialGrant(provider, dependencies);
+  registerPasswordGrant(provider, services);
+  registerSocialGrant(provider, services);
   return provider;
 }
 
 function createConfiguration(
-  dependencies: ProviderDependencies,
+  services: Services,
   keys: readonly JWK[],
   facilitiesClaim: FacilitiesClaim,
 ): Configuration {
-  const { config, resource, lifetimes, pages, logger } = dependencies;
+  const { config, resource, lifetimes, providerPages: pages, logger } = services;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
 
   return {
-    adapter: dependencies.adapter,
+    adapter: createAdapter(services),
     jwks: { keys: [...keys] },
     routes,
     ...clientSettings,
@@ -129,13 +104,13 @@ function createConfiguration(
       // grants/issue.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: createFindAccount(dependencies, facilitiesClaim),
+    findAccount: createFindAccount(services, facilitiesClaim),
     loadExistingGrant,
     interactions: {
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck(dependencies.isSocialProvider) },
+    extraParams: { [idpParameter]: createRequestCheck(services.providers) },
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
     pkce: {
@@ -154,24 +129,20 @@ function createConfiguration(
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
-      showPage(ctx, pages, await pages.error(page, ctx.req, ctx.res), { status });
+      showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
-    fetch: dependencies.fetch,
-    features: createFeatures(dependencies),
+    fetch: createOutboundFetch(services.outbound),
+    features: createFeatures(services),
   };
 }
 
-function createFeatures({
-  config,
-  pages,
-  audit,
-  resource,
-}: ProviderDependencies): NonNullable<Configuration['features']> {
+function createFeatures(services: Services): NonNullable<Configuration['features']> {
+  const { config, providerPages: pages, resource } = services;
   const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
   return {
     ...features,
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(config) },
-    deviceFlow: createDeviceFlow({ pages, audit }),
+    deviceFlow: createDeviceFlow(services),
     introspection: {
       enabled: true,
       allowedPolicy: (_ctx, client, token) =>
@@ -185,10 +156,10 @@ function createFeatures({
       logoutSource: (ctx, form) => {
         const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
         const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
-        showPage(ctx, pages, page, { allowExternalFormTargets });
+        showPage(ctx, page, { allowExternalFormTargets });
       },
       postLogoutSuccessSource: async (ctx) =>
-        showPage(ctx, pages, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
+        showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
     },
     resourceIndicators: {
       enabled: true,
@@ -208,11 +179,11 @@ function createFeatures({
 }
 
 function createFindAccount(
-  { scopes, findAccount }: ProviderDependencies,
+  { scopes, accounts }: Services,
   facilitiesClaim: FacilitiesClaim,
 ): Configuration['findAccount'] {
   return async (ctx, id, token) => {
-    const account = await orUnavailable(() => findAccount(id));
+    const account = await orUnavailable(() => accounts.findWithFacilities(id));
     if (!account || account.disabledAt) return undefined;
     requestState(ctx).account = account;
     // Before a refresh token is consumed, so it stays usable after an error here.
@@ -222,22 +193,4 @@ function createFindAccount(
     }
     return { accountId: account.id, claims: () => claimsOf(account) };
   };
-}
-
-/** The first middleware is the outermost. */
-function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
-  const { config, scopes, resource, pages, logger } = dependencies;
-  registerResponseMiddleware(provider, {
-    issuer: config.issuer,
-    audience: resource.audience,
-    scopes: scopes.all,
-    responseTypes: publishedResponseTypes(clientSettings.responseTypes),
-    logger,
-    showNotFound: async (ctx) => {
-      const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
-      showPage(ctx, pages, await pages.error(page, ctx.req, ctx.res), { status: 404 });
-    },
-  });
-  rewriteAuthorizationRequests(provider, routes.authorization);
-  deleteImplicitCodes(provider);
 }

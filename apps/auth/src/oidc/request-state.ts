@@ -1,6 +1,6 @@
-// Defines the data that our code keeps in the context of a request to oidc-provider.
+// Defines the data that our code keeps in the context of a request to oidc-provider, and types of its middleware.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { ProviderAccount } from './tokens/claims.ts';
+import type { AccountWithFacilities } from '../accounts/store.ts';
 
 export interface FoundSession {
   readonly id: string;
@@ -10,7 +10,7 @@ export interface FoundSession {
 export interface RequestState {
   /** The rules of clients/policy.ts apply once for each request. */
   isClientChecked?: boolean;
-  account?: ProviderAccount;
+  account?: AccountWithFacilities;
   facilities?: readonly string[];
   /** As it was stored before the request. */
   session?: FoundSession;
@@ -27,3 +27,9 @@ export function grantSourceOf({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>) {
   const { AuthorizationCode: code, DeviceCode: deviceCode, RefreshToken: refreshToken } = oidc.entities;
   return code ?? deviceCode ?? refreshToken;
 }
+
+/** The types of middleware of oidc-provider, which uses Koa. */
+export type Next = () => Promise<void>;
+
+/** A parameter that was sent more than once is an array. */
+export type AuthorizationQuery = Record<string, string | string[] | undefined>;

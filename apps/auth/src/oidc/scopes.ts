@@ -1,11 +1,6 @@
 // Defines the scopes, and decides whether a client may request a combination of scopes (specification, "Scopes").
 
-export interface ScopeTable {
-  readonly play: string;
-  readonly bookings: string;
-  readonly custom: readonly string[];
-  readonly all: readonly string[];
-}
+export type ScopeTable = ReturnType<typeof createScopeTable>;
 
 /** To add a claim, also return its value from `claimsOf` (tokens/claims.ts). */
 export const claimsByScope = {
@@ -18,7 +13,7 @@ export const claimsByScope = {
 export const openidFamily: readonly string[] = Object.keys(claimsByScope);
 export const offlineAccess = 'offline_access';
 
-export function createScopeTable(scopeBase: string): ScopeTable {
+export function createScopeTable(scopeBase: string) {
   const play = `${scopeBase}/dr/play`;
   const bookings = `${scopeBase}/golf/bookings`;
   const custom = [play, bookings];

@@ -2,6 +2,7 @@
 // signed in for clients too.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import type { ArtifactStore } from './storage/artifacts.ts';
 import type { EndSession } from './storage/ended-sessions.ts';
 
 /** In seconds. */
@@ -17,31 +18,21 @@ export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number |
   return Math.max(1, Math.min(idleLimit, absoluteLimit - age));
 }
 
-export interface ProviderSession {
-  /** The session cookie changes at every sign-in, but `uid` does not. */
-  readonly uid: string;
-  readonly accountId: string;
-  /** In seconds since 1970. */
-  readonly signedInAt: number;
-}
-
 export interface ProvenIdentity {
   readonly accountId: string;
   /** `idp:NAME` after a social sign-in. */
   readonly acr?: string | undefined;
-  /** RFC 8176 */
+  /** The methods of authentication, such as `pwd` for a password (RFC 8176). */
   readonly amr: readonly string[];
 }
 
 export type ProviderSessions = ReturnType<typeof createProviderSessions>;
 
-export interface ProviderSessionOptions {
-  readonly provider: () => Provider;
-  readonly revokeGrant: (grantId: string) => Promise<void>;
-  readonly endSession: EndSession;
-}
-
-export function createProviderSessions({ provider, revokeGrant, endSession }: ProviderSessionOptions) {
+export function createProviderSessions(
+  provider: () => Provider,
+  { revokeGrant }: Pick<ArtifactStore, 'revokeGrant'>,
+  endSession: EndSession,
+) {
   // The types of oidc-provider require the context of a request that the library itself serves.
   const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
@@ -56,17 +47,14 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
   };
 
   return {
-    async find(request: IncomingMessage, response: ServerResponse): Promise<ProviderSession | undefined> {
+    async find(request: IncomingMessage, response: ServerResponse) {
       const { accountId, loginTs, uid } = await sessionOf(request, response);
+      // The session cookie changes at every sign-in, but `uid` does not. `signedInAt` is in seconds since 1970.
       return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
     },
 
     /** If another account was signed in, its session ends. */
-    async start(
-      request: IncomingMessage,
-      response: ServerResponse,
-      { accountId, acr, amr }: ProvenIdentity,
-    ): Promise<ProviderSession> {
+    async start(request: IncomingMessage, response: ServerResponse, { accountId, acr, amr }: ProvenIdentity) {
       const session = await sessionOf(request, response);
       if (session.accountId && session.accountId !== accountId) {
         await revokeSessionGrants(session.authorizations);
@@ -84,7 +72,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
         signed: true,
         maxAge: idleLimit * 1000,
       });
-      return { uid: session.uid, accountId, signedInAt };
+      return { uid: session.uid, signedInAt };
     },
 
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {

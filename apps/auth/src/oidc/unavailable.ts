@@ -1,5 +1,5 @@
 // Turns errors of an unavailable database into a 503 `temporarily_unavailable`.
-import { isUnavailable } from '@bay-booking/service/database/database';
+import { isUnavailable, type Queryable, query } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
 import { temporarilyUnavailable } from '../http/unavailable.ts';
 
@@ -19,3 +19,6 @@ export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
     throw isUnavailable(error) ? unavailable(error) : error;
   }
 }
+
+export const queryOrUnavailable = <Row extends object>(db: Queryable, sql: string, values: readonly unknown[]) =>
+  orUnavailable(() => query<Row>(db, sql, values));

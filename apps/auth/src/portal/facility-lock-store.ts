@@ -1,6 +1,6 @@
 // Locks a facility before its members or invitations change, and reads the role of the user who makes the change.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import type { FacilityRole } from '../facilities/store.ts';
+import type { FacilityRole } from '../facilities/roles.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 /**

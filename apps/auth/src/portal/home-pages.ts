@@ -1,24 +1,18 @@
 // Serves `/portal`: the page or list of the facilities of owners and staff, the tokens of service accounts, and for all
 // other users an explanation how to get a role.
 import { Router } from 'express';
-import { roleNames } from '../facilities/role-names.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/form-body.ts';
-import type { MemberStore } from './members/member-store.ts';
+import type { Services } from '../services.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export interface HomePagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'findFacilities'>;
-  readonly showTokens: ShowTokens;
-}
-
-export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Router {
+export function homeRoutes({ members, site }: Services, pages: PortalPages, showTokens: ShowTokens): Router {
   const router = Router();
   router.get(
     '/portal',
-    pages.forSignedIn(async (request, response, signedIn) => {
+    site.forSignedIn(async (request, response, signedIn) => {
       const { account } = signedIn;
       const facilities = await members.findFacilities(account.id);
       // The facility whose invitation the user has just accepted.

@@ -1,16 +1,15 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
-import { readFileSync } from 'node:fs';
 import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
-import { roleNames } from '../facilities/role-names.ts';
-import { createAsset } from '../html/asset.ts';
+import { roleNames } from '../facilities/roles.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
-import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
+import type { FormOptions, Page, SignedInHandler } from '../html/site.ts';
+import type { Services } from '../services.ts';
+import type { FacilityOfAccount } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 export interface Breadcrumb {
@@ -36,10 +35,6 @@ export interface ManagerContext {
 }
 
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
-
-export const portalAssets = {
-  styles: createAsset('portal.css', 'text/css; charset=utf-8', readFileSync(new URL('./portal.css', import.meta.url))),
-};
 
 /** `/portal` shows service accounts their personal access tokens. */
 export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
@@ -87,11 +82,6 @@ export function withInput(path: string, request: Request, fields: readonly strin
 
 const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 
-export interface PortalPagesOptions {
-  readonly site: Site;
-  readonly members: Pick<MemberStore, 'findFacility'>;
-}
-
 /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
 const facilityTabs = [
   { path: '', text: 'People' },
@@ -100,7 +90,7 @@ const facilityTabs = [
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, members }: PortalPagesOptions) {
+export function createPortalPages({ site, members }: Services) {
   const show = (
     response: Response,
     template: string,
@@ -110,7 +100,7 @@ export function createPortalPages({ site, members }: PortalPagesOptions) {
     site.show(
       response,
       `/portal/views/${template}`,
-      { ...data, breadcrumbs, notice, facilityTabs, portalAssets },
+      { ...data, breadcrumbs, notice, facilityTabs },
       { script: true, ...page },
     );
 
@@ -145,10 +135,8 @@ export function createPortalPages({ site, members }: PortalPagesOptions) {
 
   return {
     show,
-    showMessage: site.showMessage,
     notFound,
     notPermitted,
-    forSignedIn: site.forSignedIn,
     /** For owners and staff of the facility in the path. */
     forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),

@@ -1,6 +1,6 @@
 // Defines who may do what at a facility (specification, "Bookings API access", step 1).
 import type { AccountKind } from '../accounts/store.ts';
-import type { FacilityRole } from '../facilities/store.ts';
+import type { FacilityRole } from '../facilities/roles.ts';
 
 /** Owners are not invited: an owner promotes a member of the staff. */
 export const invitableRoles = ['bookings-manager', 'staff'] as const;

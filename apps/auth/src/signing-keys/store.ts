@@ -1,15 +1,25 @@
-// Stores the signing keys in the table `signing_key`, with their private parts encrypted.
+// Stores the signing keys in the table `signing_key`, with their private parts encrypted, and decides when they are
+// created, sign tokens, and are deleted.
+//
+// A `next` key signs after KEY_PUBLISH_DELAY, when the caches of resource servers have it. The first instance that
+// notices makes it `current`, and retires the previous key. A retired key is deleted when all its tokens have expired.
+// All states are published. Every change holds a database lock and uses the clock of the database, so it is made once.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import { createSecretBox, type SecretBox } from '@bay-booking/service/secret-box';
+import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { JWK } from 'jose';
-import { generateSigningKey, type KeyState, type SigningAlgorithm, type SigningKey } from './signing-key.ts';
+import {
+  generateSigningKey,
+  type KeyState,
+  type SigningAlgorithm,
+  type SigningKey,
+  signingAlgorithms,
+} from './signing-key.ts';
 
 interface StoredKey extends SigningKey {
   readonly privateJwkEncrypted: string;
 }
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
-export type KeyTransaction = ReturnType<typeof changesIn>;
 
 export class WrongEncryptionKey extends Error {
   override readonly name = 'WrongEncryptionKey';
@@ -19,6 +29,11 @@ export class WrongEncryptionKey extends Error {
     });
   }
 }
+
+/** Other instances notice a change up to 2 s later, and clocks differ. */
+const marginSeconds = 60;
+/** RS256 keys sign id_tokens, which a client may send as `id_token_hint` as long as an idle session lasts. */
+const minimumPublicationSeconds: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
 
 /** An arbitrary number */
 const lockId = 4_206_912_022;
@@ -39,6 +54,16 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       return work(tx);
     });
 
+  const insert = async (tx: Queryable, alg: SigningAlgorithm, state: KeyState, delay: number): Promise<void> => {
+    const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
+    await query(
+      tx,
+      `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
+       values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
+      [kid, alg, state, JSON.stringify(publicJwk), box.encrypt(JSON.stringify(privateJwk), kid), delay],
+    );
+  };
+
   return {
     /** For each algorithm, the current key comes first, because oidc-provider signs with the first one. */
     async load(): Promise<readonly (SigningKey & { readonly privateJwk: JWK })[]> {
@@ -52,17 +77,53 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       return (await readKeys(db)).map(({ privateJwkEncrypted: _, ...key }) => key);
     },
 
-    async hasDueChange(): Promise<boolean> {
-      const rows = await query(
+    async ensureCurrentKeys(): Promise<void> {
+      if ((await withoutCurrentKey(db)).length === 0) return;
+      await lockedTransaction(async (tx) => {
+        // Another instance may have created them before this one got the lock.
+        for (const alg of await withoutCurrentKey(tx)) await insert(tx, alg, 'current', 0);
+      });
+    },
+
+    /** A key that already waits begins to sign after `delay` seconds at the latest. */
+    async rotate(delay: number): Promise<void> {
+      await lockedTransaction(async (tx) => {
+        for (const alg of signingAlgorithms) {
+          const waiting = await query(
+            tx,
+            `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => $1))
+              where alg = $2 and state = 'next' returning kid`,
+            [delay, alg],
+          );
+          if (waiting.length === 0) await insert(tx, alg, 'next', delay);
+        }
+      });
+    },
+
+    /** Makes the changes that are due. A retired key is kept until the longest lifetime of its tokens has passed. */
+    async advance(): Promise<void> {
+      const due = await query(
         db,
         `select 1 as due from signing_key
           where (state = 'next' and signs_from <= now()) or delete_after <= now() limit 1`,
       );
-      return rows.length > 0;
+      if (due.length === 0) return;
+      await lockedTransaction(async (tx) => {
+        for (const alg of signingAlgorithms) {
+          await query(
+            tx,
+            `update signing_key old set state = 'retired', retired_at = now(), delete_after = now()
+                    + make_interval(secs => greatest(old.longest_ttl, $1, (${longestClientLifetime})) + $2)
+              where old.alg = $3 and old.state = 'current'
+                and exists (select 1 from signing_key n
+                             where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
+            [minimumPublicationSeconds[alg], marginSeconds, alg],
+          );
+        }
+        await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
+        await query(tx, "delete from signing_key where state = 'retired' and delete_after <= now()");
+      });
     },
-
-    change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
-      lockedTransaction((tx) => work(changesIn(tx, box))),
 
     /** A retired key is kept until tokens with this lifetime have expired. */
     async recordTokenLifetime(seconds: number): Promise<void> {
@@ -101,57 +162,9 @@ export async function recordClientLifetimes(tx: Queryable): Promise<void> {
   );
 }
 
-function changesIn(tx: Queryable, box: SecretBox) {
-  return {
-    async algorithmsWithCurrentKey(): Promise<readonly string[]> {
-      const rows = await query<{ alg: string }>(tx, "select alg from signing_key where state = 'current'");
-      return rows.map(({ alg }) => alg);
-    },
-
-    async insert(alg: SigningAlgorithm, state: KeyState, signsInSeconds: number): Promise<void> {
-      const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
-      await query(
-        tx,
-        `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
-         values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
-        [kid, alg, state, JSON.stringify(publicJwk), box.encrypt(JSON.stringify(privateJwk), kid), signsInSeconds],
-      );
-    },
-
-    async bringForward(alg: SigningAlgorithm, signsInSeconds: number): Promise<boolean> {
-      const rows = await query(
-        tx,
-        `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => $1))
-          where alg = $2 and state = 'next' returning kid`,
-        [signsInSeconds, alg],
-      );
-      return rows.length > 0;
-    },
-
-    /** Keeps the retired key until the longest lifetime of its tokens has passed. */
-    async retireReplaced(
-      alg: SigningAlgorithm,
-      { minimumSeconds, marginSeconds }: { minimumSeconds: number; marginSeconds: number },
-    ): Promise<void> {
-      await query(
-        tx,
-        `update signing_key old set state = 'retired', retired_at = now(), delete_after = now()
-                + make_interval(secs => greatest(old.longest_ttl, $1, (${longestClientLifetime})) + $2)
-          where old.alg = $3 and old.state = 'current'
-            and exists (select 1 from signing_key n
-                         where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
-        [minimumSeconds, marginSeconds, alg],
-      );
-    },
-
-    async activateDue(): Promise<void> {
-      await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
-    },
-
-    async deleteExpired(): Promise<void> {
-      await query(tx, "delete from signing_key where state = 'retired' and delete_after <= now()");
-    },
-  };
+async function withoutCurrentKey(db: Queryable): Promise<readonly SigningAlgorithm[]> {
+  const rows = await query<{ alg: string }>(db, "select alg from signing_key where state = 'current'");
+  return signingAlgorithms.filter((alg) => !rows.some((row) => row.alg === alg));
 }
 
 const readKeys = (db: Queryable): Promise<readonly StoredKey[]> =>

@@ -4,25 +4,18 @@
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
-import type { AuthConfig } from '../config.ts';
+import type { Stores } from '../services.ts';
 import { SignInCancelledError } from './provider.ts';
 import type { SocialProviders } from './settings.ts';
-import type { FlowPurpose, PendingFlow, SocialStore } from './store.ts';
+import { createSocialStore, type FlowPurpose, type PendingFlow } from './store.ts';
 
 export type CallbackResult =
   | { readonly flow: PendingFlow; readonly identity: SocialIdentity }
   /** `reason` is for the log. Users do not see it. */
   | { readonly flow: PendingFlow; readonly failure: 'cancelled' | 'failed'; readonly reason: string };
 
-export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
-
-export interface AuthorizationFlowOptions {
-  readonly providers: SocialProviders;
-  readonly store: SocialStore;
-  readonly config: Pick<AuthConfig, 'issuer'>;
-}
-
-export function createAuthorizationFlow({ providers, store, config }: AuthorizationFlowOptions) {
+export function createAuthorizationFlow({ config, db }: Stores, providers: SocialProviders) {
+  const store = createSocialStore({ db });
   const callbackUrlOf = (provider: string): string => `${config.issuer}/social/${provider}/callback`;
 
   return {

@@ -18,8 +18,6 @@ export interface PendingFlow extends FlowPurpose {
   readonly codeVerifier: string;
 }
 
-export type SocialStore = ReturnType<typeof createSocialStore>;
-
 /** An interaction of oidc-provider has the same lifetime. */
 const lifetimeSeconds = 3600;
 

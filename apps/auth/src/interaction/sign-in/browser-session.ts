@@ -1,10 +1,9 @@
 // Finds and ends the session of a browser. A session consists of the session of oidc-provider, and of our row in
 // `browser_session` with the user agent, the address and the last use, which the page "Your account" shows.
 import type { Request, Response } from 'express';
-import type { AccountStore } from '../../accounts/store.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { ProviderSessions } from '../../oidc/sessions.ts';
-import type { SessionStore } from './session-store.ts';
+import type { Stores } from '../../services.ts';
 
 /** The user of a session that was not used for this time must sign in again. */
 const idleLimitSeconds = 2 * 3600;
@@ -15,13 +14,7 @@ const now = (): number => Math.floor(Date.now() / 1000);
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
-export interface BrowserSessionOptions {
-  readonly providerSessions: Pick<ProviderSessions, 'find' | 'end'>;
-  readonly accounts: Pick<AccountStore, 'findById'>;
-  readonly sessionStore: Pick<SessionStore, 'recordUse' | 'delete'>;
-}
-
-export function createBrowserSessions({ providerSessions, accounts, sessionStore }: BrowserSessionOptions) {
+export function createBrowserSessions({ accounts, sessionStore }: Stores, providerSessions: ProviderSessions) {
   /** Several handlers need the session of a request, but it is read only once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 

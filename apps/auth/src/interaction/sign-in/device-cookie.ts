@@ -6,6 +6,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
+import type { AuthConfig } from '../../config.ts';
 import type { BrowserCookies } from '../../http/browser-cookies.ts';
 
 const cookieName = '_device';
@@ -19,13 +20,8 @@ export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
 
 type SignedInAccount = Pick<Account, 'id' | 'passwordHash'>;
 
-export interface DeviceCookieOptions {
-  readonly cookies: BrowserCookies;
-  /** The first key signs new cookies. Cookies that were signed with any of the keys are accepted. */
-  readonly keys: readonly string[];
-}
-
-export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
+/** The first of COOKIE_KEYS signs new cookies. Cookies that were signed with any of the keys are accepted. */
+export function createDeviceCookies(cookies: BrowserCookies, { cookieKeys: keys }: AuthConfig) {
   const sign = (key: string, nonce: string, { id, passwordHash }: SignedInAccount): string =>
     createHmac('sha256', key).update(`device\0${nonce}\0${id}\0${passwordHash}`).digest('base64url');
 

@@ -2,33 +2,23 @@
 // the page in the query parameter `return`.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/form-body.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { Site } from '../../html/site.ts';
-import type { SocialProviders } from '../../social/settings.ts';
-import type { BrowserSessions } from './browser-session.ts';
+import type { Services } from '../../services.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 /** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
 export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
 
-export interface DirectSignInOptions {
-  readonly site: Site;
-  readonly sessions: Pick<BrowserSessions, 'current' | 'end'>;
-  readonly signInPages: SignInPages;
-  readonly providers: SocialProviders;
-  readonly nameDestination: NameDestination;
-  readonly audit: Audit;
-}
-
 const csrfContext = 'sign-in';
 
-export function directSignInRoutes(options: DirectSignInOptions): Router {
-  const { site, sessions, signInPages, providers, nameDestination, audit } = options;
-
+export function directSignInRoutes(
+  { site, sessions, providers, audit }: Services,
+  signInPages: SignInPages,
+  nameDestination: NameDestination,
+): Router {
   /** Redirects a user who is already signed in, unless the session is idle or the query contains `again`. */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');

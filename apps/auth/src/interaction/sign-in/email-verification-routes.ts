@@ -3,26 +3,11 @@
 // Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
 // The other one removes every way to sign in to an account that somebody else has registered with the address.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { LinkOwner, OneTimeLinks } from '../../accounts/one-time-link-store.ts';
-import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
-import type { AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
+import type { LinkOwner } from '../../accounts/one-time-link-store.ts';
 import { queryText } from '../../html/form-body.ts';
-import type { MessagePage, Site } from '../../html/site.ts';
-import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
-import type { SessionStore } from './session-store.ts';
-
-export interface EmailVerificationOptions {
-  readonly site: Site;
-  readonly accounts: Pick<AccountStore, 'disown'>;
-  readonly emails: Pick<AccountEmails, 'verifyEmail'>;
-  readonly links: OneTimeLinks;
-  readonly socialIdentities: Pick<SocialIdentityStore, 'list'>;
-  readonly providers: SocialProviders;
-  readonly sessionStore: Pick<SessionStore, 'endEverything'>;
-  readonly audit: Audit;
-}
+import type { MessagePage } from '../../html/site.ts';
+import type { Services } from '../../services.ts';
+import { titleOfProvider } from '../../social/settings.ts';
 
 const csrfContext = 'verify-email';
 const purpose = 'verify-email';
@@ -48,8 +33,8 @@ const linkExpired: MessagePage = {
   links: accountLinks,
 };
 
-export function emailVerificationRoutes(options: EmailVerificationOptions): Router {
-  const { site, accounts, emails, links, socialIdentities, providers, sessionStore, audit } = options;
+export function emailVerificationRoutes(services: Services): Router {
+  const { site, accounts, emails, links, socialIdentities, providers, sessionStore, audit } = services;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 

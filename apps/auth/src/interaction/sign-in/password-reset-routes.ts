@@ -2,35 +2,13 @@
 //
 // The response to the request for a link does not reveal whether the account exists.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { OneTimeLinks } from '../../accounts/one-time-link-store.ts';
 import { validateNewPassword } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import type { Account, AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { ClientStore } from '../../clients/store.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
+import type { Account } from '../../accounts/store.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
-import type { FormState, MessagePage, SignedInHandler, Site } from '../../html/site.ts';
+import type { FormState, MessagePage, SignedInHandler } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { SessionStore } from './session-store.ts';
-import type { StartSession } from './start-session.ts';
-
-export interface PasswordResetOptions {
-  readonly site: Site;
-  readonly startSession: StartSession;
-  readonly accounts: Pick<AccountStore, 'findById' | 'recover'>;
-  readonly links: OneTimeLinks;
-  readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
-  /** Limits how many links are requested from one IP address. */
-  readonly resetLinkLimit: UsageLimit;
-  readonly newPasswordLimit: UsageLimit;
-  readonly sessionStore: Pick<SessionStore, 'endEverything'>;
-  /** Deletes the count of a user name's failed sign-ins, which also ends a lockout. */
-  readonly resetFailures: (username: string) => Promise<void>;
-  readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
-  readonly audit: Audit;
-}
+import type { SignInServices } from './start-session.ts';
 
 const csrfContext = 'password-reset';
 const purpose = 'reset-password';
@@ -46,8 +24,8 @@ const linkExpired: MessagePage = {
   ],
 };
 
-export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, accounts, links, emails, sessionStore, clients, audit } = options;
+export function passwordResetRoutes(services: SignInServices): Router {
+  const { site, accounts, links, emails, sessionStore, clients, audit } = services;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
@@ -75,7 +53,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const showError = (status: number, error: ValidationError) =>
       showRequest(response, { validationErrors: [error], status });
     if (!username) return showError(400, { field: 'username', text: 'Enter your e-mail address or user name.' });
-    const retryAfter = await options.resetLinkLimit.use(request.ip ?? '');
+    const retryAfter = await services.resetLinkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
       return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many links were requested.') });
     }
@@ -96,7 +74,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     const password = rawField(request, 'password');
     const showError = (status: number, error: ValidationError) =>
       showNewPassword(response, username, { validationErrors: [error], status });
-    const retryAfter = await options.newPasswordLimit.use(id);
+    const retryAfter = await services.newPasswordLimit.use(id);
     if (retryAfter > 0) {
       return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many passwords were tried.') });
     }
@@ -108,10 +86,10 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     if (!owner) return site.showMessage(response, linkExpired);
     await accounts.recover(id, { passwordHash, email: owner.email });
     await sessionStore.endEverything(id);
-    await options.resetFailures(username);
+    await services.resetFailures(username);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);
-    await options.startSession(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
+    await services.startSession(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
     response.redirect(303, '/reset-password/done');
   });
 

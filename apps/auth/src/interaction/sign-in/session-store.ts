@@ -18,8 +18,6 @@ export interface SessionStoreOptions {
   readonly sendLogoutTokens: () => void;
 }
 
-export type SessionStore = ReturnType<typeof createSessionStore>;
-
 /** The last use is written at most once in this interval. */
 const recordInterval = '1 minute';
 /** The models of codes and stored tokens, as a list in SQL. */

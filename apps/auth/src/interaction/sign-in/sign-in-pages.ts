@@ -6,35 +6,19 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { isEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import type { SignIn } from '../../accounts/sign-in.ts';
-import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
+import { type Account, rolesOfNewUser } from '../../accounts/store.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
-import type { FormState, Site } from '../../html/site.ts';
+import type { FormState } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { DeviceCookies } from './device-cookie.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
-import type { StartSession } from './start-session.ts';
-
-export interface SignInPagesOptions {
-  readonly site: Site;
-  readonly startSession: StartSession;
-  readonly devices: Pick<DeviceCookies, 'find'>;
-  readonly accounts: Pick<AccountStore, 'create'>;
-  readonly signIn: SignIn;
-  /** Limits how many accounts are created from one IP address. */
-  readonly registrationLimit: UsageLimit;
-  readonly sendVerification: (account: Account) => Promise<void>;
-  readonly audit: Audit;
-}
+import type { SignInServices } from './start-session.ts';
 
 type ContextHandler = (request: Request, response: Response, context: SignInContext) => Promise<void>;
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
-export function createSignInPages(options: SignInPagesOptions) {
-  const { site, startSession, devices, accounts, signIn, registrationLimit, sendVerification, audit } = options;
+export function createSignInPages(services: SignInServices) {
+  const { site, startSession, devices, accounts, signIn, registrationLimit, emails, audit } = services;
 
   const showSignIn = (
     response: Response,
@@ -126,7 +110,7 @@ export function createSignInPages(options: SignInPagesOptions) {
       return showErrors(409, { field: 'username', text });
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
-    await sendVerification(account);
+    await emails.sendVerification(account);
     return complete(request, response, context, account);
   };
 

@@ -1,46 +1,25 @@
 // Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
 // identity provider login").
 import { type Request, type Response, Router } from 'express';
-import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
-import type { Account } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
+import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages } from '../../html/error-messages.ts';
 import { queryText } from '../../html/form-body.ts';
 import { localPath } from '../../html/local-path.ts';
-import type { Site } from '../../html/site.ts';
-import type { BrowserCookies } from '../../http/browser-cookies.ts';
-import type { Interactions } from '../../oidc/authorization/interactions.ts';
-import { type AuthorizationFlow, newBrowserSecret } from '../../social/authorization-flow.ts';
-import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import { newBrowserSecret } from '../../social/authorization-flow.ts';
+import { titleOfProvider } from '../../social/settings.ts';
 import type { FlowPurpose } from '../../social/store.ts';
-import type { BrowserSessions } from './browser-session.ts';
 import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
-import type { StartSession } from './start-session.ts';
+import type { SignInServices } from './start-session.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
 /** The lifetime of the cookie, which is also the lifetime of the stored flow. */
 const cookieLifetimeSeconds = 3600;
 
-export interface SocialRoutesOptions {
-  readonly cookies: BrowserCookies;
-  readonly interactions: Interactions;
-  readonly providers: SocialProviders;
-  readonly authorizationFlow: AuthorizationFlow;
-  readonly site: Site;
-  readonly sessions: Pick<BrowserSessions, 'current'>;
-  readonly startSession: StartSession;
-  readonly socialIdentities: Pick<SocialIdentityStore, 'link'>;
-  readonly findOrCreateSocialAccount: (identity: SocialIdentity) => Promise<Account>;
-  /** Informs the owner of the account about a new way to sign in. */
-  readonly sendSocialLinked: (account: Account, provider: string) => Promise<void>;
-  readonly audit: Audit;
-}
-
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
-export function createSocialRoutes(options: SocialRoutesOptions) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = options;
+export function createSocialRoutes(services: SignInServices) {
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = services;
 
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
@@ -100,14 +79,14 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
     }
     audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
-    await options.sendSocialLinked(signedIn.account, title);
+    await services.emails.sendSocialLinked(signedIn.account, title);
     response.redirect(303, '/account?done=linked');
   };
 
   /** Signs in the user who owns the social identity. The first sign-in creates an account. */
   const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
     const { provider: name } = identity;
-    const account = await options.findOrCreateSocialAccount(identity);
+    const account = await services.findOrCreateSocialAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
@@ -116,7 +95,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const { interactionUid, returnTo } = purpose;
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     // `fed` (federated) means that another provider has authenticated the user.
-    const result = await options.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
+    const result = await services.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
     if (interaction) await interaction.signIn(response, result);
     else response.redirect(303, returnTo ?? '/account');
   };

@@ -1,36 +1,30 @@
 // Starts a session: the one door for every way to sign in. repository-tests/imports.test.ts lists who may use it.
-import type { Queryable } from '@bay-booking/service/database/database';
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
 import type { SignInResult } from '../../oidc/authorization/interactions.ts';
-import type { ProviderSessions } from '../../oidc/sessions.ts';
+import type { ProvenIdentity, ProviderSessions } from '../../oidc/sessions.ts';
+import type { Services, Stores } from '../../services.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import { addSession } from './new-session-store.ts';
 
 /** A user who has just proved to own the account. */
-export interface ProvenUser {
-  readonly account: Account;
-  /** The claim `acr`: `idp:NAME` after a social sign-in. */
-  readonly acr?: string;
-  /** The claim `amr`: the methods of authentication, such as `pwd` for a password (RFC 8176). */
-  readonly amr: readonly string[];
-}
+export type ProvenUser = Omit<ProvenIdentity, 'accountId'> & { readonly account: Account };
 
 /** If another account was signed in, its session ends. */
 export type StartSession = (request: Request, response: Response, user: ProvenUser) => Promise<SignInResult>;
 
+/** What the ways to sign in use. */
+export type SignInServices = Services & { readonly startSession: StartSession };
+
 export interface StartSessionOptions {
-  readonly db: Queryable;
   readonly providerSessions: Pick<ProviderSessions, 'start'>;
   readonly sessions: Pick<BrowserSessions, 'forget'>;
   readonly devices: Pick<DeviceCookies, 'issue'>;
-  readonly audit: Audit;
 }
 
 export const createStartSession =
-  ({ db, providerSessions, sessions, devices, audit }: StartSessionOptions): StartSession =>
+  ({ db, audit }: Stores, { providerSessions, sessions, devices }: StartSessionOptions): StartSession =>
   async (request, response, { account, acr, amr }) => {
     const accountId = account.id;
     const { uid, signedInAt } = await providerSessions.start(request, response, { accountId, acr, amr });

@@ -1,17 +1,17 @@
 // Configures the device flow of oidc-provider (RFC 8628).
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Audit } from '../../audit/audit.ts';
-import { type ProviderPages, showPage } from '../pages.ts';
+import type { Services } from '../../services.ts';
+import { showPage } from '../pages.ts';
 import { pollIntervalSeconds } from '../storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit: Audit }): DeviceFlow => ({
+export const createDeviceFlow = ({ providerPages: pages, audit }: Services): DeviceFlow => ({
   enabled: true,
   deviceInfo: () => ({}),
   successSource: async (ctx) => {
     const page = { clientName: ctx.oidc.client?.clientName };
-    showPage(ctx, pages, await pages.deviceConnected(page, ctx.req, ctx.res));
+    showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
   // The library's form for the code is never shown, because our own page asks for it. This is called only for errors.
   userCodeInputSource: async (ctx, _form, _out, error) => {
@@ -29,7 +29,7 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
     }
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
     // oidc-provider uses 200 for errors that the user could correct in its form.
-    showPage(ctx, pages, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
+    showPage(ctx, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
   },
 });
 

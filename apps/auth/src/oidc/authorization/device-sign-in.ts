@@ -4,17 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
-import type { AuthConfig } from '../../config.ts';
 import { routes } from '../paths.ts';
 import type { DeviceCodes } from '../storage/device-codes.ts';
-
-export interface DeviceRequest {
-  readonly clientId: string;
-  readonly clientName: string;
-  readonly begin: (request: Request, response: Response) => Promise<void>;
-  /** Returns false if the user has already decided, or the code has expired. */
-  readonly deny: () => Promise<boolean>;
-}
 
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
@@ -25,22 +16,15 @@ export function formatUserCode(typed: string): string {
 
 type NewInteraction = new (uid: string, payload: object) => InstanceType<Provider['Interaction']>;
 
-export interface DeviceSignInOptions {
-  readonly provider: () => Provider;
-  readonly config: Pick<AuthConfig, 'issuer'>;
-  readonly deviceCodes: Pick<DeviceCodes, 'findPending' | 'deny'>;
-  readonly lifetimeSeconds: number;
-}
-
-export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | undefined>;
+export type DeviceRequest = NonNullable<Awaited<ReturnType<ReturnType<typeof createDeviceSignIn>>>>;
 
 /** Resolves to undefined if the code is unknown, expired or decided, or its client was removed. */
-export function createDeviceSignIn({
-  provider,
-  config,
-  deviceCodes,
-  lifetimeSeconds,
-}: DeviceSignInOptions): FindDeviceRequest {
+export function createDeviceSignIn(
+  provider: () => Provider,
+  issuer: string,
+  deviceCodes: DeviceCodes,
+  lifetime: number,
+) {
   const begin = async (request: Request, response: Response, params: object, reference: string): Promise<void> => {
     const currentProvider = provider();
     const uid = randomBytes(32).toString('base64url');
@@ -48,24 +32,25 @@ export function createDeviceSignIn({
     // The types of oidc-provider do not list the parameters of this constructor.
     const Interaction = currentProvider.Interaction as unknown as NewInteraction;
     // oidc-provider finds the request by the reference (storage/device-codes.ts).
-    const payload = { returnTo: `${config.issuer}${path}`, params, deviceCode: reference };
+    const payload = { returnTo: `${issuer}${path}`, params, deviceCode: reference };
     const interaction = new Interaction(uid, payload);
-    await interaction.save(lifetimeSeconds);
+    await interaction.save(lifetime);
     // oidc-provider accepts the interaction only from the browser that has this cookie.
-    const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetimeSeconds * 1000 } as const;
+    const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
     const { cookies } = currentProvider.createContext(request, response);
     cookies.set(currentProvider.cookieName('resume'), uid, cookie);
     response.redirect(303, path);
   };
 
-  return async (userCode) => {
+  return async (userCode: string) => {
     const code = await deviceCodes.findPending(normaliseUserCode(userCode));
     const client = code && (await provider().Client.find(code.clientId));
     if (!code || !client) return undefined;
     return {
       clientId: client.clientId,
       clientName: client.clientName ?? client.clientId,
-      begin: (request, response) => begin(request, response, code.params, code.reference),
+      begin: (request: Request, response: Response) => begin(request, response, code.params, code.reference),
+      /** Resolves to false if the user has already decided, or the code has expired. */
       deny: () => deviceCodes.deny(code.reference),
     };
   };

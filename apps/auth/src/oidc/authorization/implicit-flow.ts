@@ -1,7 +1,7 @@
 // Serves `response_type=token`, which oidc-provider does not support (specification, "Implicit flow"). The request is
 // rewritten to `code token`. The code is removed from the response and from the database.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { AuthorizationQuery, Next } from '../middleware-types.ts';
+import type { AuthorizationQuery, Next } from '../request-state.ts';
 
 const standIn = 'code token';
 

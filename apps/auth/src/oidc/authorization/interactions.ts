@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { splitScope } from '../scopes.ts';
+import type { ProvenIdentity } from '../sessions.ts';
 import { idpParameter } from './requests.ts';
 
 /** Pages show this error as an expired sign-in. */
@@ -12,42 +13,12 @@ export class InteractionExpired extends Error {
   readonly status = 400;
 }
 
-export interface SignInResult {
-  readonly accountId: string;
+export interface SignInResult extends ProvenIdentity {
   /** In seconds since 1970. */
   readonly signedInAt: number;
-  /** `idp:NAME` after a social sign-in. */
-  readonly acr?: string | undefined;
-  readonly amr: readonly string[];
 }
 
-export interface InteractionClient {
-  readonly clientId: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly policyUri: string | undefined;
-  readonly tosUri: string | undefined;
-}
-
-export interface Interaction {
-  readonly uid: string;
-  /** `login` or `consent` */
-  readonly prompt: string;
-  readonly requestedScopes: readonly string[];
-  readonly redirectUri: string | undefined;
-  readonly isForDevice: boolean;
-  readonly loginHint: string | undefined;
-  readonly socialProvider: string | undefined;
-  readonly accountId: string | undefined;
-  readonly grantId: string | undefined;
-  readonly findClient: () => Promise<InteractionClient | undefined>;
-  // These store a result and redirect the browser to the authorization endpoint.
-  readonly signIn: (response: Response, result: SignInResult) => Promise<void>;
-  readonly consent: (response: Response, grantId: string) => Promise<void>;
-  readonly deny: (response: Response, description: string) => Promise<void>;
-}
-
-export type Interactions = ReturnType<typeof createInteractions>;
+export type Interaction = ReturnType<typeof describe>;
 
 export function createInteractions(provider: () => Provider) {
   return {
@@ -73,7 +44,7 @@ export function createInteractions(provider: () => Provider) {
 
 type StoredInteraction = Awaited<ReturnType<Provider['interactionDetails']>>;
 
-function describe(provider: Provider, stored: StoredInteraction): Interaction {
+function describe(provider: Provider, stored: StoredInteraction) {
   const parameter = (name: string): string | undefined => {
     const value = stored.params[name];
     return typeof value === 'string' ? value : undefined;
@@ -86,6 +57,7 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
   };
   return {
     uid: stored.uid,
+    /** `login` or `consent` */
     prompt: stored.prompt.name,
     requestedScopes: splitScope(parameter('scope')),
     redirectUri: parameter('redirect_uri'),
@@ -106,13 +78,16 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
         }
       );
     },
-    // oidc-provider reads only the latest result, so it must include the results of earlier pages.
-    signIn: (response, { accountId, signedInAt, acr, amr }) =>
+    // The next three store a result and redirect the browser to the authorization endpoint. oidc-provider reads only
+    // the latest result, so it must include the results of earlier pages.
+    signIn: (response: Response, { accountId, signedInAt, acr, amr }: SignInResult) =>
       finish(response, {
         ...stored.lastSubmission,
         login: { accountId, ts: signedInAt, amr: [...amr], ...(acr && { acr }) },
       }),
-    consent: (response, grantId) => finish(response, { ...stored.lastSubmission, consent: { grantId } }),
-    deny: (response, description) => finish(response, { error: 'access_denied', error_description: description }),
+    consent: (response: Response, grantId: string) =>
+      finish(response, { ...stored.lastSubmission, consent: { grantId } }),
+    deny: (response: Response, description: string) =>
+      finish(response, { error: 'access_denied', error_description: description }),
   };
 }

@@ -2,8 +2,9 @@
 // unchanged, because the library rejects it.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
+import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
-import type { AuthorizationQuery, Next } from '../middleware-types.ts';
+import type { AuthorizationQuery, Next } from '../request-state.ts';
 import { normaliseScope, splitScope } from '../scopes.ts';
 import { replaceTokenResponseType } from './implicit-flow.ts';
 
@@ -52,10 +53,10 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 }
 
 /** The setting `extraParams.idp`. oidc-provider calls it for every request after its own checks. */
-export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
+export function createRequestCheck(socialProviders: SocialProviders) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     setEffectiveScope(ctx, client);
-    if (idp !== undefined && !isSocialProvider(idp)) {
+    if (idp !== undefined && !socialProviders.has(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }
   };

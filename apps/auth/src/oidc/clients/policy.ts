@@ -4,17 +4,13 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../../clients/secret.ts';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
+import type { Services } from '../../services.ts';
 import { requestState } from '../request-state.ts';
-import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+import { normaliseScope, offlineAccess, splitScope } from '../scopes.ts';
 import { deviceCodeGrantType } from './grant-types.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
-export interface ClientPolicyOptions {
-  readonly limit: RateLimit;
-  readonly scopes: ScopeTable;
-}
-
-export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientPolicyOptions): void {
+export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }: Services): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;
 
@@ -29,7 +25,7 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     // Other calls only ask whether the client is registered for the grant type.
     if (!ctx || requestedGrantType(ctx) !== type || requestState(ctx).isClientChecked) return allowed;
     requestState(ctx).isClientChecked = true;
-    limitRequests(ctx, this, limit);
+    limitRequests(ctx, this, tokenRateLimit);
     // The specification does not allow client_credentials to driving-range clients ("Client credentials flow").
     const isRange = type === 'client_credentials' && ownMetadataOf(this).kind === 'driving-range';
     if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');

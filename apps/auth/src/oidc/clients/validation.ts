@@ -1,7 +1,7 @@
 // Validates the metadata of imported clients with the client schema of oidc-provider.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type ClientMetadata, Provider } from 'oidc-provider';
+import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
 import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
@@ -13,24 +13,21 @@ export interface ClientMetadataError {
   readonly reason: string;
 }
 
-export interface ClientValidator {
-  /** Returns the names that are no client metadata, or that only our own code may set. */
-  readonly findUnknown: (members: readonly string[]) => readonly string[];
-  readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  readonly addressError: (address: string) => string | undefined;
-}
+export type ClientValidator = Awaited<ReturnType<typeof createClientValidator>>;
 
-export interface ClientValidatorOptions {
-  readonly issuer: string;
-  readonly isDevelopment: boolean;
-  readonly allowNetworks: readonly string[];
-}
-
-export async function createClientValidator(options: ClientValidatorOptions): Promise<ClientValidator> {
-  const { issuer, isDevelopment, allowNetworks } = options;
+export async function createClientValidator({
+  issuer,
+  isDevelopment,
+  allowNetworks,
+}: {
+  issuer: string;
+  isDevelopment: boolean;
+  allowNetworks: readonly string[];
+}) {
   const provider = new Provider(issuer, {
     ...clientSettings,
-    adapter: () => emptyAdapter,
+    // The validation stores and finds nothing.
+    adapter: () => ({}) as Adapter,
     jwks: { keys: await Promise.all(signingAlgorithms.map(temporaryKey)) },
   });
   // The validation needs only the names of the grant types.
@@ -39,12 +36,13 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   const internalMembers: readonly string[] = ownMetadata;
 
   return {
-    findUnknown: (members) =>
+    /** Returns the names that are no client metadata, or that only our own code may set. */
+    findUnknown: (members: readonly string[]) =>
       members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
 
     addressError: createOutboundClient({ allowNetworks }).urlError,
 
-    async validate(metadata) {
+    async validate(metadata: ClientMetadata): Promise<ClientMetadataError | undefined> {
       try {
         await provider.Client.validate(metadata);
         return undefined;
@@ -87,13 +85,3 @@ async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
-
-const emptyAdapter = {
-  upsert: async () => {},
-  find: async () => undefined,
-  findByUid: async () => undefined,
-  findByUserCode: async () => undefined,
-  consume: async () => {},
-  destroy: async () => {},
-  revokeByGrantId: async () => {},
-};

@@ -17,11 +17,6 @@ export interface PresentedToken {
   readonly token: string;
 }
 
-const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
-  ['bearer', 'Bearer'],
-  ['dpop', 'DPoP'],
-]);
-
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';
@@ -29,13 +24,12 @@ export function presentedTokenOf(request: Request): PresentedToken | BearerError
   }
   const header = request.get('authorization');
   if (header === undefined) return { status: 401 };
-  const [name = '', token, ...more] = header.split(' ');
-  const scheme = schemes.get(name.toLowerCase());
-  if (scheme === undefined || !token || more.length > 0) {
+  const [, scheme, token] = /^(bearer|dpop) ([^ ]+)$/i.exec(header) ?? [];
+  if (scheme === undefined || token === undefined) {
     const description = 'the authorization header must be Bearer and one token';
     return { status: 401, error: 'invalid_request', description };
   }
-  return { scheme, token };
+  return { scheme: scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', token };
 }
 
 /** All later code reads the token from the header. There must be only one token (RFC 6750 section 2). */

@@ -1,37 +1,34 @@
 // Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens, which oidc-provider rejects with
 // `unsupported_token_type` after it has authenticated the client.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Services } from '../../services.ts';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
-import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
-import type { ArtifactStore } from '../storage/artifacts.ts';
+import type { Next } from '../request-state.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { type FindAccount, findActive } from '../tokens/active-token.ts';
+import { findActive } from '../tokens/active-token.ts';
 
-export interface JwtIntrospectionOptions {
-  readonly revokeGrant: ArtifactStore['revokeGrant'];
-  readonly keys: readonly JWK[];
-  readonly findAccount: FindAccount;
-}
-
-export function registerJwtIntrospection(provider: Provider, options: JwtIntrospectionOptions): void {
-  const { revokeGrant, keys, findAccount } = options;
+export function registerJwtIntrospection(
+  provider: Provider,
+  keys: readonly JWK[],
+  { artifacts, accounts }: Services,
+): void {
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
   const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     ctx.status = 200;
     ctx.body =
-      token && mayInspect(client, token.clientId) && (await findActive(provider, token, findAccount))
-        ? { active: true, token_type: token.jkt === undefined ? 'Bearer' : 'DPoP', ...token.claims }
+      token && mayInspect(client, token.client_id) && (await findActive(provider, token, accounts.findById))
+        ? { active: true, token_type: token.cnf?.jkt === undefined ? 'Bearer' : 'DPoP', ...token }
         : { active: false };
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    if (token?.clientId === client.clientId) {
+    if (token?.client_id === client.clientId) {
       // A token without a grant cannot be revoked, so the error of oidc-provider stays.
-      if (token.grantId === undefined) return;
-      await revokeGrant(token.grantId);
-      provider.emit('grant.revoked', ctx, token.grantId);
+      if (token.grant_id === undefined) return;
+      await artifacts.revokeGrant(token.grant_id);
+      provider.emit('grant.revoked', ctx, token.grant_id);
     }
     ctx.status = 200;
     ctx.body = '';

@@ -2,15 +2,16 @@
 // the site of a client, oidc-provider would need cookies with `SameSite=None`. Long requests are rejected, because they
 // are stored until the user has signed in.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import { pageHeaders } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
 import type { ProviderPages } from '../pages.ts';
 
 /** In characters. Longer URLs do not work everywhere. */
 const maxUrlLength = 8_000;
 
-export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error' | 'headers'>, paths: string[]): Router {
+export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
   const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> => {
-    response.set(pages.headers({ allowExternalFormTargets: false }));
+    response.set(pageHeaders());
     response.status(error.status).send(await pages.error(error, request, response));
   };
 

@@ -15,11 +15,6 @@ export function rewritePushedRequests(paths: string[]): Router {
     if (request.body) request.body = rewriteAuthorizationQuery(request.body);
     next();
   });
-  router.use(
-    paths,
-    handleRejectedBody((_request, response, { status, error, description }) =>
-      response.status(status).json({ error, error_description: description }),
-    ),
-  );
+  router.use(paths, handleRejectedBody());
   return router;
 }

@@ -1,13 +1,15 @@
 // Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type Request, type RequestHandler, Router } from 'express';
-import { errors, type JWK, type Provider } from 'oidc-provider';
+import { errors } from 'oidc-provider';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
+import type { Services } from '../../services.ts';
+import { routes } from '../paths.ts';
+import type { ProviderManager } from '../provider-manager.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { type FindAccount, findActive } from '../tokens/active-token.ts';
+import { findActive } from '../tokens/active-token.ts';
 import { claimsOf } from '../tokens/claims.ts';
-import type { ProofVerifier } from '../tokens/dpop.ts';
 import {
   type BearerError,
   moveBodyTokenToHeader,
@@ -16,14 +18,7 @@ import {
   sendBearerError,
 } from './bearer-token.ts';
 
-export interface UserinfoOptions {
-  readonly path: string;
-  readonly provider: () => Provider;
-  readonly signingKeys: () => readonly JWK[];
-  readonly proofs: ProofVerifier;
-  readonly findAccount: FindAccount;
-}
-
+const path = routes.userinfo;
 const missingScope: BearerError = {
   status: 403,
   error: 'insufficient_scope',
@@ -31,18 +26,17 @@ const missingScope: BearerError = {
 };
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
-export function createUserinfo({ path, provider, signingKeys, proofs, findAccount }: UserinfoOptions): Router {
-  const verifierFor = onePerArgument((keys: readonly JWK[]) =>
-    createAccessTokenVerifier({ issuer: provider().issuer, keys }),
-  );
-
+export function createUserinfo(
+  { proofs, accounts }: Services,
+  { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
+): Router {
   /** A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer (RFC 9449 section 7). */
   const findBindingError = async (
     request: Request,
     presented: PresentedToken,
     token: VerifiedAccessToken,
   ): Promise<BearerError | undefined> => {
-    const { jkt, clientId } = token;
+    const { cnf: { jkt } = {}, client_id: clientId } = token;
     const scheme = 'DPoP';
     const isBound = jkt !== undefined;
     if (isBound !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
@@ -70,7 +64,7 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
     if (!token) return invalidToken;
     const scope = splitScope(token.scope).filter(isOpenidFamily);
     if (!scope.includes('openid')) return missingScope;
-    const active = await findActive(provider(), token, findAccount);
+    const active = await findActive(provider(), token, accounts.findById);
     if (!active?.grant) return invalidToken;
     const { client, grant, account } = active;
     const { Claims } = provider();
@@ -83,7 +77,7 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
     if ('status' in presented) return sendBearerError(response, issuer, presented);
     // oidc-provider, which is mounted later, serves opaque tokens.
     if (!looksLikeJwt(presented.token)) return next();
-    const token = await verifierFor(signingKeys())(presented.token);
+    const token = await createAccessTokenVerifier({ issuer, keys: signingKeys() })(presented.token);
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
@@ -104,23 +98,9 @@ export function createUserinfo({ path, provider, signingKeys, proofs, findAccoun
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
-  router.use(
-    path,
-    handleRejectedBody((_request, response, { status, error, description }) =>
-      response.status(status).json({ error, error_description: description }),
-    ),
-  );
+  router.use(path, handleRejectedBody());
   return router;
 }
 
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
-
-function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
-  const values = new WeakMap<Argument, Value>();
-  return (argument: Argument): Value => {
-    const value = values.get(argument) ?? create(argument);
-    values.set(argument, value);
-    return value;
-  };
-}

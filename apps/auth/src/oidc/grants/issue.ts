@@ -1,16 +1,9 @@
 // Issues the tokens of the grant types `password` and `social_access_token`, with the steps that oidc-provider takes
 // for authorization codes. The library has no public function for them.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
+import type { Services } from '../../services.ts';
 import { offlineAccess } from '../scopes.ts';
-import { type ProofVerifier, verifyProofOfRequest } from '../tokens/dpop.ts';
-import type { ResourceServer } from '../tokens/resource-server.ts';
-import type { TokenLifetimes } from '../tokens/token-lifetimes.ts';
-
-export interface IssueOptions {
-  readonly resource: ResourceServer;
-  readonly lifetimes: TokenLifetimes;
-  readonly proofs: ProofVerifier;
-}
+import { verifyProofOfRequest } from '../tokens/dpop.ts';
 
 export interface TokenRequest {
   readonly accountId: string;
@@ -21,7 +14,7 @@ export interface TokenRequest {
 
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
-  { resource, lifetimes, proofs }: IssueOptions,
+  { resource, lifetimes, proofs }: Services,
   { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc;

@@ -1,34 +1,28 @@
 // Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow").
 import { errors, type Provider } from 'oidc-provider';
-import type { SignIn } from '../../accounts/sign-in.ts';
+import type { Services } from '../../services.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
-import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
-import { type IssueOptions, issueTokens } from './issue.ts';
+import { issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
 
-export interface PasswordGrantOptions extends IssueOptions {
-  readonly scopes: ScopeTable;
-  readonly signIn: SignIn;
-}
-
-export function registerPasswordGrant(provider: Provider, options: PasswordGrantOptions): void {
+export function registerPasswordGrant(provider: Provider, services: Services): void {
   provider.registerGrantType<{ username?: string; password?: string }>(
     'password',
     async (ctx) => {
       const { client, params } = ctx.oidc;
       const granted = effectiveScopes(client, params.scope);
-      checkRequestedScopes(options.scopes, client, { requested: granted, issuesIdToken: false });
+      checkRequestedScopes(services.scopes, client, { requested: granted, issuesIdToken: false });
       const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
-      const result = await options
+      const result = await services
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
           // For example, too many passwords are waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {
-        await issueTokens(ctx, options, { accountId: result.account.id, granted, gty: 'password' });
+        await issueTokens(ctx, services, { accountId: result.account.id, granted, gty: 'password' });
         return;
       }
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });

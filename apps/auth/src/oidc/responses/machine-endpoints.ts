@@ -1,6 +1,7 @@
 // Adjusts the responses of the endpoints that authenticate clients (docs/behaviour.md, "Errors of the token endpoint"
 // and "Cross-origin requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { Services } from '../../services.ts';
 import { webOriginsOf } from '../clients/registered-client.ts';
 import { routes } from '../paths.ts';
 
@@ -22,16 +23,13 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-export function finishMachineResponse(
-  ctx: KoaContextWithOIDC,
-  { issuer, audience }: { readonly issuer: string; readonly audience: string },
-): void {
+export function finishMachineResponse(ctx: KoaContextWithOIDC, { config, resource }: Services): void {
   const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
   if (!lacksGrantType) correctFailedAuthentication(ctx);
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
-    ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
+    ctx.set('WWW-Authenticate', `Basic realm="${config.issuer}", error="invalid_client"`);
   }
-  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(audience).origin);
+  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(resource.audience).origin);
 }
 
 /** Descriptions of errors that oidc-provider returns as `invalid_request`. */

@@ -4,19 +4,12 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { serverError } from '../../http/error-handler.ts';
 import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
-import type { Next } from '../middleware-types.ts';
+import type { Services } from '../../services.ts';
+import { showPage } from '../pages.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
+import type { Next } from '../request-state.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
-
-export interface ResponseMiddlewareOptions {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly scopes: readonly string[];
-  readonly responseTypes: readonly string[];
-  readonly logger: Logger;
-  readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
-}
 
 /** In seconds. A new key signs only after a longer time (KEY_PUBLISH_DELAY). */
 const jwksMaxAge = 15;
@@ -29,8 +22,12 @@ const libraryDocumentHeaders = {
 } as const;
 
 /** Must be registered first, because middleware gets only the errors of later middleware. */
-export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
-  const { logger, showNotFound } = options;
+export function registerResponseMiddleware(provider: Provider, services: Services): void {
+  const { logger, providerPages: pages } = services;
+  const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
+    const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
+    showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
+  };
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
@@ -39,10 +36,10 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     } catch (error) {
       respondToError(ctx, error as Error, logger);
     }
-    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, options);
+    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, services);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
-    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, options);
+    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, services.scopes);
     // oidc-provider has not served the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);

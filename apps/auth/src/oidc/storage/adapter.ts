@@ -1,37 +1,34 @@
 // Chooses the adapter that stores each kind of oidc-provider's records.
-import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
-import type { ArtifactStore } from './artifacts.ts';
-import { type ClientOptions, createClientAdapter } from './clients.ts';
-import type { DeviceCodes } from './device-codes.ts';
-import type { EndSession } from './ended-sessions.ts';
+import type { Services } from '../../services.ts';
+import { providerMetadata } from '../clients/metadata.ts';
+import { orUnavailable } from '../unavailable.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
 
-export interface AdapterOptions extends ClientOptions {
-  readonly db: Database;
-  readonly artifacts: ArtifactStore;
-  readonly deviceCodes: Pick<DeviceCodes, 'adapter'>;
-  readonly interactionLifetime: number;
-  readonly endSession: EndSession;
-}
-
-export function createAdapter(options: AdapterOptions): (model: string) => Adapter {
-  const { db, artifacts, deviceCodes, interactionLifetime, endSession, findClient } = options;
+export function createAdapter(services: Services): (model: string) => Adapter {
+  const { artifacts, clients, deviceCodes, scopes } = services;
+  /** Every request reads the database, so a disabled client is rejected at once. */
+  const findClient = async (id: string) => {
+    const client = await orUnavailable(() => clients.findActive(id));
+    // A personal access token may request only the scope of bookings.
+    return client && providerMetadata(client, scopes.bookings);
+  };
   return (model) => {
     const adapter = artifacts.adapterFor(model);
     switch (model) {
       case 'Client':
-        return createClientAdapter({ findClient });
+        // oidc-provider never writes clients: they are imported, or created in the portal.
+        return { ...adapter, find: findClient };
       case 'DeviceCode':
         return deviceCodes.adapter;
       case 'PushedAuthorizationRequest':
-        return createPushedRequestAdapter({ db, adapter, interactionLifetime });
+        return createPushedRequestAdapter(adapter, services);
       case 'RefreshToken':
-        return createRefreshTokenAdapter({ db, adapter });
+        return createRefreshTokenAdapter(adapter, services);
       case 'Session':
-        return createSessionAdapter({ db, adapter, endSession });
+        return createSessionAdapter(adapter, services);
       default:
         return adapter;
     }

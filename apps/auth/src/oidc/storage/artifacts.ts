@@ -1,9 +1,9 @@
 // Stores the records of oidc-provider, which we call artifacts, under the hash of their ids. Of several concurrent uses
 // of a code, exactly one succeeds.
-import { type Database, query } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { orUnavailable } from '../unavailable.ts';
+import { queryOrUnavailable } from '../unavailable.ts';
 import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifact-row.ts';
 
 interface FoundRow {
@@ -29,18 +29,15 @@ const findByUserCode = findStatement('user_code');
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
 export function createArtifactStore({ db }: { db: Database }) {
-  const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
-    orUnavailable(() => query<T>(db, sql, bindings));
-
   const adapterFor = (model: string): Adapter => {
     const findBy = async (statement: string, value: string, id?: string) => {
-      const [row] = await run<FoundRow>(statement, [model, value]);
+      const [row] = await queryOrUnavailable<FoundRow>(db, statement, [model, value]);
       return row && payloadOf(row.payload, id, row.usedAt ?? undefined);
     };
 
     return {
       async upsert(id, payload, expiresIn) {
-        await run(upsertById, valuesOf(model, id, payload, expiresIn));
+        await queryOrUnavailable(db, upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy(findById, hashSecret(id), id),
       // oidc-provider does not need the id after these two look-ups.
@@ -48,7 +45,8 @@ export function createArtifactStore({ db }: { db: Database }) {
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {
         rejectSecondUse(
-          await run(
+          await queryOrUnavailable(
+            db,
             `update oidc_artifact set consumed_at = clock_timestamp()
               where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
             [model, hashSecret(id)],
@@ -56,10 +54,10 @@ export function createArtifactStore({ db }: { db: Database }) {
         );
       },
       async destroy(id) {
-        await run('delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
+        await queryOrUnavailable(db, 'delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
       },
       async revokeByGrantId(grantId) {
-        await run('delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
+        await queryOrUnavailable(db, 'delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
       },
     };
   };
@@ -69,7 +67,8 @@ export function createArtifactStore({ db }: { db: Database }) {
 
     /** Returns false if the id was already stored. */
     async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
-      const rows = await run(
+      const rows = await queryOrUnavailable(
+        db,
         `insert into oidc_artifact (model, id, payload, expires_at)
          values ($1, $2, '{}', now() + make_interval(secs => $3)) on conflict do nothing returning 1 as done`,
         [model, hashSecret(id), expiresIn],
@@ -79,21 +78,10 @@ export function createArtifactStore({ db }: { db: Database }) {
 
     /** Userinfo then also rejects the JWTs of the grant. */
     async revokeGrant(grantId: string): Promise<void> {
-      await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
+      await queryOrUnavailable(db, `delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
         grantId,
         hashSecret(grantId),
       ]);
-    },
-
-    /** Concurrent calls skip each other's rows. */
-    async cleanUp(limit = 1_000): Promise<number> {
-      const rows = await run(
-        `delete from oidc_artifact where ctid = any (array(
-           select ctid from oidc_artifact where expires_at < now() - interval '1 hour' order by expires_at limit $1
-             for update skip locked)) returning 1 as done`,
-        [limit],
-      );
-      return rows.length;
     },
   };
 }

@@ -1,10 +1,10 @@
 // Stores the device code and the user code of the device flow (RFC 8628). Polls, decisions and the exchange are single
 // statements, so each has an effect only once. The user's pages find the record by the user code, and refer to it by
 // the hash of the device code, which the token endpoint does not accept.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { type Database, jsonText } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { orUnavailable, unavailable } from '../unavailable.ts';
+import { queryOrUnavailable, unavailable } from '../unavailable.ts';
 import { columns, placeholders, rejectSecondUse, usedAt, valuesOf, withoutSecrets } from './artifact-row.ts';
 import type { ArtifactStore } from './artifacts.ts';
 
@@ -53,19 +53,12 @@ export interface PendingCode {
   readonly params: Record<string, unknown>;
 }
 
-export interface DeviceCodeOptions {
-  readonly db: Database;
-  readonly artifacts: ArtifactStore;
-}
-
 export type DeviceCodes = ReturnType<typeof createDeviceCodes>;
 
-export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
-  const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
-    orUnavailable(() => query<Row>(db, sql, values));
-
+export function createDeviceCodes({ db, artifacts }: { db: Database; artifacts: ArtifactStore }) {
   const create = async (id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> => {
-    const rows = await run(
+    const rows = await queryOrUnavailable(
+      db,
       `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,
       valuesOf('DeviceCode', id, payload, expiresIn + retentionSeconds),
     );
@@ -74,7 +67,8 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
   };
 
   const decide = async (reference: string, payload: AdapterPayload): Promise<boolean> => {
-    const rows = await run(
+    const rows = await queryOrUnavailable(
+      db,
       `update oidc_artifact set payload = $2::jsonb, grant_id = $3, account_id = $4
         where id = $1 and ${pendingCondition} returning 1 as done`,
       [reference, jsonText(withoutSecrets('DeviceCode', payload)), payload.grantId ?? null, payload.accountId ?? null],
@@ -83,7 +77,8 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
   };
 
   const findByReference = async (reference: string): Promise<AdapterPayload | undefined> => {
-    const [row] = await run<{ payload: AdapterPayload; isValid: boolean }>(
+    const [row] = await queryOrUnavailable<{ payload: AdapterPayload; isValid: boolean }>(
+      db,
       `select payload, expires_at > now() + interval '${retentionSeconds} seconds' as "isValid"
          from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now()`,
       [reference],
@@ -93,7 +88,7 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
 
   const poll = async (deviceCode: string): Promise<AdapterPayload | undefined> => {
     const clientId = currentContext()?.oidc.client?.clientId ?? null;
-    const [row] = await run<PolledRow>(pollStatement, [hashSecret(deviceCode), clientId]);
+    const [row] = await queryOrUnavailable<PolledRow>(db, pollStatement, [hashSecret(deviceCode), clientId]);
     if (!row) return undefined;
     if (row.isTooEarly) throw new errors.SlowDown('wait longer between two polls');
     // An expired code would be reported before a used one.
@@ -113,7 +108,8 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
     async consume(id) {
       // Every poll of a denied request gets `access_denied`.
       rejectSecondUse(
-        await run(
+        await queryOrUnavailable(
+          db,
           `update oidc_artifact
               set consumed_at = case when payload ->> 'error' is null then clock_timestamp() end
             where model = 'DeviceCode' and id = $1 and consumed_at is null returning 1 as done`,
@@ -127,7 +123,8 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
     adapter,
 
     async findPending(userCode: string): Promise<PendingCode | undefined> {
-      const [row] = await run<{ id: string; clientId: string; payload: AdapterPayload }>(
+      const [row] = await queryOrUnavailable<{ id: string; clientId: string; payload: AdapterPayload }>(
+        db,
         `select id, client_id as "clientId", payload from oidc_artifact where user_code = $1 and ${pendingCondition}`,
         [userCode],
       );
@@ -135,7 +132,8 @@ export function createDeviceCodes({ db, artifacts }: DeviceCodeOptions) {
     },
 
     async deny(reference: string): Promise<boolean> {
-      const rows = await run(
+      const rows = await queryOrUnavailable(
+        db,
         `update oidc_artifact
             set payload = payload || '{"error": "access_denied", "errorDescription": "the user denied the request"}'
           where id = $1 and ${pendingCondition} returning 1 as done`,

@@ -1,15 +1,9 @@
 // Stores pushed authorization requests (RFC 9126). A browser must open one within 60 s, but it is stored until the
 // sign-in has ended, so that only one of two windows gets a code.
-import { type Database, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { orUnavailable } from '../unavailable.ts';
-
-export interface PushedRequestOptions {
-  readonly db: Database;
-  readonly adapter: Adapter;
-  readonly interactionLifetime: number;
-}
+import type { Services } from '../../services.ts';
+import { queryOrUnavailable } from '../unavailable.ts';
 
 interface FoundRequest {
   readonly payload: AdapterPayload;
@@ -17,15 +11,13 @@ interface FoundRequest {
   readonly remaining: number;
 }
 
-export function createPushedRequestAdapter({ db, adapter, interactionLifetime }: PushedRequestOptions): Adapter {
-  const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
-    orUnavailable(() => query<Row>(db, sql, values));
-
+export function createPushedRequestAdapter(adapter: Adapter, { db, lifetimes }: Services): Adapter {
   return {
     ...adapter,
-    upsert: (id, payload, expiresIn) => adapter.upsert(id, payload, (expiresIn ?? 0) + interactionLifetime),
+    upsert: (id, payload, expiresIn) => adapter.upsert(id, payload, (expiresIn ?? 0) + lifetimes.interaction),
     async find(id) {
-      const [found] = await run<FoundRequest>(
+      const [found] = await queryOrUnavailable<FoundRequest>(
+        db,
         `select payload, consumed_at is not null as "isUsed",
                 extract(epoch from expires_at - now())::float8 as remaining
            from oidc_artifact where model = 'PushedAuthorizationRequest' and id = $1 and expires_at > now()`,
@@ -34,12 +26,13 @@ export function createPushedRequestAdapter({ db, adapter, interactionLifetime }:
       if (!found) return undefined;
       // oidc-provider checks `exp` when the browser opens the request, and only `consumed` after the sign-in. The clock
       // of the database decides (artifact-row.ts).
-      const isValid = found.remaining > interactionLifetime;
+      const isValid = found.remaining > lifetimes.interaction;
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
       return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {
-      const used = await run(
+      const used = await queryOrUnavailable(
+        db,
         `update oidc_artifact set consumed_at = clock_timestamp()
           where model = 'PushedAuthorizationRequest' and id = $1 and consumed_at is null returning 1 as done`,
         [hashSecret(id)],

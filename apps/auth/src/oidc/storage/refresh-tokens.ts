@@ -1,9 +1,9 @@
 // Stores refresh tokens. One statement consumes a token and stores the next one, so either both happen or nothing.
-import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
+import type { Services } from '../../services.ts';
 import { currentRequestState } from '../request-state.ts';
-import { orUnavailable } from '../unavailable.ts';
+import { queryOrUnavailable } from '../unavailable.ts';
 import { columns, placeholders, rejectSecondUse, valuesOf } from './artifact-row.ts';
 
 /** Consumes the token with the hash $10. Does nothing and returns no row if it was used. */
@@ -13,12 +13,7 @@ const rotateStatement = `
      where model = 'RefreshToken' and id = $10 and consumed_at is null returning 1)
   insert into oidc_artifact (${columns}) select ${placeholders} from used returning 1 as done`;
 
-export interface RefreshTokenOptions {
-  readonly db: Database;
-  readonly adapter: Adapter;
-}
-
-export function createRefreshTokenAdapter({ db, adapter }: RefreshTokenOptions): Adapter {
+export function createRefreshTokenAdapter(adapter: Adapter, { db }: Services): Adapter {
   return {
     ...adapter,
     /** oidc-provider stores the next token after this, and `upsert` then consumes the used one. */
@@ -31,7 +26,7 @@ export function createRefreshTokenAdapter({ db, adapter }: RefreshTokenOptions):
       const used = currentRequestState()?.usedRefreshToken;
       if (used === undefined) return adapter.upsert(id, payload, expiresIn);
       const values = [...valuesOf('RefreshToken', id, payload, expiresIn), used];
-      rejectSecondUse(await orUnavailable(() => query(db, rotateStatement, values)));
+      rejectSecondUse(await queryOrUnavailable(db, rotateStatement, values));
     },
   };
 }

@@ -1,14 +1,13 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
 // and does not store a session again that has ended.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { jsonText } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
+import type { Services } from '../../services.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
-import { orUnavailable } from '../unavailable.ts';
+import { queryOrUnavailable } from '../unavailable.ts';
 import { valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
-import type { EndSession } from './ended-sessions.ts';
-import { sessionChanges } from './session-changes.ts';
 
 // Two sign-ins at the same time both succeed, and the later one replaces the id.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
@@ -22,18 +21,13 @@ const mergeStatement = `
    where model = 'Session' and uid = $8 and account_id is not distinct from $9 and (id = $1 or $10)
   returning 1 as done`;
 
-export interface SessionOptions {
-  readonly db: Database;
-  readonly adapter: Adapter;
-  readonly endSession: EndSession;
-}
-
-export function createSessionAdapter({ db, adapter, endSession }: SessionOptions): Adapter {
-  const run = (sql: string, values: readonly unknown[]) => orUnavailable(() => query(db, sql, values));
-
+export function createSessionAdapter(adapter: Adapter, { db, endSession }: Services): Adapter {
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
-    const { fields, authorizations } = sessionChanges(found.payload, payload);
-    const rows = await run(mergeStatement, [
+    const { authorizations: oldAuthorizations = {}, ...oldFields } = found.payload;
+    const { authorizations: newAuthorizations = {}, ...newFields } = payload;
+    const fields = changesBetween(oldFields, newFields);
+    const authorizations = changesBetween(oldAuthorizations, newAuthorizations);
+    const rows = await queryOrUnavailable(db, mergeStatement, [
       hashSecret(id),
       payload.accountId ?? null,
       expiresIn ?? null,
@@ -64,7 +58,7 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
         // Only a sign-in, which changes `loginTs`, may create a new session.
         if (payload.loginTs === found.payload.loginTs) return;
       }
-      await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
+      await queryOrUnavailable(db, insertStatement, valuesOf('Session', id, payload, expiresIn));
     },
     async destroy(id) {
       // To give a session a new id, oidc-provider deletes the old id. The row must stay, because `merge` changes its
@@ -74,5 +68,16 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
       if (!getsNewId) await adapter.destroy(id);
     },
+  };
+}
+
+/** Returns the fields that a request set and removed. */
+function changesBetween(before: object, after: object) {
+  const oldValues = new Map(Object.entries(before).map(([name, value]) => [name, JSON.stringify(value)]));
+  const newFields = Object.entries(after).filter(([, value]) => value !== undefined);
+  const newNames = new Set(newFields.map(([name]) => name));
+  return {
+    set: Object.fromEntries(newFields.filter(([name, value]) => oldValues.get(name) !== JSON.stringify(value))),
+    removed: [...oldValues.keys()].filter((name) => !newNames.has(name)),
   };
 }

@@ -1,16 +1,14 @@
 // Verifies that a JWT is an access token that this server issued and that has not expired (RFC 9068 section 4).
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 
-export interface VerifiedAccessToken {
-  readonly claims: JWTPayload;
-  readonly clientId: string;
-  readonly subject: string;
-  readonly scope: string;
-  /** Undefined for client_credentials. */
-  readonly grantId: string | undefined;
-  /** Undefined for a bearer token (RFC 9449 section 6.1). */
-  readonly jkt: string | undefined;
-}
+/** The claims. Tokens of client_credentials have no `grant_id`, and bearer tokens no `cnf` (RFC 9449 section 6.1). */
+export type VerifiedAccessToken = JWTPayload & {
+  readonly sub: string;
+  readonly client_id: string;
+  readonly scope?: string;
+  readonly grant_id?: string;
+  readonly cnf?: { readonly jkt?: string };
+};
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
 
@@ -23,16 +21,10 @@ export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; ke
   return async (token: string): Promise<VerifiedAccessToken | undefined> => {
     try {
       const { payload } = await jwtVerify(token, keySet, { issuer, typ: 'at+jwt', algorithms: ['ES256'] });
-      const { sub, client_id: clientId, scope, grant_id: grantId } = payload;
-      if (typeof sub !== 'string' || typeof clientId !== 'string') return undefined;
-      return {
-        claims: payload,
-        clientId,
-        subject: sub,
-        scope: typeof scope === 'string' ? scope : '',
-        grantId: typeof grantId === 'string' ? grantId : undefined,
-        jkt: (payload.cnf as { jkt?: string } | undefined)?.jkt,
-      };
+      // Only this server signs such tokens, so the other claims have their types.
+      return typeof payload.sub === 'string' && typeof payload.client_id === 'string'
+        ? (payload as VerifiedAccessToken)
+        : undefined;
     } catch {
       return undefined;
     }

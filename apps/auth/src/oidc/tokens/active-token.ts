@@ -1,15 +1,15 @@
 // Decides whether a verified access token is active.
 import type { Provider } from 'oidc-provider';
+import type { Account } from '../../accounts/store.ts';
 import { orUnavailable } from '../unavailable.ts';
 import type { VerifiedAccessToken } from './access-token-verifier.ts';
-import type { ProviderAccount } from './claims.ts';
 
-export type FindAccount = (id: string) => Promise<Omit<ProviderAccount, 'facilityIds'> | undefined>;
+export type FindAccount = (id: string) => Promise<Account | undefined>;
 
 /** A token of client_credentials has neither a grant nor an account. */
 export async function findActive(
   provider: Provider,
-  { clientId, grantId, subject }: VerifiedAccessToken,
+  { client_id: clientId, grant_id: grantId, sub: subject }: VerifiedAccessToken,
   findAccount: FindAccount,
 ) {
   const [client, grant, account] = await Promise.all([

@@ -1,18 +1,8 @@
 // Defines the values of the claims of the id_token and of userinfo. claimsByScope (../scopes.ts) lists the claims.
-
-export interface ProviderAccount {
-  readonly id: string;
-  readonly username: string;
-  readonly name: string | null;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-  readonly roles: readonly string[];
-  readonly disabledAt: Date | null;
-  readonly facilityIds: readonly string[];
-}
+import type { Account } from '../../accounts/store.ts';
 
 /** oidc-provider selects the claims of the granted scopes. */
-export function claimsOf(account: Omit<ProviderAccount, 'facilityIds'>) {
+export function claimsOf(account: Account) {
   return {
     sub: account.id,
     name: account.name ?? account.username,

@@ -1,9 +1,9 @@
 // Selects the facilities for the claim `facilities` of an access token (docs/behaviour.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { FacilityStore } from '../../facilities/store.ts';
+import type { Services } from '../../services.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { requestState } from '../request-state.ts';
-import { needsFacilities, type ScopeTable } from '../scopes.ts';
+import { needsFacilities } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 
 /** A longer token would not fit into a header. */
@@ -21,11 +21,12 @@ export type FacilitiesClaim = (
   token: TokenOfFacilities,
 ) => Promise<readonly string[] | undefined>;
 
-export function createFacilitiesClaim(facilities: FacilityStore, scopes: ScopeTable): FacilitiesClaim {
+export function createFacilitiesClaim({ accounts, scopes }: Services): FacilitiesClaim {
   const facilitiesOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
     const { account } = requestState(ctx);
-    if (account?.id === accountId) return account.facilityIds;
-    return orUnavailable(() => facilities.facilityIdsOf(accountId));
+    const found =
+      account?.id === accountId ? account : await orUnavailable(() => accounts.findWithFacilities(accountId));
+    return found?.facilityIds ?? [];
   };
 
   const facilitiesOfClient = (ctx: KoaContextWithOIDC): readonly string[] => {

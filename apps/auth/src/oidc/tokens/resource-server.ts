@@ -2,28 +2,19 @@
 // (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from '../scopes.ts';
 
-export interface ResourceServer {
-  readonly audience: string;
-  /** For the setting `getResourceServerInfo`. */
-  readonly info: (scopes: readonly string[]) => {
-    readonly scope: string;
-    readonly audience: string;
-    readonly accessTokenFormat: 'jwt';
-    readonly jwt: { readonly sign: { readonly alg: 'ES256' } };
-  };
-  readonly isCustom: (scope: string) => boolean;
-}
+export type ResourceServer = ReturnType<typeof createResourceServer>;
 
-export function createResourceServer({ scopes, audience }: { scopes: ScopeTable; audience: string }): ResourceServer {
+export function createResourceServer({ scopes, audience }: { scopes: ScopeTable; audience: string }) {
   const isCustom = (scope: string): boolean => scopes.custom.includes(scope);
   return {
     audience,
     isCustom,
-    info: (names) => ({
+    /** For the setting `getResourceServerInfo`. */
+    info: (names: readonly string[]) => ({
       scope: names.filter(isCustom).join(' '),
       audience,
-      accessTokenFormat: 'jwt',
-      jwt: { sign: { alg: 'ES256' } },
+      accessTokenFormat: 'jwt' as const,
+      jwt: { sign: { alg: 'ES256' as const } },
     }),
   };
 }

@@ -1,6 +1,6 @@
 // Describes the events in the history of a facility, such as "invited ann@example.com as Staff". On the page, the name
 // of the user who made the change stands before the description.
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { formatDuration } from '../../html/time-format.ts';
 import type { HistoryRow } from './history-store.ts';
 

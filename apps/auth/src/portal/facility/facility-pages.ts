@@ -2,13 +2,13 @@
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
 import { isEmailAddress } from '../../accounts/field-rules.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { FormState } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
-import type { Invitations } from '../invitations/invitations.ts';
-import type { Member, MemberStore } from '../members/member-store.ts';
+import type { Services } from '../../services.ts';
+import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
+import type { Member } from '../members/member-store.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
@@ -19,13 +19,6 @@ import {
   welcomeNotice,
 } from '../page.ts';
 import { assignableRoles, type InvitableRole, invitableBy, invitableRoles, mayInvite, mayRevoke } from '../rules.ts';
-
-export interface FacilityPagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'findByFacility'>;
-  readonly invitationStore: Pick<InvitationStore, 'findUndecided'>;
-  readonly invitations: Pick<Invitations, 'invite'>;
-}
 
 /** The state of the form to invite members. */
 interface InviteForm extends FormState {
@@ -74,7 +67,7 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes({ pages, members, invitationStore, invitations }: FacilityPagesOptions): Router {
+export function facilityRoutes({ members, invitationStore, invitations }: Services, pages: PortalPages): Router {
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,

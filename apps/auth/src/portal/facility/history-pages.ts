@@ -1,18 +1,12 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
 import { Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/form-body.ts';
+import type { Services } from '../../services.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
-import { type HistoryStore, maxHistoryPage } from './history-store.ts';
+import { findHistoryPage, maxHistoryPage } from './history-store.ts';
 
-export interface HistoryPagesOptions {
-  readonly pages: PortalPages;
-  readonly history: HistoryStore;
-  readonly audit: Pick<Audit, 'flush'>;
-}
-
-export function historyRoutes({ pages, history, audit }: HistoryPagesOptions): Router {
+export function historyRoutes({ db, audit }: Services, pages: PortalPages): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',
@@ -21,7 +15,7 @@ export function historyRoutes({ pages, history, audit }: HistoryPagesOptions): R
       if (!Number.isInteger(page) || page < 1 || page > maxHistoryPage) return pages.notFound(response);
       // Users see their own changes, which may not be stored yet.
       await audit.flush();
-      const { rows, hasOlder } = await history.findPage(facility.id, page);
+      const { rows, hasOlder } = await findHistoryPage(db, facility.id, page);
       const events = rows.map((row) => ({
         at: row.at,
         address: row.address,

@@ -14,23 +14,14 @@ const pageSize = 25;
 /** Callers must check it. The query becomes slower with each page. */
 export const maxHistoryPage = 400;
 
-export type HistoryStore = ReturnType<typeof createHistoryStore>;
-
-export function createHistoryStore({ db }: { db: Database }) {
-  return {
-    /** Reads one event more than a page shows, to know whether there is another page. */
-    async findPage(
-      facilityId: string,
-      page: number,
-    ): Promise<{ readonly rows: readonly HistoryRow[]; readonly hasOlder: boolean }> {
-      const rows = await query<HistoryRow>(
-        db,
-        `select e.at, e.kind, coalesce(a.name, a.username) as actor, e.address, e.detail
-           from audit_event e left join account a on a.id = e.account_id
-          where e.facility_id = $1 order by e.at desc, e.id desc limit $2 offset $3`,
-        [facilityId, pageSize + 1, (page - 1) * pageSize],
-      );
-      return { rows: rows.slice(0, pageSize), hasOlder: rows.length > pageSize && page < maxHistoryPage };
-    },
-  };
+/** Reads one event more than a page shows, to know whether there is another page. */
+export async function findHistoryPage(db: Database, facilityId: string, page: number) {
+  const rows = await query<HistoryRow>(
+    db,
+    `select e.at, e.kind, coalesce(a.name, a.username) as actor, e.address, e.detail
+       from audit_event e left join account a on a.id = e.account_id
+      where e.facility_id = $1 order by e.at desc, e.id desc limit $2 offset $3`,
+    [facilityId, pageSize + 1, (page - 1) * pageSize],
+  );
+  return { rows: rows.slice(0, pageSize), hasOlder: rows.length > pageSize && page < maxHistoryPage };
 }

@@ -4,32 +4,17 @@ import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import type { Account, AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import { roleNames } from '../../facilities/role-names.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
+import type { Account } from '../../accounts/store.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
 import { signInPath } from '../../html/local-path.ts';
-import type { FormState, Site } from '../../html/site.ts';
+import type { FormState } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
-import type { StartSession } from '../../interaction/sign-in/start-session.ts';
+import type { SignInServices } from '../../interaction/sign-in/start-session.ts';
 import type { PortalPages } from '../page.ts';
 import { accountKindFor } from '../rules.ts';
-import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-
-export interface AcceptancePagesOptions {
-  readonly pages: PortalPages;
-  readonly site: Site;
-  readonly sessions: Pick<BrowserSessions, 'current'>;
-  readonly startSession: StartSession;
-  readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
-  readonly invitationStore: InvitationStore;
-  readonly acceptances: AcceptanceStore;
-  readonly newPasswordLimit: UsageLimit;
-  readonly audit: Audit;
-}
+import type { InvitedAccount } from './acceptance-store.ts';
+import type { Invitation } from './invitation-store.ts';
 
 interface InvitationContext {
   readonly token: string;
@@ -43,11 +28,11 @@ const csrfContext = 'invitation';
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
-export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
-  const { pages, site, sessions, accounts, invitationStore, acceptances, audit } = options;
+export function acceptanceRoutes(services: SignInServices, pages: PortalPages): Router {
+  const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status,
       title,
       text,
@@ -124,7 +109,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
       password: validatePasswordLength(password),
     });
     if (invalid.length > 0) return showErrors(400, ...invalid);
-    const waitSeconds = await options.newPasswordLimit.use(invitation.id);
+    const waitSeconds = await services.newPasswordLimit.use(invitation.id);
     if (waitSeconds > 0) {
       const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
       return showErrors(429, { text });
@@ -142,7 +127,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     }
     const account = await accounts.findById(outcome.accountId);
     if (account) {
-      await options.startSession(request, response, { account, amr: ['pwd'] });
+      await services.startSession(request, response, { account, amr: ['pwd'] });
       const detail = { by: 'invitation' };
       audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
     }

@@ -2,7 +2,8 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
 import { hashSecret } from '../../secrets.ts';
-import { accountKindFor, type InvitableRole } from '../rules.ts';
+import { accountKindFor } from '../rules.ts';
+import type { Invitation } from './invitation-store.ts';
 
 export interface InvitedAccount {
   readonly kind: AccountKind;
@@ -14,18 +15,11 @@ export type Acceptance =
   /** `username-taken`: the invitation may not replace the account with the invited address. */
   | { readonly error: 'not-open' | 'username-taken' };
 
-interface LockedInvitation {
-  readonly id: string;
-  readonly facilityId: string;
-  readonly email: string;
-  readonly role: InvitableRole;
-}
+type LockedInvitation = Pick<Invitation, 'id' | 'facilityId' | 'email' | 'role'>;
 
 /** A service account may replace an unconfirmed account of a person without any role. */
 export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
   and not exists (select from membership m where m.account_id = a.id)`;
-
-export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
   const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {

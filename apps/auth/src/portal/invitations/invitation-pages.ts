@@ -1,7 +1,8 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 import { type Request, type Response, Router } from 'express';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
+import type { Services } from '../../services.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -12,14 +13,7 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-import type { Invitations } from './invitations.ts';
-
-export interface InvitationPagesOptions {
-  readonly pages: PortalPages;
-  readonly invitationStore: Pick<InvitationStore, 'find'>;
-  readonly invitations: Invitations;
-}
+import type { Invitation } from './invitation-store.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -27,9 +21,9 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ pages, invitationStore, invitations }: InvitationPagesOptions): Router {
+export function invitationRoutes({ invitationStore, invitations, site }: Services, pages: PortalPages): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status: 409,
       title: 'This invitation is no longer open',
       text: 'The invitation was accepted or withdrawn.',
@@ -53,7 +47,7 @@ export function invitationRoutes({ pages, invitationStore, invitations }: Invita
   const resend: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
     const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {
-      return pages.showMessage(response, {
+      return site.showMessage(response, {
         status: 429,
         title: 'Too many e-mails',
         text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),
@@ -69,7 +63,15 @@ export function invitationRoutes({ pages, invitationStore, invitations }: Invita
     pages.show(
       response,
       'withdraw',
-      { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
+      {
+        facility,
+        invitation,
+        roleName: roleNames[invitation.role],
+        action: request.path,
+        button: 'Withdraw the invitation',
+        danger: true,
+        cancel: facility.path,
+      },
       { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
     );
 

@@ -23,12 +23,7 @@ export interface SentInvitation extends Invitation {
   readonly token: string;
 }
 
-export interface NewInvitation {
-  readonly facilityId: string;
-  readonly email: string;
-  readonly role: InvitableRole;
-  readonly actorId: string;
-}
+export type NewInvitation = Pick<Invitation, 'facilityId' | 'email' | 'role'> & { readonly actorId: string };
 
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
@@ -37,8 +32,6 @@ export type InvitationChangeError = 'not-permitted' | 'not-open';
 const invitationLifetime = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
-
-export type InvitationStore = ReturnType<typeof createInvitationStore>;
 
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", i.email, i.role,
   coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",

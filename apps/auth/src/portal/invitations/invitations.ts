@@ -1,38 +1,30 @@
 // Sends, resends and withdraws invitations, and records it in the history of the facility.
-import type { Logger } from '@bay-booking/service/logging';
-import type { Audit } from '../../audit/audit.ts';
 import type { Actor } from '../../clients/store.ts';
-import type { AuthConfig } from '../../config.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import type { OutboxMailer } from '../../mail/outbox-mailer.ts';
+import type { Stores } from '../../services.ts';
 import { invitationEmail } from './invitation-email.ts';
 import type {
   Invitation,
   InvitationChangeError,
   InvitationError,
-  InvitationStore,
   NewInvitation,
   SentInvitation,
 } from './invitation-store.ts';
 
 export interface InvitationsOptions {
-  readonly store: InvitationStore;
   readonly mailer: OutboxMailer;
-  readonly config: Pick<AuthConfig, 'issuer'>;
   readonly perFacility: UsageLimit;
   readonly perRecipient: UsageLimit;
-  readonly audit: Audit;
-  readonly logger: Logger;
 }
 
 /** `isMailed` is false if the invitation was stored, but its e-mail could not be queued. */
 type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
-export type Invitations = ReturnType<typeof createInvitations>;
-
-export function createInvitations(options: InvitationsOptions) {
-  const { config, store, mailer, perFacility, perRecipient, audit, logger } = options;
-
+export function createInvitations(
+  { config, invitationStore: store, audit, logger }: Stores,
+  { mailer, perFacility, perRecipient }: InvitationsOptions,
+) {
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 

@@ -1,9 +1,8 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
-import type { ClientStore } from '../../clients/store.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/form-body.ts';
+import type { Services } from '../../services.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -13,14 +12,7 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { assignableRoles, mayRevoke } from '../rules.ts';
-import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
-
-export interface MemberPagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'find' | 'changeRole' | 'revoke'>;
-  readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
-  readonly audit: Audit;
-}
+import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
   readonly member: Member;
@@ -30,7 +22,7 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ pages, members, clients, audit }: MemberPagesOptions): Router {
+export function memberRoutes({ members, clients, audit, site }: Services, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
@@ -48,7 +40,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
       const text = 'Staff can revoke service accounts. Only owners can change the roles of people.';
       return pages.notPermitted(response, text);
     }
-    return pages.showMessage(response, {
+    return site.showMessage(response, {
       status: 409,
       title: 'A facility must have an owner',
       text: `${isSelf ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,
@@ -78,10 +70,11 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     const data = {
       facility,
       isSelf,
-      name,
       currentRole: roleNames[member.role],
       roles: roles.map((role) => ({ role, text: roleNames[role] })),
       action: request.path,
+      button: 'Change the role',
+      cancel: facility.path,
     };
     const page = { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) };
     return pages.show(response, 'role', data, page);
@@ -108,11 +101,13 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
       facility,
       member,
       isSelf,
-      name,
       roleName: roleNames[member.role],
       // The page says how long access tokens that were already issued still work.
       accessTokenTtl: await clients.findLongestAccessTokenTtl(),
       action: request.path,
+      button: isSelf ? 'Leave the facility' : 'Revoke the role',
+      danger: true,
+      cancel: facility.path,
     };
     const title = isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`;
     return pages.show(response, 'revoke', data, { title, breadcrumbs: breadcrumbsBelowFacility(facility) });

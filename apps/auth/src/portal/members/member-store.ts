@@ -2,9 +2,9 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
-import type { FacilityRole } from '../../facilities/store.ts';
+import type { FacilityRole } from '../../facilities/roles.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
-import { maxMembers } from '../invitations/invitation-store.ts';
+import { type Invitation, maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
 
 export interface Member {
@@ -21,11 +21,7 @@ export interface Member {
   readonly lastUsedAt: Date | null;
 }
 
-export interface WithdrawnInvitation {
-  readonly id: string;
-  readonly email: string;
-  readonly role: string;
-}
+type WithdrawnInvitation = Pick<Invitation, 'id' | 'email' | 'role'>;
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
@@ -49,8 +45,6 @@ export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacili
 
 /** The portal allows `maxMembers` members, but an import may add more members. */
 const maxListedMembers = 2 * maxMembers;
-
-export type MemberStore = ReturnType<typeof createMemberStore>;
 
 const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as "isDisabled", m.role,
   m.created_at as since, token.*`;

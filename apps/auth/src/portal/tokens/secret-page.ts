@@ -1,8 +1,7 @@
 // Shows a new client secret once, with `curl` commands that use it.
 import type { Response } from 'express';
 import type { NewSecret } from '../../clients/store.ts';
-import type { AuthConfig } from '../../config.ts';
-import type { ScopeTable } from '../../oidc/scopes.ts';
+import type { Services } from '../../services.ts';
 import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
@@ -11,12 +10,6 @@ export interface ShownSecret extends NewSecret {
   readonly overlap?: number;
   /** In seconds, if the token sets it. */
   readonly accessTokenTtl?: number;
-}
-
-export interface SecretPageOptions {
-  readonly pages: PortalPages;
-  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
-  readonly scopes: Pick<ScopeTable, 'bookings'>;
 }
 
 export type SecretPage = ReturnType<typeof createSecretPage>;
@@ -33,7 +26,7 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({ pages, config, scopes }: SecretPageOptions) {
+export function createSecretPage({ config, scopes, site }: Services, pages: PortalPages) {
   const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
     const form = {
       grant_type: 'client_credentials',
@@ -67,7 +60,7 @@ export function createSecretPage({ pages, config, scopes }: SecretPageOptions) {
       ),
 
     showAlreadyShown: (response: Response): Promise<void> =>
-      pages.showMessage(response, {
+      site.showMessage(response, {
         status: 409,
         title: 'The secret was already shown',
         text:

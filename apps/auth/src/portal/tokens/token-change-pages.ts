@@ -1,23 +1,15 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
-import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
+import type { PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler } from '../../html/site.ts';
+import { randomToken } from '../../secrets.ts';
+import type { Services } from '../../services.ts';
 import { actorOf, idParameter, type PortalPages, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
 import { tokenPath } from './token-pages.ts';
-import { overlaps, type Tokens } from './tokens.ts';
-
-export interface TokenChangePagesOptions {
-  readonly pages: PortalPages;
-  readonly clients: Pick<ClientStore, 'findPersonalAccessToken' | 'revokePersonalAccessToken'>;
-  readonly submittedForms: Pick<SubmittedForms, 'newId'>;
-  readonly tokens: Pick<Tokens, 'rotate'>;
-  readonly secretPage: SecretPage;
-}
 
 interface TokenContext {
   readonly signedIn: SignedIn;
@@ -26,11 +18,16 @@ interface TokenContext {
 
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
-export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
-  const { pages, clients, submittedForms, tokens, secretPage } = options;
+/** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
+const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
+export function tokenChangeRoutes(
+  { clients, submittedForms, site }: Services,
+  pages: PortalPages,
+  secretPage: SecretPage,
+): Router {
   const showEnded = (response: Response): Promise<void> =>
-    pages.showMessage(response, {
+    site.showMessage(response, {
       status: 409,
       title: 'This token has ended',
       text: 'The token was revoked or has expired. Create a new token instead.',
@@ -54,8 +51,8 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     pages.show(
       response,
       'rotate',
-      { token, overlaps, formId: submittedForms.newId(), error, action: `${tokenPath(token.clientId)}/rotate` },
-      { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
+      { ...confirmationOf(token, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
+      { title: `New secret for ${nameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
   const path = '/portal/tokens/:clientId';
@@ -76,10 +73,10 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         if (overlapSeconds === undefined) {
           return showRotate(response, token, { status: 400, error: 'Choose one of these times.' });
         }
-        const result = await tokens.rotate(
-          // A form without an id counts as submitted for the first time.
-          { clientId, overlapSeconds, formId: field(request, 'form') || submittedForms.newId() },
-          actorOf(request, signedIn),
+        const actor = actorOf(request, signedIn);
+        // A form without an id counts as submitted for the first time.
+        const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
+          clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
         );
         if (!('error' in result)) {
           return secretPage.show(response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
@@ -98,8 +95,8 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         pages.show(
           response,
           'revoke-token',
-          { token, action: `${tokenPath(token.clientId)}/revoke` },
-          { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },
+          { ...confirmationOf(token, 'revoke'), button: 'Revoke the token', danger: true },
+          { title: `Revoke ${nameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -109,7 +106,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
         const actor = actorOf(request, signedIn);
-        const revoked = await clients.revokePersonalAccessToken(actor.accountId, token.clientId, actor);
+        const revoked = await clients.revokePersonalAccessToken(token.clientId, actor);
         if (!revoked) return showEnded(response);
         response.redirect(303, '/portal?notice=revoked');
       }),
@@ -118,3 +115,12 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
   );
   return router;
 }
+
+/** An imported token may have no name. */
+const nameOf = ({ name }: PersonalAccessToken): string => name || 'this token';
+
+const confirmationOf = (token: PersonalAccessToken, page: string) => ({
+  token,
+  action: `${tokenPath(token.clientId)}/${page}`,
+  cancel: '/portal',
+});

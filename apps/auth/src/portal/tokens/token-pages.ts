@@ -2,26 +2,16 @@
 // token (specification, "Bookings API access", step 2).
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
-import type { ClientStore } from '../../clients/store.ts';
-import { roleNames } from '../../facilities/role-names.ts';
+import { maxActiveTokens } from '../../clients/store.ts';
+import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { fieldErrors, type ValidationError } from '../../html/validation-errors.ts';
-import type { MemberStore } from '../members/member-store.ts';
+import { randomToken } from '../../secrets.ts';
+import type { Services } from '../../services.ts';
 import { actorOf, type PortalPages, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
-import { maxActiveTokens, maxTokenDays, type Tokens } from './tokens.ts';
-
-export interface TokenPagesOptions {
-  readonly pages: PortalPages;
-  readonly members: Pick<MemberStore, 'findFacilities'>;
-  readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
-  readonly submittedForms: Pick<SubmittedForms, 'newId'>;
-  readonly tokens: Pick<Tokens, 'create'>;
-  readonly secretPage: SecretPage;
-}
 
 /** The state of the form that creates a token, and a notice above it. */
 export interface TokenForm extends FormState {
@@ -32,6 +22,7 @@ export interface TokenForm extends FormState {
 
 export type ShowTokens = (response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
 
+const maxTokenDays = 365;
 /** The number of days that the empty form suggests. */
 const defaultDays = '90';
 
@@ -42,9 +33,11 @@ const notices: Readonly<Record<string, string>> = {
   revoked: 'The token is revoked. It can no longer get access tokens.',
 };
 
-export function createTokenPages(options: TokenPagesOptions): { showTokens: ShowTokens; routes: Router } {
-  const { pages, members, clients, submittedForms, tokens, secretPage } = options;
-
+export function createTokenPages(
+  { members, clients, submittedForms }: Services,
+  pages: PortalPages,
+  secretPage: SecretPage,
+): { showTokens: ShowTokens; routes: Router } {
   const showTokens: ShowTokens = async (
     response,
     { account },
@@ -71,7 +64,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         maxTokenDays,
         // The page says how long the access tokens of a revoked token still work.
         longestAccessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
-        formId: submittedForms.newId(),
+        formId: randomToken(),
         values: { name, expiresInDays },
       },
       { title: 'Personal access tokens', width: 'wide', notice, ...state },
@@ -97,9 +90,10 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
       return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
     }
     // A request without an id counts as a new form.
-    const formId = field(request, 'form') || submittedForms.newId();
-    const newToken = { name, days: Number(expiresInDays), formId };
-    const result = await tokens.create(newToken, actorOf(request, signedIn));
+    const formId = field(request, 'form') || randomToken();
+    const result = await submittedForms.once(account.id, formId, () =>
+      clients.createPersonalAccessToken({ name, days: Number(expiresInDays) }, actorOf(request, signedIn)),
+    );
     if (!('error' in result)) return secretPage.show(response, { ...result, name });
     if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(response);
     const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;

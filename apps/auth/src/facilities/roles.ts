@@ -1,5 +1,6 @@
-// Defines how pages and e-mails name the roles at a facility.
-import type { FacilityRole } from './store.ts';
+// Defines the roles at a facility, and how pages and e-mails name them.
+
+export type FacilityRole = 'owner' | 'staff' | 'bookings-manager';
 
 export const roleNames: Readonly<Record<FacilityRole, string>> = {
   owner: 'Owner',
