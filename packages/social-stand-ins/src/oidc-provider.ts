@@ -38,7 +38,12 @@ export async function createOidcProvider(issuer: string, client: Client, grants:
       const issued = grants.redeemCode(formOf(request));
       if (!issued) return void response.status(400).json({ error: 'invalid_grant' });
       const { id, name, email } = issued.user;
-      const idToken = await new SignJWT({ name, email, email_verified: true, ...(issued.nonce && { nonce: issued.nonce }) })
+      const idToken = await new SignJWT({
+        name,
+        email,
+        email_verified: true,
+        ...(issued.nonce && { nonce: issued.nonce }),
+      })
         .setProtectedHeader({ alg: 'ES256', kid: jwk.kid })
         .setIssuer(issuer)
         .setAudience(client.clientId)
