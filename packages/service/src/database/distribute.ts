@@ -1,7 +1,13 @@
 // Distributes tables over the nodes of a Citus cluster (docs/operations/scale.md). Tables that are already distributed
 // are not changed, so an interrupted run can be repeated. On a PostgreSQL without Citus, nothing is changed.
 import pg from 'pg';
-import { readMigrations, retryOnLockError, withMigrationLock } from './migrate.ts';
+import {
+  inTransaction,
+  readAppliedMigrations,
+  readMigrations,
+  retryOnLockError,
+  withMigrationLock,
+} from './migrate.ts';
 
 export interface DistributedTable {
   readonly table: string;
@@ -73,14 +79,11 @@ async function isCitusInstalled(client: pg.Client): Promise<boolean> {
 
 /** @throws {Error} if the schema of the database has another version than the one of this release */
 async function requireSchemaVersion(client: pg.Client, expected: number): Promise<void> {
-  const { rows: tables } = await client.query("select to_regclass('schema_migration') is not null as exists");
-  const countMigrations = 'select count(*)::int as version from schema_migration';
-  const version = tables[0].exists ? (await client.query(countMigrations)).rows[0].version : 0;
-  if (version !== expected) {
-    throw new Error(
-      `the schema has version ${version}, and this release needs ${expected}: run migrate of this release first`,
-    );
-  }
+  const { length: version } = await readAppliedMigrations(client);
+  if (version === expected) return;
+  throw new Error(
+    `the schema has version ${version}, and this release needs ${expected}: run migrate of this release first`,
+  );
 }
 
 /** @throws {Error} if the cluster has no node for the rows of distributed tables */
@@ -128,8 +131,7 @@ async function distributeTables(
   tables: readonly DistributedTable[],
   distribution: Distribution,
 ): Promise<void> {
-  await client.query('begin');
-  try {
+  await inTransaction(client, async () => {
     // Transactions that create a booking lock a referencing table before the table that it references. The tables are
     // locked in the same order here, which prevents deadlocks.
     const names = tables.map(({ table }) => table).toReversed();
@@ -138,11 +140,7 @@ async function distributeTables(
       const values = [table.table, table.column, colocationOf(table, distribution)];
       await client.query('select create_distributed_table($1::regclass, $2, colocate_with => $3)', values);
     }
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback').catch(() => {});
-    throw error;
-  }
+  });
 }
 
 /**

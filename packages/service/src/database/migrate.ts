@@ -9,6 +9,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { errorCode } from './errors.ts';
 import { splitStatements } from './sql-statements.ts';
 
 export interface Migration {
@@ -18,17 +19,27 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export interface AppliedMigration {
-  readonly version: number;
-  readonly name: string;
+type AppliedMigration = Omit<Migration, 'sql'>;
+
+/** The SQLSTATE of a query for a table that does not exist. */
+const undefinedTable = '42P01';
+
+export async function readAppliedMigrations(on: pg.Pool | pg.ClientBase): Promise<readonly AppliedMigration[]> {
+  try {
+    const { rows } = await on.query('select version, name, checksum from schema_migration order by version');
+    return rows;
+  } catch (error) {
+    if (errorCode(error) === undefinedTable) return [];
+    throw error;
+  }
 }
 
 /**
- * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
- * this release. This release can use the schema of a later release if the names of all additional migrations begin with
- * `expand_`. Instances of this release can therefore continue to serve requests during an upgrade.
+ * Returns why this release, which has `expected` migrations, cannot use the schema. It can use the schema of a later
+ * release whose additional migrations are named `expand_…`, so that its instances serve requests during an upgrade.
  */
-export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
+export async function schemaMismatch(on: pg.Pool | pg.ClientBase, expected: number): Promise<string | undefined> {
+  const applied = await readAppliedMigrations(on);
   if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
   const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
   return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
@@ -86,11 +97,9 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
          applied_at timestamptz not null default now()
        )`,
     );
-    const { rows } = await client.query<{ version: number; checksum: string }>(
-      'select version, checksum from schema_migration order by version',
-    );
-    checkHistory(migrations, rows);
-    const pending = migrations.slice(rows.length);
+    const applied = await readAppliedMigrations(client);
+    checkHistory(migrations, applied);
+    const pending = migrations.slice(applied.length);
     for (const migration of pending) {
       log(`migration ${migration.version} ${migration.name}`);
       await retryOnLockError(() => applyMigration(client, migration)).catch((error: Error) => {
@@ -135,19 +144,14 @@ export async function withMigrationLock<T>(
  */
 async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
-      advisoryLock,
-    ]);
-    if (rows[0]?.locked) return;
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [advisoryLock]);
+    if (rows[0].locked) return;
     await sleep(100);
   }
 }
 
 /** @throws {Error} if the applied migrations differ from the files */
-function checkHistory(
-  migrations: readonly Migration[],
-  applied: readonly { version: number; checksum: string }[],
-): void {
+function checkHistory(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   if (applied.length > migrations.length) {
     throw new Error(`the schema has version ${applied.length}, newer than this release knows (${migrations.length})`);
   }
@@ -188,13 +192,19 @@ async function applyMigration(client: pg.Client, { version, name, sql, checksum 
     await record();
     return;
   }
-  await client.query('begin');
-  try {
+  await inTransaction(client, async () => {
     await run();
     await record();
+  });
+}
+
+export async function inTransaction(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  await client.query('begin');
+  try {
+    await work();
     await client.query('commit');
   } catch (error) {
-    // The rollback fails if the connection is lost. This second error is ignored, because the first one is the cause.
+    // The rollback fails too if the connection is lost.
     await client.query('rollback').catch(() => {});
     throw error;
   }

@@ -5,12 +5,10 @@
 // not fit this release, the service is unavailable (503). Otherwise the error is an internal error (500).
 import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
-import { type AppliedMigration, readMigrations, schemaMismatch } from './migrate.ts';
+import { readMigrations, schemaMismatch } from './migrate.ts';
 
 /** The SQLSTATE classes 42 (syntax error or access rule violation) and 3F (invalid schema name). */
 const schemaRelatedErrors = /^(42|3F)/;
-/** The SQLSTATE of a query for a table that does not exist. */
-const undefinedTable = '42P01';
 const timeoutMilliseconds = 2_000;
 
 /**
@@ -49,15 +47,10 @@ async function hasMismatch(url: string, migrationsDirectory: string): Promise<bo
   // Without a listener, a lost connection would end the process. The query fails too, which the catch block handles.
   client.on('error', () => {});
   try {
-    const { length: expectedCount } = await readMigrations(migrationsDirectory);
     await client.connect();
-    const { rows } = await client.query<AppliedMigration>(
-      'select version, name from schema_migration order by version',
-    );
-    return schemaMismatch(rows, expectedCount) !== undefined;
-  } catch (error) {
-    // A database without the table schema_migration has not been migrated at all.
-    return errorCode(error) === undefinedTable;
+    return (await schemaMismatch(client, (await readMigrations(migrationsDirectory)).length)) !== undefined;
+  } catch {
+    return false;
   } finally {
     await client.end().catch(() => {});
   }
