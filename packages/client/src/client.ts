@@ -1,18 +1,37 @@
 // Creates clients of the Bookings API.
 import { createAuthorizedFetch } from './authorized-fetch.ts';
+import type { Send } from './operations.ts';
 import type { BookingsClientOptions } from './options.ts';
 import { createSend } from './request.ts';
-import { createAvailabilitySearch, createClosures, createHolds } from './resources/availability.ts';
-import { createBookings } from './resources/bookings.ts';
-import { createChanges } from './resources/changes.ts';
-import { createBays, createLocations } from './resources/places.ts';
-import { createWebhooks } from './resources/webhooks.ts';
+import {
+  type AvailabilitySearch,
+  type Closures,
+  createAvailabilitySearch,
+  createClosures,
+  createHolds,
+  type Holds,
+} from './resources/availability.ts';
+import { type Bookings, createBookings } from './resources/bookings.ts';
+import { type Changes, createChanges } from './resources/changes.ts';
+import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
+import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
 import { expectSecure } from './secure-address.ts';
 
-export type BookingsClient = ReturnType<typeof createBookingsClient>;
+export interface BookingsClient {
+  readonly bookings: Bookings;
+  readonly bays: Bays;
+  readonly locations: Locations;
+  readonly availability: AvailabilitySearch;
+  readonly holds: Holds;
+  readonly closures: Closures;
+  readonly changes: Changes;
+  readonly webhooks: Webhooks;
+  /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
+  readonly request: Send;
+}
 
 /** @throws {TypeError} when `baseUrl` or the issuer is not an https address, unless `allowInsecureHttp` permits it */
-export function createBookingsClient(options: BookingsClientOptions) {
+export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
@@ -30,7 +49,6 @@ export function createBookingsClient(options: BookingsClientOptions) {
     closures: createClosures(send),
     changes: createChanges(send),
     webhooks: createWebhooks(send),
-    /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
     request: send,
   };
 }

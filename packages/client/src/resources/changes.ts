@@ -30,7 +30,11 @@ export interface ChangePage {
   readonly startsOver: boolean;
 }
 
-export type Changes = ReturnType<typeof createChanges>;
+export interface Changes {
+  read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
+  /** Also waits for further changes, until `options.signal` is aborted. Tries again after temporary errors. */
+  follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
+}
 
 type FeedRequest = RequestOf<'listBookingChanges'>;
 
@@ -38,8 +42,8 @@ const waitSeconds = 25;
 const responseSeconds = 15;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + responseSeconds) * 1_000 };
 
-export const createChanges = (send: Send) => ({
-  async *read({ from, signal, ...query }: ReadChangesOptions = {}): AsyncIterable<ChangePage> {
+export const createChanges = (send: Send): Changes => ({
+  async *read({ from, signal, ...query } = {}) {
     const nextPage = createFeed(send, { query, signal }, from);
     for (;;) {
       const page = await nextPage();
@@ -48,8 +52,7 @@ export const createChanges = (send: Send) => ({
     }
   },
 
-  /** Also waits for further changes, until `options.signal` is aborted. Tries again after temporary errors. */
-  async *follow({ from, signal, onError, ...query }: FollowChangesOptions = {}): AsyncIterable<ChangePage> {
+  async *follow({ from, signal, onError, ...query } = {}) {
     const nextPage = createFeed(send, { query, signal, ...waiting }, from);
     let failures = 0;
     while (!signal?.aborted) {
