@@ -37,23 +37,23 @@ export interface RouterOptions {
 export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller>[], options: RouterOptions): void {
   const compile = createValidator(options.formats);
   for (const [path, endpointsOfPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
-    const handlers = new Map<string, RequestHandler>();
-    for (const endpoint of endpointsOfPath) handlers.set(endpoint.method, createHandler(endpoint, compile, options));
-    const get = handlers.get('GET');
-    // Node does not send the body of a response to HEAD.
-    if (get) handlers.set('HEAD', get);
+    const handlers = endpointsOfPath.map((endpoint) => [endpoint.method, createHandler(endpoint, compile, options)]);
     // All endpoints of a path have the same `errorContext`.
-    mountPath(app, path, handlers, endpointsOfPath[0]?.errorContext);
+    mountPath(app, path, Object.fromEntries(handlers), endpointsOfPath[0]?.errorContext);
   }
 }
 
-/** Mounts the handlers of one path, by method, and the responses to OPTIONS and to other methods. */
+/** Mounts the handlers of one path, by method, and the responses to HEAD, OPTIONS and other methods. */
 export function mountPath(
   app: Express,
   path: string,
-  handlers: ReadonlyMap<string, RequestHandler>,
+  handlersByMethod: Readonly<Record<string, RequestHandler>>,
   errorContext: Readonly<Record<string, unknown>> = {},
 ): void {
+  const handlers = new Map(Object.entries(handlersByMethod));
+  const get = handlers.get('GET');
+  // Node does not send the body of a response to HEAD.
+  if (get) handlers.set('HEAD', get);
   const allow = [...handlers.keys(), 'OPTIONS'].join(', ');
   const preflightHeaders = {
     Allow: allow,
@@ -73,10 +73,9 @@ export function mountPath(
   });
 }
 
-/** `methods` are handled by routes that are mounted elsewhere. */
-export function mountMethodNotAllowed(app: Express, path: string, methods: readonly string[]): void {
-  const passOn: RequestHandler = (_request, _response, next) => next();
-  mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
+/** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
+export function mountMethodNotAllowed(app: Express, path: string): void {
+  mountPath(app, path, { GET: (_request, _response, next) => next() });
 }
 
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
