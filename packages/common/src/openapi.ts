@@ -38,6 +38,7 @@ type Json = Record<string, unknown>;
 /** Returns a copy of a schema with a reference in place of each component. */
 type WithReferences = (schema: object) => object;
 
+/** Fields that do not apply are undefined, which JSON leaves out. */
 export function openApiDocument(options: DocumentOptions): Json {
   const componentNames = new Map<unknown, string>(
     Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
@@ -94,7 +95,7 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
     'x-errorCodes': Object.entries(options.errors)
       .filter(([, { appliesTo }]) => isSelected(endpoint, appliesTo))
       .map(([code]) => code),
-    ...(options.codeSamples && { 'x-codeSamples': options.codeSamples(endpoint) }),
+    'x-codeSamples': options.codeSamples?.(endpoint),
   };
 }
 
@@ -121,7 +122,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       required: location === 'path',
       description,
       schema: withReferences(schema),
-      ...exampleOf(example),
+      example,
     }));
   return [
     ...describe('path', params),
@@ -132,7 +133,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
       schema: withReferences(schema),
-      ...exampleOf(queryExamples?.[name]),
+      example: queryExamples?.[name],
     })),
     ...describe('header', headers),
   ];
@@ -143,7 +144,7 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
   return {
     [status]: {
       description,
-      ...(headers && { headers }),
+      headers,
       ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
     },
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
@@ -200,11 +201,7 @@ function errorExample(code: string, description: string): Json {
 }
 
 function jsonContent(schema: unknown, example: unknown): Json {
-  return { 'application/json': { schema, ...exampleOf(example) } };
-}
-
-function exampleOf(example: unknown): { example?: unknown } {
-  return example === undefined ? {} : { example };
+  return { 'application/json': { schema, example } };
 }
 
 /** `never` is the type of the argument, so that `change` can have a parameter of any type. */

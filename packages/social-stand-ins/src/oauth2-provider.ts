@@ -1,13 +1,15 @@
 // Imitates a social provider with OAuth 2.0. It has the endpoints of Facebook.
 import express, { type Response, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
-import { bearerOf, type Client, formOf, queryOf } from './sign-in.ts';
+import { bearerOf, client, formOf, queryOf } from './sign-in.ts';
+
+const { clientId, clientSecret } = client;
 
 /** Facebook uses the code 190 for errors of access tokens. */
 const sendError = (response: Response, message: string) =>
   void response.status(400).json({ error: { message, code: 190 } });
 
-export function createOAuth2Provider({ clientId, clientSecret }: Client, grants: SocialGrants): Router {
+export function createOAuth2Provider(grants: SocialGrants): Router {
   return express
     .Router()
     .post('/token', (request, response) => {

@@ -2,9 +2,9 @@
 import express, { type Request, type Router } from 'express';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './grants.ts';
-import { bearerOf, type Client, formOf } from './sign-in.ts';
+import { bearerOf, client, formOf } from './sign-in.ts';
 
-export async function createOidcProvider(issuer: string, client: Client, grants: SocialGrants): Promise<Router> {
+export async function createOidcProvider(grants: SocialGrants, issuer: string): Promise<Router> {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 

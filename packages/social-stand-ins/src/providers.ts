@@ -6,7 +6,7 @@ import express, { type RequestHandler } from 'express';
 import { createSocialGrants } from './grants.ts';
 import { createOAuth2Provider } from './oauth2-provider.ts';
 import { createOidcProvider } from './oidc-provider.ts';
-import { createSignIn } from './sign-in.ts';
+import { client, createSignIn, nativeClientId } from './sign-in.ts';
 
 export type SocialName = 'google' | 'facebook';
 export type Outage = 'none' | 'no-response' | 'unavailable';
@@ -26,9 +26,6 @@ export interface SocialProviders {
   readonly stop: () => Promise<void>;
 }
 
-const client = { clientId: 'bay-booking', clientSecret: 'stand-in-secret' };
-const nativeClientId = 'bay-booking-native';
-
 export async function startSocialProviders(): Promise<SocialProviders> {
   const app = express().disable('x-powered-by').disable('etag');
   const server = app.listen(0, '127.0.0.1');
@@ -45,18 +42,10 @@ export async function startSocialProviders(): Promise<SocialProviders> {
       else if (outages[name] === 'none') next();
     };
   app.use(express.text({ type: 'application/x-www-form-urlencoded' }));
-  app.use(
-    '/google',
-    failDuringOutage('google'),
-    createSignIn({ title: 'Google', issuer, nativeClientId, ...client }, grants.google),
-    await createOidcProvider(issuer, client, grants.google),
-  );
-  app.use(
-    '/facebook',
-    failDuringOutage('facebook'),
-    createSignIn({ title: 'Facebook', nativeClientId, ...client }, grants.facebook),
-    createOAuth2Provider(client, grants.facebook),
-  );
+  app.use('/google', failDuringOutage('google'), createSignIn('Google', grants.google, issuer));
+  app.use('/google', await createOidcProvider(grants.google, issuer));
+  app.use('/facebook', failDuringOutage('facebook'), createSignIn('Facebook', grants.facebook));
+  app.use('/facebook', createOAuth2Provider(grants.facebook));
 
   return {
     origin,

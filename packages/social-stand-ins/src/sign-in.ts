@@ -3,29 +3,21 @@ import express, { type Request, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
 import { socialSignInPage } from './sign-in-page.ts';
 
-export interface Client {
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
-interface SignInOptions extends Client {
-  readonly title: string;
-  /** Only a provider with OpenID Connect has an issuer, which its responses name (RFC 9207). */
-  readonly issuer?: string;
-  readonly nativeClientId: string;
-}
+export const client = { clientId: 'bay-booking', clientSecret: 'stand-in-secret' };
+export const nativeClientId = 'bay-booking-native';
 
 export const queryOf = ({ url }: Request) => new URLSearchParams(url.split('?')[1]);
 export const formOf = ({ body }: Request) => new URLSearchParams(typeof body === 'string' ? body : '');
 export const bearerOf = (request: Request) => /^Bearer (.+)$/i.exec(request.get('authorization') ?? '')?.[1];
 
-export function createSignIn({ title, issuer, clientId, nativeClientId }: SignInOptions, grants: SocialGrants): Router {
+/** Only a provider with OpenID Connect has an issuer, which its responses name (RFC 9207). */
+export function createSignIn(title: string, grants: SocialGrants, issuer?: string): Router {
   return (
     express
       .Router()
       .get('/authorize', (request, response) => {
         const query = queryOf(request);
-        if (query.get('client_id') === clientId && URL.canParse(query.get('redirect_uri') ?? ''))
+        if (query.get('client_id') === client.clientId && URL.canParse(query.get('redirect_uri') ?? ''))
           response.send(socialSignInPage(title, `?${query}`));
         else response.status(400).json({ error: 'invalid_request' });
       })
