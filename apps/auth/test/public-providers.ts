@@ -71,7 +71,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       const credentials = request.headers.get('authorization')?.replace(/^Basic /, '') ?? '';
       const [id, secret] = Buffer.from(credentials, 'base64').toString().split(':').map(decodeURIComponent);
       if (id !== clientId || secret !== clientSecret) return invalidClient();
-      const issued = grants.redeemCode(form, clientId);
+      const issued = grants.redeemCode(form);
       if (!issued) return invalidGrant();
       const { name, email } = issued.user;
       return tokenResponse(issued, `${microsoft}/${tenant}/v2.0`, { tid: tenant, name, email });
@@ -93,7 +93,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
         () => {},
       );
       if (!jwt || request.headers.has('authorization')) return invalidClient();
-      const issued = grants.redeemCode(form, clientId);
+      const issued = grants.redeemCode(form);
       return issued ? tokenResponse(issued, apple) : invalidGrant();
     },
 
@@ -103,7 +103,7 @@ export async function createPublicProviders(options: PublicProvidersOptions): Pr
       // By default, GitHub encodes its responses as forms.
       if (!request.headers.get('accept')?.includes('application/json')) return new Response('access_token=…');
       if (form.get('client_secret') !== clientSecret) return Response.json({ error: 'incorrect_client_credentials' });
-      const issued = grants.redeemCode(form, clientId);
+      const issued = grants.redeemCode(form);
       if (!issued) return Response.json({ error: 'bad_verification_code' });
       const accessToken = grants.issueToken(issued.user, clientId);
       return Response.json({ access_token: accessToken, token_type: 'bearer', scope: 'read:user' });

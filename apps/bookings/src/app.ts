@@ -180,7 +180,7 @@ function createExpressApp(
   });
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
-    mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
+    mountMethodNotAllowed(app, path);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);
   return app;

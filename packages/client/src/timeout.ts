@@ -39,14 +39,8 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
 /** Waits for a promise that several callers share. An abort ends only the waiting of this caller. */
 export async function waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
-  let abort = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  return Promise.race([promise, aborted]);
 }

@@ -7,10 +7,6 @@ export interface Problem {
   readonly contextData: Readonly<Record<string, unknown>>;
 }
 
-export interface ErrorEnvelope {
-  readonly errors: readonly Problem[];
-}
-
 /** `message` and `cause` appear only in the log. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -28,10 +24,6 @@ export class ApiError extends Error {
     this.problems = problems;
     this.headers = options.headers ?? {};
   }
-}
-
-export function errorEnvelope(problems: readonly Problem[]): ErrorEnvelope {
-  return { errors: problems };
 }
 
 export const errorEnvelopeSchema = {

@@ -1,6 +1,6 @@
 // Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import type { Formats } from './validation.ts';
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import { createAjv, type Formats } from './validation.ts';
 import { validationMessage } from './validation-message.ts';
 
 export class ImportError extends Error {
@@ -28,9 +28,7 @@ export function createImportReader<Document>(
   rule: Rule,
   formats: Formats = {},
 ): (text: string) => Document {
-  const ajv = new Ajv2020({ allErrors: true, strict: true });
-  for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
-  const validate = ajv.compile<Document>(schema);
+  const validate = createAjv(formats).compile<Document>(schema);
   return (text) => {
     const document = parseJson(text);
     const schemaErrors = validate(document) ? [] : (validate.errors ?? []).map(describeError);

@@ -36,21 +36,19 @@ export interface DocumentOptions {
 
 type Json = Record<string, unknown>;
 /** Returns a copy of a schema with a reference in place of each component. */
-type WithReferences = (schema: unknown) => unknown;
+type WithReferences = (schema: object) => object;
 
+/** Fields that do not apply are undefined, which JSON leaves out. */
 export function openApiDocument(options: DocumentOptions): Json {
   const componentNames = new Map<unknown, string>(
     Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
   );
   const requestBodies = new Set<unknown>(options.endpoints.map(({ body }) => body));
-  const withReferences: WithReferences = (value) => {
-    if (typeof value !== 'object' || value === null) return value;
-    const name = componentNames.get(value);
-    return name ? { $ref: `#/components/schemas/${name}` } : withReferencesBelow(value);
-  };
-  /** `value` itself may define a component, so it is not replaced. */
-  const withReferencesBelow = (value: object): unknown =>
-    Array.isArray(value) ? value.map(withReferences) : mapValues(value, withReferences);
+  const withReferences: WithReferences = (schema) =>
+    copy(schema, (value) => {
+      const name = componentNames.get(value);
+      return name ? { $ref: `#/components/schemas/${name}` } : value;
+    });
 
   const paths: Record<string, Json> = {};
   for (const endpoint of options.endpoints) {
@@ -67,7 +65,8 @@ export function openApiDocument(options: DocumentOptions): Json {
     components: {
       securitySchemes: options.securitySchemes,
       schemas: mapValues(options.schemas, (schema) => {
-        const component = withReferencesBelow(schema);
+        // The copy is not the component itself, so it is not replaced by a reference to itself.
+        const component = withReferences({ ...(schema as object) });
         return requestBodies.has(schema) ? component : allowNewFields(component);
       }),
       responses: errorComponents(options),
@@ -96,16 +95,21 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
     'x-errorCodes': Object.entries(options.errors)
       .filter(([, { appliesTo }]) => isSelected(endpoint, appliesTo))
       .map(([code]) => code),
-    ...(options.codeSamples && { 'x-codeSamples': options.codeSamples(endpoint) }),
+    'x-codeSamples': options.codeSamples?.(endpoint),
   };
 }
 
 /** Responses may get new fields, so a client that is generated from the document must accept them. */
-function allowNewFields(schema: unknown): unknown {
-  if (typeof schema !== 'object' || schema === null) return schema;
-  if (Array.isArray(schema)) return schema.map(allowNewFields);
-  const { additionalProperties, ...others } = schema as Json;
-  return mapValues(additionalProperties === false ? others : schema, allowNewFields);
+function allowNewFields(schema: object): object {
+  return copy(schema, (value) => {
+    const { additionalProperties, ...others } = (value ?? {}) as Json;
+    return additionalProperties === false ? others : value;
+  });
+}
+
+/** Returns a deep copy in which `replace` has replaced every value, from the outside to the inside. */
+function copy(schema: object, replace: (value: unknown) => unknown): object {
+  return JSON.parse(JSON.stringify(schema, (_key, value) => replace(value)));
 }
 
 function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>, withReferences: WithReferences) {
@@ -118,7 +122,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       required: location === 'path',
       description,
       schema: withReferences(schema),
-      ...exampleOf(example),
+      example,
     }));
   return [
     ...describe('path', params),
@@ -129,7 +133,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
       schema: withReferences(schema),
-      ...exampleOf(queryExamples?.[name]),
+      example: queryExamples?.[name],
     })),
     ...describe('header', headers),
   ];
@@ -140,7 +144,7 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
   return {
     [status]: {
       description,
-      ...(headers && { headers }),
+      headers,
       ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
     },
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
@@ -197,11 +201,7 @@ function errorExample(code: string, description: string): Json {
 }
 
 function jsonContent(schema: unknown, example: unknown): Json {
-  return { 'application/json': { schema, ...exampleOf(example) } };
-}
-
-function exampleOf(example: unknown): { example?: unknown } {
-  return example === undefined ? {} : { example };
+  return { 'application/json': { schema, example } };
 }
 
 /** `never` is the type of the argument, so that `change` can have a parameter of any type. */

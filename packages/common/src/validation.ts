@@ -22,10 +22,15 @@ export type Formats = Readonly<Record<string, { readonly test: (text: string) =>
 
 const noErrors: readonly ValidationError[] = [];
 
-/** The validator ignores fields that the schema does not name, and treats null as missing. */
-export function createValidator(formats: Formats): (schema: object) => Validate {
+export function createAjv(formats: Formats): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: true, strict: true });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
+  return ajv;
+}
+
+/** The validator ignores fields that the schema does not name, and treats null as missing. */
+export function createValidator(formats: Formats): (schema: object) => Validate {
+  const ajv = createAjv(formats);
   return (schema) => {
     const check = ajv.compile(schema);
     const fields = Object.keys((schema as { properties?: object }).properties ?? {});

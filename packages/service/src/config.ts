@@ -1,6 +1,5 @@
 // Reads the configuration of a service from environment variables (docs/behaviour.md, "Configuration"). All errors are
 // reported together. An empty variable counts as unset.
-import { isIP } from 'node:net';
 import { createNetworkCheck } from './outbound/addresses.ts';
 
 export class ConfigError extends Error {
@@ -161,11 +160,11 @@ export const trustProxy = (value: string): boolean | number | string => {
 
 function isAddressOrNetwork(text: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
-  const [address = '', prefixLength, ...more] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || more.length > 0) return false;
-  if (prefixLength === undefined) return true;
-  const maxPrefixLength = version === 4 ? 32 : 128;
-  // The length 0 is every address. An operator who wants this must write `true`.
-  return /^\d{1,3}$/.test(prefixLength) && Number(prefixLength) >= 1 && Number(prefixLength) <= maxPrefixLength;
+  try {
+    createNetworkCheck([text]);
+  } catch {
+    return false;
+  }
+  // The prefix length 0 is every address. An operator who wants this must write `true`.
+  return !/\/0+$/.test(text);
 }

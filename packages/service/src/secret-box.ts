@@ -39,17 +39,13 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
     decrypt(text, owner) {
       const [version, ...parts] = text.split('.');
       const [encoded = '', nonce = '', keyId] = parts.reverse();
-      const sealed = { nonce, encoded, owner };
-      if (version === 'v1' && keyId !== undefined) {
-        const key = keys.find((candidate) => idOf(candidate) === keyId);
-        if (key) return open(key, sealed);
-      } else if (version === 'v1') {
-        for (const key of keys) {
-          try {
-            return open(key, sealed);
-          } catch {
-            // An older text does not name its key, so the next key is tried.
-          }
+      const isCandidate = (key: Buffer) => version === 'v1' && (keyId === undefined || keyId === idOf(key));
+      for (const key of keys.filter(isCandidate)) {
+        try {
+          return open(key, { nonce, encoded, owner });
+        } catch (error) {
+          // An older text does not name its key, so the next key is tried.
+          if (keyId !== undefined) throw error;
         }
       }
       throw new UnknownEncryptionKey('no key can decrypt this text');

@@ -1,5 +1,5 @@
 // Issues the codes and access tokens of a stand-in social provider to its users, and keeps them in memory.
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 export interface SocialUser {
   readonly id: string;
@@ -16,10 +16,9 @@ export const socialUsers: readonly SocialUser[] = [
 
 export interface IssuedCode {
   readonly user: SocialUser;
-  readonly clientId: string;
-  readonly redirectUri: string;
-  readonly challenge: string | undefined;
-  readonly nonce: string | undefined;
+  readonly redirectUri: string | null;
+  readonly challenge: string | null;
+  readonly nonce: string | null;
 }
 
 export interface IssuedToken {
@@ -45,29 +44,27 @@ export function createSocialGrants() {
   };
 
   return {
-    findUser: (id: string): SocialUser | undefined => socialUsers.find((user) => user.id === id),
+    findUser: (id: string | null): SocialUser | undefined => socialUsers.find((user) => user.id === id),
 
     issueCode: (user: SocialUser, request: URLSearchParams): string =>
       add(codes, {
         user,
-        clientId: request.get('client_id') ?? '',
-        redirectUri: request.get('redirect_uri') ?? '',
-        challenge: request.get('code_challenge') ?? undefined,
-        nonce: request.get('nonce') ?? undefined,
+        redirectUri: request.get('redirect_uri'),
+        challenge: request.get('code_challenge'),
+        nonce: request.get('nonce'),
       }),
 
     issueToken: (user: SocialUser, clientId: string, lifetimeSeconds = 3600): string =>
       add(tokens, { user, clientId, expiresAt: Date.now() + lifetimeSeconds * 1000 }),
 
     /** A code works once, and only with the `code_verifier` for its `code_challenge`, if it has one (RFC 7636). */
-    redeemCode(form: URLSearchParams, clientId: string): IssuedCode | undefined {
+    redeemCode(form: URLSearchParams): IssuedCode | undefined {
       const code = form.get('code') ?? '';
       const issued = codes.get(code);
       codes.delete(code);
-      if (!issued || issued.clientId !== clientId || issued.redirectUri !== form.get('redirect_uri')) return undefined;
-      const verifier = form.get('code_verifier') ?? '';
-      const challenge = createHash('sha256').update(verifier).digest('base64url');
-      return issued.challenge === undefined || issued.challenge === challenge ? issued : undefined;
+      if (!issued || issued.redirectUri !== form.get('redirect_uri')) return undefined;
+      const challenge = hash('sha256', form.get('code_verifier') ?? '', 'base64url');
+      return issued.challenge === null || issued.challenge === challenge ? issued : undefined;
     },
 
     findToken(token: string | null | undefined): IssuedToken | undefined {

@@ -1,6 +1,6 @@
 // Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
 import { randomUUID } from 'node:crypto';
-import { ApiError, errorEnvelope } from '@bay-booking/common/errors';
+import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
@@ -27,12 +27,12 @@ export function mountErrorHandler(app: Express): void {
       response.destroy();
       return;
     }
-    const withContext = problems.map((problem) => ({
+    const errors = problems.map((problem) => ({
       ...problem,
       contextData: { ...locals.errorContext, ...problem.contextData },
     }));
     response.set({ 'Cache-Control': 'no-store', ...headers });
-    response.status(status).json(errorEnvelope(withContext));
+    response.status(status).json({ errors });
   });
 }
 
@@ -53,5 +53,5 @@ export const malformedRequestResponse: MalformedRequestResponder = (status) => (
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': randomUUID(),
   },
-  body: JSON.stringify(errorEnvelope([problemOf(malformedCodes[status])])),
+  body: JSON.stringify({ errors: [problemOf(malformedCodes[status])] }),
 });

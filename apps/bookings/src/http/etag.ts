@@ -1,5 +1,5 @@
 // Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1), and derives entity tags from content.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Link } from '@bay-booking/common/links';
 import { apiError } from '../errors.ts';
@@ -24,10 +24,12 @@ export function tagsToMatch(ifMatch: string | undefined): readonly string[] | un
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }
 
-/** Returns a strong tag without quotes: 132 bits of a hash. */
-function contentEtag(body: object): string {
-  return createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22);
+/** Returns 132 bits of a hash, which can be part of a URL. */
+export function contentHash(content: string | Buffer): string {
+  return hash('sha256', content, 'base64url').slice(0, 22);
 }
+
+const contentEtag = (body: object): string => contentHash(JSON.stringify(body));
 
 export function versionedResponse(resource: object): EndpointResponse {
   return { status: 200, body: resource, headers: { ETag: `"${contentEtag(resource)}"` } };

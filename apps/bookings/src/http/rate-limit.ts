@@ -1,5 +1,5 @@
 // Limits the requests per minute of each client and subject, over all instances (docs/behaviour.md, "Rate limits").
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/caller.ts';
@@ -73,5 +73,5 @@ function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }:
 
 /** The ids are hashed, because the key column has 255 characters and ids may be longer. */
 function keyOf(...ids: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
+  return hash('sha256', JSON.stringify(ids), 'base64url');
 }

@@ -1,13 +1,7 @@
 // Routes requests to endpoints: authorize → rate limit → negotiate → validate → handle → send.
 import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
-import {
-  createValidator,
-  type Formats,
-  type Validate,
-  type Validated,
-  type ValidationError,
-} from '@bay-booking/common/validation';
+import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
@@ -25,7 +19,7 @@ const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/
 /** The client does not accept a media range with the weight `q=0`. */
 const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
 
-const noInput: Validated = { value: {}, validationErrors: [] };
+const noFields: Schema = { type: 'object' };
 
 export interface RouterOptions {
   readonly authorize: Authorize;
@@ -37,23 +31,23 @@ export interface RouterOptions {
 export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller>[], options: RouterOptions): void {
   const compile = createValidator(options.formats);
   for (const [path, endpointsOfPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
-    const handlers = new Map<string, RequestHandler>();
-    for (const endpoint of endpointsOfPath) handlers.set(endpoint.method, createHandler(endpoint, compile, options));
-    const get = handlers.get('GET');
-    // Node does not send the body of a response to HEAD.
-    if (get) handlers.set('HEAD', get);
+    const handlers = endpointsOfPath.map((endpoint) => [endpoint.method, createHandler(endpoint, compile, options)]);
     // All endpoints of a path have the same `errorContext`.
-    mountPath(app, path, handlers, endpointsOfPath[0]?.errorContext);
+    mountPath(app, path, Object.fromEntries(handlers), endpointsOfPath[0]?.errorContext);
   }
 }
 
-/** Mounts the handlers of one path, by method, and the responses to OPTIONS and to other methods. */
+/** Mounts the handlers of one path, by method, and the responses to HEAD, OPTIONS and other methods. */
 export function mountPath(
   app: Express,
   path: string,
-  handlers: ReadonlyMap<string, RequestHandler>,
+  handlersByMethod: Readonly<Record<string, RequestHandler>>,
   errorContext: Readonly<Record<string, unknown>> = {},
 ): void {
+  const handlers = new Map(Object.entries(handlersByMethod));
+  const get = handlers.get('GET');
+  // Node does not send the body of a response to HEAD.
+  if (get) handlers.set('HEAD', get);
   const allow = [...handlers.keys(), 'OPTIONS'].join(', ');
   const preflightHeaders = {
     Allow: allow,
@@ -73,30 +67,29 @@ export function mountPath(
   });
 }
 
-/** `methods` are handled by routes that are mounted elsewhere. */
-export function mountMethodNotAllowed(app: Express, path: string, methods: readonly string[]): void {
-  const passOn: RequestHandler = (_request, _response, next) => next();
-  mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
+/** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
+export function mountMethodNotAllowed(app: Express, path: string): void {
+  mountPath(app, path, { GET: (_request, _response, next) => next() });
 }
 
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
-  const queryProperties = propertiesOf(endpoint.query);
-  const bodyProperties = propertiesOf(endpoint.body);
-  const validateQuery = endpoint.query && compile(endpoint.query);
-  const validateBody = endpoint.body && compile(endpoint.body);
-  const readBody = (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> =>
-    endpoint.bodyUse === 'optional'
-      ? readOptionalBody(request, response, endpoint.stringBodyField)
-      : readJsonObject(request, response);
+  const { query: querySchema = noFields, body: bodySchema = noFields } = endpoint;
+  const queryProperties = propertiesOf(querySchema);
+  const bodyProperties = propertiesOf(bodySchema);
+  const validateQuery = compile(querySchema);
+  const validateBody = compile(bodySchema);
+  const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
+    if (!endpoint.body) return {};
+    if (endpoint.bodyUse !== 'optional') return readJsonObject(request, response);
+    return readOptionalBody(request, response, endpoint.stringBodyField);
+  };
 
   return async (request: Request, response: Response, strict: boolean) => {
     const queryString = queryStringOf(request.url);
-    const queryInput = validateQuery ? readQueryString(queryString, queryProperties) : {};
-    const query = validateQuery ? validateQuery(queryInput) : noInput;
-    const bodyInput = validateBody ? await readBody(request, response) : {};
-    const body = validateBody
-      ? validateBody(endpoint.bodyUse === 'optional' ? withoutFieldsOfQuery(bodyInput, queryInput) : bodyInput)
-      : noInput;
+    const queryInput = readQueryString(queryString, queryProperties);
+    const query = validateQuery(queryInput);
+    const bodyInput = await readBody(request, response);
+    const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
       ? [
           ...findUnknownParameters(queryString, queryProperties),
@@ -161,8 +154,8 @@ function unknownErrors(names: readonly string[]): readonly ValidationError[] {
   return names.map((field) => ({ field, kind: 'unknown', hint: '' }));
 }
 
-function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
-  return (schema?.properties as Record<string, Schema> | undefined) ?? {};
+function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
+  return (schema.properties as Record<string, Schema> | undefined) ?? {};
 }
 
 function queryStringOf(url: string): string {

@@ -1,13 +1,11 @@
 // Keeps a public document in memory, and sends it, in gzip if the client accepts gzip.
-import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
-import { isNotModified } from '../http/etag.ts';
+import { contentHash, isNotModified } from '../http/etag.ts';
 
 export interface PublicDocument {
   readonly content: Buffer;
-  /** Can be part of a URL. */
   readonly hash: string;
   /** In addition to the default headers of documents, or instead of them. */
   readonly headers: Readonly<Record<string, string>>;
@@ -16,8 +14,6 @@ export interface PublicDocument {
 }
 
 const compress = promisify(gzip);
-/** 132 bits in base64url. */
-const hashLength = 22;
 
 export function createPublicDocument(
   source: string | Buffer,
@@ -27,7 +23,7 @@ export function createPublicDocument(
   let compressedContent: Promise<Buffer> | undefined;
   return {
     content,
-    hash: createHash('sha256').update(content).digest('base64url').slice(0, hashLength),
+    hash: contentHash(content),
     headers,
     compressed: () => {
       compressedContent ??= compress(content);

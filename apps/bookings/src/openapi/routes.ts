@@ -1,7 +1,7 @@
 // Serves the OpenAPI document, the API reference and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
-import type { Express, Request, RequestHandler } from 'express';
+import type { Express } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { mountPath } from '../http/router.ts';
@@ -39,7 +39,13 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
 
   const assets = readAssets();
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
-  mountReads(app, assetTemplate, ({ path }) => assetsByPath.get(path));
+  mountPath(app, assetTemplate, {
+    GET: (request, response) => {
+      const asset = assetsByPath.get(request.path);
+      if (!asset) throw apiError('ERR00404');
+      return sendDocument(request, response, asset);
+    },
+  });
 
   const addresses = { baseUrl, tokenUrl: `${authIssuer}/connect/token` };
   const page = createPublicDocument(renderPage(openApi, { ...addresses, scope, assets }), {
@@ -50,21 +56,5 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
 }
 
 function mountDocument(app: Express, path: string, document: PublicDocument): void {
-  mountReads(app, path, () => document);
-}
-
-function mountReads(app: Express, path: string, find: (request: Request) => PublicDocument | undefined): void {
-  const handler: RequestHandler = async (request, response) => {
-    const document = find(request);
-    if (!document) throw apiError('ERR00404');
-    await sendDocument(request, response, document);
-  };
-  mountPath(
-    app,
-    path,
-    new Map([
-      ['GET', handler],
-      ['HEAD', handler],
-    ]),
-  );
+  mountPath(app, path, { GET: (request, response) => sendDocument(request, response, document) });
 }

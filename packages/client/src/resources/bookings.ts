@@ -4,23 +4,20 @@ import type { Booking, BookingList, BookingSearch, CreateBooking, UpdateBooking 
 import { type PagedList, pagedList } from './paged-list.ts';
 import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
-export interface Bookings {
-  /** @throws {BookingsApiError} for example with BOOK00002 when the bay is taken */
-  create(booking: CreateBooking, options?: CreateOptions): Promise<Versioned<Booking>>;
-  get(id: string, options?: RequestOptions): Promise<Versioned<Booking>>;
-  update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
-  delete(id: string, options?: ChangeOptions): Promise<void>;
-  /** With `locationIds`, the bookings begin and end within the interval. Without, they overlap it. */
-  search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
-}
+export type Bookings = ReturnType<typeof createBookings>;
 
-export const createBookings = (send: Send): Bookings => ({
-  create: async (body, options) => versioned(await send('createBooking', { body, ...options })),
-  get: async (id, options) => versioned(await send('getBooking', { path: { id }, ...options })),
-  update: async (id, body, options = {}) =>
-    versioned(await send('updateBooking', { path: { id }, body, ...conditional(options) })),
-  delete: async (id, options = {}) => {
+export const createBookings = (send: Send) => ({
+  /** @throws {BookingsApiError} for example with BOOK00002 when the bay is taken */
+  create: async (booking: CreateBooking, options?: CreateOptions): Promise<Versioned<Booking>> =>
+    versioned(await send('createBooking', { body: booking, ...options })),
+  get: async (id: string, options?: RequestOptions): Promise<Versioned<Booking>> =>
+    versioned(await send('getBooking', { path: { id }, ...options })),
+  update: async (id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>> =>
+    versioned(await send('updateBooking', { path: { id }, body: booking, ...conditional(options) })),
+  delete: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteBooking', { path: { id }, ...conditional(options) });
   },
-  search: (query = {}, options) => pagedList(send, 'searchBookings', { query, ...options }),
+  /** With `locationIds`, the bookings begin and end within the interval. Without, they overlap it. */
+  search: (query: BookingSearch = {}, options?: RequestOptions): PagedList<BookingList> =>
+    pagedList(send, 'searchBookings', { query, ...options }),
 });

@@ -44,20 +44,20 @@ const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSe
 
 export const createChanges = (send: Send): Changes => ({
   async *read({ from, signal, ...query } = {}) {
-    const feed = createFeed(send, { query, signal }, from);
+    const nextPage = createFeed(send, { query, signal }, from);
     for (;;) {
-      const page = await feed.nextPage();
+      const page = await nextPage();
       if (page.items.length > 0 || page.startsOver) yield page;
       if (page.items.length === 0) return;
     }
   },
 
   async *follow({ from, signal, onError, ...query } = {}) {
-    const feed = createFeed(send, { query, signal, ...waiting }, from);
+    const nextPage = createFeed(send, { query, signal, ...waiting }, from);
     let failures = 0;
     while (!signal?.aborted) {
       try {
-        const page = await feed.nextPage();
+        const page = await nextPage();
         failures = 0;
         if (page.items.length > 0 || page.startsOver) yield page;
       } catch (error) {
@@ -72,29 +72,29 @@ export const createChanges = (send: Send): Changes => ({
   },
 });
 
-function createFeed(send: Send, request: FeedRequest, from: string | undefined) {
+/** Returns a function that reads the next page. */
+function createFeed(send: Send, request: FeedRequest, from: string | undefined): () => Promise<ChangePage> {
   let position = from;
-  return {
-    async nextPage(): Promise<ChangePage> {
-      const page = await read(position).catch((error) => {
-        // ERR00410: the position is too old.
-        if (error instanceof BookingsApiError && error.has('ERR00410') && position !== undefined)
-          return read(undefined);
-        throw error;
-      });
-      position = page.next;
-      return page;
-    },
+
+  const read = async (): Promise<ChangePage> => {
+    const { data } = await send('listBookingChanges', position === undefined ? request : requestAt(request, position));
+    return { items: data.items, next: data.next, startsOver: position === undefined };
   };
 
-  async function read(at: string | undefined): Promise<ChangePage> {
-    const { data } = await send('listBookingChanges', at === undefined ? request : requestAt(at));
-    return { items: data.items, next: data.next, startsOver: at === undefined };
-  }
+  return async () => {
+    const page = await read().catch((error) => {
+      // ERR00410: the position is too old.
+      if (!(error instanceof BookingsApiError && error.has('ERR00410') && position !== undefined)) throw error;
+      position = undefined;
+      return read();
+    });
+    position = page.next;
+    return page;
+  };
+}
 
-  function requestAt(at: string): FeedRequest {
-    const address = new URL(at);
-    if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));
-    return continuedAt<'listBookingChanges'>(request, address.href);
-  }
+function requestAt(request: FeedRequest, position: string): FeedRequest {
+  const address = new URL(position);
+  if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));
+  return continuedAt<'listBookingChanges'>(request, address.href);
 }

@@ -14,35 +14,33 @@ import type {
 import { type PagedList, pagedList } from './paged-list.ts';
 import { type ChangeOptions, conditional, type Versioned, versioned } from './versions.ts';
 
-export interface Locations {
-  /** Lists locations in the order of `name`. */
-  list(query?: LocationQuery, options?: RequestOptions): PagedList<BookingLocationList>;
-  get(id: string, options?: RequestOptions): Promise<BookingLocation>;
-  getOpeningHours(id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>>;
-  setOpeningHours(id: string, hours: SetOpeningHours, options?: ChangeOptions): Promise<Versioned<OpeningHours>>;
-  /** A location without opening hours is always open. */
-  deleteOpeningHours(id: string, options?: ChangeOptions): Promise<void>;
-}
+export type Locations = ReturnType<typeof createLocations>;
+export type Bays = ReturnType<typeof createBays>;
 
-export const createLocations = (send: Send): Locations => ({
-  list: (query = {}, options) => pagedList(send, 'listBookingLocations', { query, ...options }),
-  get: async (id, options) => (await send('getBookingLocation', { path: { id }, ...options })).data,
-  getOpeningHours: async (id, options) => versioned(await send('getOpeningHours', { path: { id }, ...options })),
-  setOpeningHours: async (id, body, options = {}) =>
-    versioned(await send('setOpeningHours', { path: { id }, body, ...conditional(options) })),
-  deleteOpeningHours: async (id, options = {}) => {
+export const createLocations = (send: Send) => ({
+  /** Lists locations in the order of `name`. */
+  list: (query: LocationQuery = {}, options?: RequestOptions): PagedList<BookingLocationList> =>
+    pagedList(send, 'listBookingLocations', { query, ...options }),
+  get: async (id: string, options?: RequestOptions): Promise<BookingLocation> =>
+    (await send('getBookingLocation', { path: { id }, ...options })).data,
+  getOpeningHours: async (id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>> =>
+    versioned(await send('getOpeningHours', { path: { id }, ...options })),
+  setOpeningHours: async (
+    id: string,
+    hours: SetOpeningHours,
+    options?: ChangeOptions,
+  ): Promise<Versioned<OpeningHours>> =>
+    versioned(await send('setOpeningHours', { path: { id }, body: hours, ...conditional(options) })),
+  /** A location without opening hours is always open. */
+  deleteOpeningHours: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteOpeningHours', { path: { id }, ...conditional(options) });
   },
 });
 
-export interface Bays {
+export const createBays = (send: Send) => ({
   /** Lists the bays of one location, or of all facilities of the token, in the order of `name`. */
-  list(query?: BayQuery, options?: RequestOptions): PagedList<BookingBayList>;
-  upcomingBookings(id: string, query?: UpcomingBookingsQuery, options?: RequestOptions): PagedList<BookingList>;
-}
-
-export const createBays = (send: Send): Bays => ({
-  list: (query = {}, options) => pagedList(send, 'listBookingBays', { query, ...options }),
-  upcomingBookings: (id, query = {}, options) =>
+  list: (query: BayQuery = {}, options?: RequestOptions): PagedList<BookingBayList> =>
+    pagedList(send, 'listBookingBays', { query, ...options }),
+  upcomingBookings: (id: string, query: UpcomingBookingsQuery = {}, options?: RequestOptions): PagedList<BookingList> =>
     pagedList(send, 'listUpcomingBookings', { path: { id }, query, ...options }),
 });

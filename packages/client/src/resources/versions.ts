@@ -18,5 +18,5 @@ export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): V
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }
 
-export const conditional = ({ ifMatch, ...options }: ChangeOptions) =>
+export const conditional = ({ ifMatch, ...options }: ChangeOptions = {}) =>
   ifMatch === undefined ? options : { ...options, headers: { 'If-Match': ifMatch } };

@@ -1,8 +1,6 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 
-/**
- * SQLSTATEs of transactions that were rolled back because of concurrent transactions, and may succeed when repeated.
- */
+/** SQLSTATEs of transactions that may succeed when repeated. */
 const transactionConflicts = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
@@ -54,16 +52,13 @@ export function markAsUnavailable(error: unknown): void {
   if (typeof error === 'object' && error !== null) errorsMarkedAsUnavailable.add(error);
 }
 
-/** Returns the SQLSTATE of a PostgreSQL error or the code of a network error. */
+/** The SQLSTATE of a PostgreSQL error or the code of a network error. */
 export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-/**
- * Whether the error has a transient cause, so that the same request may succeed a moment later. The response is then
- * 503 with Retry-After.
- */
+/** Whether the same request may succeed a moment later. The response is then 503 with Retry-After. */
 export function isUnavailable(error: unknown): boolean {
   if (errorsMarkedAsUnavailable.has(error as object)) return true;
   const code = errorCode(error);

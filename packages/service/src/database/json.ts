@@ -3,10 +3,7 @@
 /** The escape sequence with which JSON.stringify writes a NUL character. */
 const escapedNul = '\\u0000';
 
-/**
- * Returns the JSON text of a value. Removes NUL characters from strings, because any parameter of a request may contain
- * NUL characters, and PostgreSQL cannot store them.
- */
+/** Removes NUL characters from strings: parameters of requests may contain them, and PostgreSQL cannot store them. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
   if (!text.includes(escapedNul)) return text;

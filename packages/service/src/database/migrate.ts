@@ -1,14 +1,14 @@
 // Applies the numbered SQL files of a directory to a database, in their order, and each file only once
 // (docs/behaviour.md, "Start-up"). Also checks whether a release can use the schema of a database.
 //
-// Several hosts can start a migration at the same time: an advisory lock lets one run after the other. This lock
-// belongs to the database session and does not work through a connection pooler, so the URL must lead directly to
-// PostgreSQL.
+// An advisory lock lets one of several hosts migrate after the other. It belongs to the session, so the URL must lead
+// to PostgreSQL itself and not to a connection pooler.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { errorCode } from './errors.ts';
 import { splitStatements } from './sql-statements.ts';
 
 export interface Migration {
@@ -18,17 +18,27 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export interface AppliedMigration {
-  readonly version: number;
-  readonly name: string;
+type AppliedMigration = Omit<Migration, 'sql'>;
+
+/** The SQLSTATE of a query for a table that does not exist. */
+const undefinedTable = '42P01';
+
+export async function readAppliedMigrations(on: pg.Pool | pg.ClientBase): Promise<readonly AppliedMigration[]> {
+  try {
+    const { rows } = await on.query('select version, name, checksum from schema_migration order by version');
+    return rows;
+  } catch (error) {
+    if (errorCode(error) === undefinedTable) return [];
+    throw error;
+  }
 }
 
 /**
- * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
- * this release. This release can use the schema of a later release if the names of all additional migrations begin with
- * `expand_`. Instances of this release can therefore continue to serve requests during an upgrade.
+ * Returns why this release, which has `expected` migrations, cannot use the schema. It can use the schema of a later
+ * release whose additional migrations are named `expand_…`, so that its instances serve requests during an upgrade.
  */
-export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
+export async function schemaMismatch(on: pg.Pool | pg.ClientBase, expected: number): Promise<string | undefined> {
+  const applied = await readAppliedMigrations(on);
   if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
   const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
   return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
@@ -40,7 +50,7 @@ export interface MigrateOptions {
   readonly log?: (message: string) => void;
 }
 
-/** The number of the advisory lock. Any number that no other program uses in the same database is possible. */
+/** Any number that no other program uses in the same database is possible. */
 const advisoryLock = 4_206_912_021;
 /**
  * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX
@@ -49,13 +59,9 @@ const advisoryLock = 4_206_912_021;
 const noTransaction = '-- no transaction';
 /** The SQLSTATEs lock_not_available and deadlock_detected. */
 const lockErrors = ['55P03', '40P01'];
-/** How many times a migration is tried while other transactions have the locks that it needs. */
 const maxAttempts = 20;
 
-/**
- * Reads the migrations in a directory. Their files are named like `0001_name.sql`.
- * @throws {Error} if the directory contains an SQL file with another name, or if a number is missing or used twice
- */
+/** @throws {Error} if an SQL file is not named like `0001_name.sql`, or if a number is missing or used twice */
 export async function readMigrations(directory: string): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
   return Promise.all(
@@ -71,11 +77,8 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 }
 
 /**
- * Migrates the database to the newest version and returns the versions that this call has applied. Unlike the check of
- * a running service (`schemaMismatch`), this function rejects every newer schema, even if the names of the additional
- * migrations begin with `expand_`.
- * @throws {Error} if the schema is newer than the files, if a file was changed after it had been applied, or if a
- * migration fails
+ * Returns the versions that this call has applied.
+ * @throws {Error} if the schema is newer than the files, an applied file was changed, or a migration fails
  */
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
@@ -86,11 +89,9 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
          applied_at timestamptz not null default now()
        )`,
     );
-    const { rows } = await client.query<{ version: number; checksum: string }>(
-      'select version, checksum from schema_migration order by version',
-    );
-    checkHistory(migrations, rows);
-    const pending = migrations.slice(rows.length);
+    const applied = await readAppliedMigrations(client);
+    checkHistory(migrations, applied);
+    const pending = migrations.slice(applied.length);
     for (const migration of pending) {
       log(`migration ${migration.version} ${migration.name}`);
       await retryOnLockError(() => applyMigration(client, migration)).catch((error: Error) => {
@@ -112,16 +113,14 @@ export async function withMigrationLock<T>(
     application_name: applicationName,
     connectionTimeoutMillis: 10_000,
   });
-  // Without a listener, a lost connection would end the process. The listener does nothing, because the current query
-  // or the next one fails too, and the caller gets its error.
+  // Without a listener, a lost connection would end the process. The current or the next query fails too.
   client.on('error', () => {});
   await client.connect();
   try {
-    // 0 means no timeout. A migration of a large table may take longer than the `statement_timeout` of the role.
+    // A migration of a large table may take longer than the `statement_timeout` of the role.
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
-    // While a statement waits for a lock of a table, all later queries of this table wait too. The statement therefore
-    // fails after 3 s, and retryOnLockError repeats it.
+    // While a statement waits for the lock of a table, all later queries of this table wait too.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -129,25 +128,16 @@ export async function withMigrationLock<T>(
   }
 }
 
-/**
- * Acquires the lock by polling. Waiting inside `pg_advisory_lock` could cause a deadlock: the session that has the lock
- * may run CREATE INDEX CONCURRENTLY, which waits until the statements of other sessions have ended.
- */
+/** Polls, because CREATE INDEX CONCURRENTLY of the session with the lock waits for the statements of other sessions. */
 async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
-      advisoryLock,
-    ]);
-    if (rows[0]?.locked) return;
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [advisoryLock]);
+    if (rows[0].locked) return;
     await sleep(100);
   }
 }
 
-/** @throws {Error} if the applied migrations differ from the files */
-function checkHistory(
-  migrations: readonly Migration[],
-  applied: readonly { version: number; checksum: string }[],
-): void {
+function checkHistory(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   if (applied.length > migrations.length) {
     throw new Error(`the schema has version ${applied.length}, newer than this release knows (${migrations.length})`);
   }
@@ -157,7 +147,6 @@ function checkHistory(
   }
 }
 
-/** Repeats `work` if it fails because other transactions have the locks that it needs. */
 export async function retryOnLockError(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -165,7 +154,6 @@ export async function retryOnLockError(work: () => Promise<void>): Promise<void>
     } catch (error) {
       const { code = '' } = error as { code?: string };
       if (!lockErrors.includes(code) || attempt === maxAttempts) throw error;
-      // The pauses grow with the attempts, from 0.25 s to 2 s, plus a random time of up to 0.5 s.
       await sleep(250 * Math.min(attempt, 8) + 500 * Math.random());
     }
   }
@@ -188,21 +176,27 @@ async function applyMigration(client: pg.Client, { version, name, sql, checksum 
     await record();
     return;
   }
-  await client.query('begin');
-  try {
+  await inTransaction(client, async () => {
     await run();
     await record();
+  });
+}
+
+export async function inTransaction(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  await client.query('begin');
+  try {
+    await work();
     await client.query('commit');
   } catch (error) {
-    // The rollback fails if the connection is lost. This second error is ignored, because the first one is the cause.
+    // The rollback fails too if the connection is lost.
     await client.query('rollback').catch(() => {});
     throw error;
   }
 }
 
 /**
- * Drops the invalid indexes whose names occur in the SQL as separate words. An interrupted CREATE INDEX CONCURRENTLY
- * leaves an index that PostgreSQL maintains but never uses. `create index if not exists` would not replace this index.
+ * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that is never
+ * used, and that `create index if not exists` does not replace.
  */
 async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(

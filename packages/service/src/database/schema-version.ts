@@ -1,33 +1,23 @@
 // Finds out whether an error of PostgreSQL occurred because the schema of the database does not fit this release.
 //
-// If a statement names a table or column that does not exist, either the schema does not fit this release, or the
-// statement is wrong. PostgreSQL reports both with the same SQLSTATE, so the applied migrations are checked. If they do
-// not fit this release, the service is unavailable (503). Otherwise the error is an internal error (500).
+// PostgreSQL reports a missing table or column with the same SQLSTATE if the statement is wrong. The applied migrations
+// show the difference between an unavailable service (503) and an internal error (500).
 import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
-import { type AppliedMigration, readMigrations, schemaMismatch } from './migrate.ts';
+import { readMigrations, schemaMismatch } from './migrate.ts';
 
 /** The SQLSTATE classes 42 (syntax error or access rule violation) and 3F (invalid schema name). */
 const schemaRelatedErrors = /^(42|3F)/;
-/** The SQLSTATE of a query for a table that does not exist. */
-const undefinedTable = '42P01';
 const timeoutMilliseconds = 2_000;
 
-/**
- * Checks the schema after an error. If the schema does not fit this release, marks the error, so that `isUnavailable`
- * returns true for it.
- */
+/** Marks the error as unavailable if the schema does not fit this release. */
 export type InspectError = (error: unknown) => Promise<void>;
 
 export function isSchemaRelated(error: unknown): boolean {
   return schemaRelatedErrors.test(errorCode(error) ?? '');
 }
 
-/**
- * Returns a function that marks an error (`markAsUnavailable`) if the schema of the database does not fit this release.
- * Errors that occur at the same time share one check of the schema. The check opens a separate connection, because all
- * connections of the pool may be in use.
- */
+/** Simultaneous errors share a check. It opens a connection, because all connections of the pool may be in use. */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;
   return async (error) => {
@@ -38,7 +28,7 @@ export function createErrorInspector(url: string, migrationsDirectory: string): 
   };
 }
 
-/** Whether the schema does not fit this release. Returns false if the database does not respond. */
+/** False if the database does not respond. */
 async function hasMismatch(url: string, migrationsDirectory: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,
@@ -49,15 +39,10 @@ async function hasMismatch(url: string, migrationsDirectory: string): Promise<bo
   // Without a listener, a lost connection would end the process. The query fails too, which the catch block handles.
   client.on('error', () => {});
   try {
-    const { length: expectedCount } = await readMigrations(migrationsDirectory);
     await client.connect();
-    const { rows } = await client.query<AppliedMigration>(
-      'select version, name from schema_migration order by version',
-    );
-    return schemaMismatch(rows, expectedCount) !== undefined;
-  } catch (error) {
-    // A database without the table schema_migration has not been migrated at all.
-    return errorCode(error) === undefinedTable;
+    return (await schemaMismatch(client, (await readMigrations(migrationsDirectory)).length)) !== undefined;
+  } catch {
+    return false;
   } finally {
     await client.end().catch(() => {});
   }

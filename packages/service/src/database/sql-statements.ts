@@ -1,12 +1,6 @@
-// Splits an SQL file into its statements.
-//
-// Citus passes the text of some statements on to its workers. The workers reject a text that contains several
-// statements. Migrations therefore send each statement separately.
+// Splits an SQL file into its statements, because the workers of Citus reject a text with several statements.
 
-/**
- * Matches one statement: comments, strings, quoted identifiers and dollar-quoted bodies, which can all contain
- * semicolons, and any other characters except a semicolon.
- */
+/** Comments, strings, quoted identifiers and dollar-quoted bodies can contain semicolons. */
 const statement = /(?:--.*|\/\*[\s\S]*?\*\/|'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|[^;])+/g;
 const comment = /--.*|\/\*[\s\S]*?\*\//g;
 

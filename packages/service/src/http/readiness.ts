@@ -1,6 +1,7 @@
 // Checks whether the service can serve requests (docs/behaviour.md, "Health, metrics and logs").
-import { type Database, errorCode } from '../database/database.ts';
-import { type AppliedMigration, readMigrations, schemaMismatch } from '../database/migrate.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../database/database.ts';
+import { readMigrations, schemaMismatch } from '../database/migrate.ts';
 
 /** Rejects if the service is not ready. The message of the error is public. */
 export type Check = () => Promise<void>;
@@ -12,8 +13,6 @@ export interface Readiness {
 }
 
 const checkTimeoutMs = 2_000;
-/** The SQLSTATE of a query for a table that does not exist. */
-const undefinedTable = '42P01';
 
 /** Simultaneous calls share one run of the checks. */
 export function createReadiness(checks: Readonly<Record<string, Check>>): () => Promise<Readiness> {
@@ -32,40 +31,22 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
   };
 }
 
-async function resultOf(check: Check): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('no answer in time'), checkTimeoutMs);
-  });
-  try {
-    return await Promise.race([
-      check().then(
-        () => 'ok',
-        (error: Error) => error.message,
-      ),
-      timeout,
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
+function resultOf(check: Check): Promise<string> {
+  const result = check().then(
+    () => 'ok',
+    (error: Error) => error.message,
+  );
+  return Promise.race([result, sleep(checkTimeoutMs, 'no answer in time', { ref: false })]);
 }
 
 /** The database responds, and this release can use its schema. */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
-  const migrations = readMigrations(migrationsDirectory);
-  // Each run of the check rejects. Without this handler, the process would end.
-  migrations.catch(() => {});
+  let expected: number | undefined;
   return async () => {
-    const mismatch = schemaMismatch(await appliedMigrations(db), (await migrations).length);
+    expected ??= (await readMigrations(migrationsDirectory)).length;
+    const mismatch = await schemaMismatch(db.connections.pool, expected).catch((cause) => {
+      throw new Error('database does not answer', { cause });
+    });
     if (mismatch) throw new Error(mismatch);
   };
-}
-
-async function appliedMigrations(db: Database): Promise<readonly AppliedMigration[]> {
-  try {
-    return await db('schema_migration').select('version', 'name').orderBy('version');
-  } catch (error) {
-    if (errorCode(error) === undefinedTable) return [];
-    throw new Error('database does not answer', { cause: error });
-  }
 }

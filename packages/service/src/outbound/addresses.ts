@@ -51,7 +51,7 @@ export function createNetworkCheck(networks: readonly string[]): (address: strin
 function networkList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
+    const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
     const version = isIP(address);
     if (version === 0) throw new Error(`${network} is not a network in CIDR notation`);
     list.addSubnet(address, Number(prefix ?? (version === 4 ? 32 : 128)), version === 4 ? 'ipv4' : 'ipv6');

@@ -4,6 +4,7 @@
 // (DNS rebinding). It does not follow redirects.
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -40,7 +41,6 @@ export class AddressNotAllowed extends Error {
 
 /** The connection of a larger discarded body is closed instead of reused. */
 const maxDiscardedBytes = 65_536;
-const agentSettings = { keepAlive: true, maxFreeSockets: 2, timeout: 30_000 };
 
 export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20 }: OutboundClientOptions) {
   const isAllowedNetwork = createNetworkCheck(allowNetworks);
@@ -54,8 +54,8 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
     return allowed;
   };
 
-  const settings = { ...agentSettings, maxSockets: maxConnectionsPerHost };
-  const agents = { 'http:': new HttpAgent(settings), 'https:': new HttpsAgent(settings) };
+  const settings = { keepAlive: true, maxSockets: maxConnectionsPerHost, maxFreeSockets: 2, timeout: 30_000 };
+  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
 
   /**
    * Returns undefined, or what the address must or must not be. The IP addresses of a name are checked at each request.
@@ -86,12 +86,10 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const protocol = url.protocol as 'http:' | 'https:';
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
-      const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
-      return send(url, request, {
-        agent: agents[protocol],
-        ...(addresses && { lookup: lookupOf(addresses), addresses: addresses.map(({ address }) => address) }),
-        signal,
-      });
+      if (isIP(host) !== 0) return send(url, request, { agent: agents[protocol], signal });
+      // A name is also checked if an open connection to one of its earlier addresses is reused.
+      const addresses = await untilAborted(resolveAllowed(host, protocol), signal);
+      return send(url, request, { agent: agents[protocol], signal, lookup: lookupOf(addresses) });
     },
 
     close: (): void => {
@@ -100,7 +98,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   };
 }
 
-function send(url: URL, request: OutboundRequest, options: CheckedRequestOptions): Promise<OutboundResponse> {
+function send(url: URL, request: OutboundRequest, options: http.RequestOptions): Promise<OutboundResponse> {
   const { method, body, maxBytes } = request;
   const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
@@ -136,14 +134,8 @@ function createResolver(): Resolve {
 
 /** Node cannot abort the lookup itself. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason));
+  return Promise.race([work, aborted]);
 }
 
 const lookupOf =
@@ -154,30 +146,6 @@ const lookupOf =
     if (options.all) callback(null, [...addresses]);
     else callback(null, first.address, first.family);
   };
-
-interface CheckedRequestOptions extends https.RequestOptions {
-  /** Missing if the URL contains an address instead of a name. */
-  readonly addresses?: readonly string[];
-}
-
-/**
- * An agent reuses a connection for requests with the same name. A connection to an address that is no longer allowed
- * must not be reused.
- */
-const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
-  [name, ...addresses.toSorted()].join(' ');
-
-class HttpAgent extends http.Agent {
-  override getName(options: CheckedRequestOptions = {}): string {
-    return connectionName(super.getName(options as http.AgentOptions), options);
-  }
-}
-
-class HttpsAgent extends https.Agent {
-  override getName(options: CheckedRequestOptions = {}): string {
-    return connectionName(super.getName(options), options);
-  }
-}
 
 /** Reads a short body to its end, so that the connection can be reused. */
 function discard(response: http.IncomingMessage): void {
