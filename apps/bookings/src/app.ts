@@ -11,7 +11,7 @@ import { createProofStore } from './auth/proof-store.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { bookingListExample } from './bookings/examples.ts';
+import { bookingItemExample } from './bookings/examples.ts';
 import { createStateItem } from './bookings/resource.ts';
 import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
@@ -40,7 +40,6 @@ import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore } from './places/store.ts';
-import { createFacilityLookup } from './places/tagged-id.ts';
 import { formats } from './time/formats.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
@@ -99,7 +98,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     feed,
     idempotency,
     places,
-    catalogue: createCatalogue(places),
+    catalogue: createCatalogue(db),
     holds: createHoldStore(db),
     proofs: createProofStore(db),
     bookingItem,
@@ -117,13 +116,12 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
       ...services,
       store: createBookingStore(db),
       searches: createSearchStore(db),
-      findLikelyFacilities: createFacilityLookup(),
       findHold: holds.find,
     }),
     ...createFeedEndpoints({
       ...services,
       changeWatcher: createChangeWatcher({ store: feed, stopping }),
-      bookingExample: bookingListExample(config.baseUrl).items[0] as { id: string },
+      bookingExample: bookingItemExample(services.link),
       listSchema: bookingChangeListSchema,
     }),
     ...createPlacesEndpoints({ ...services, store: places }),

@@ -2,18 +2,18 @@
 // "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
-import type { Database } from '@bay-booking/service/database/database';
+import { type Database, query as run } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
+import { bayExample } from '../places/resource.ts';
+import type { PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Interval } from '../time/interval.ts';
 import { readBayStates } from './bay-states.ts';
-import { findBays } from './bays.ts';
-import { availabilityExample } from './examples.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
@@ -22,14 +22,25 @@ type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
 const defineEndpoint = endpointDefiner<Caller>();
 const maxLengthMs = maxDays * 24 * 3_600_000;
+const readClock = 'select clock_timestamp()::timestamptz(3) as "asOf"';
+
+/** A time when the bay of the example is free. */
+const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
 export interface AvailabilityServices extends SharedServices {
   readonly db: Database;
+  readonly places: PlacesStore;
   /** Finds a live hold of the caller. */
   readonly findHold: (id: string, caller: Caller) => Promise<{ readonly id: string } | undefined>;
 }
 
-export function createAvailabilityEndpoints({ db, findHold, link }: AvailabilityServices) {
+export function createAvailabilityEndpoints({ db, places, findHold, link }: AvailabilityServices) {
+  const example = availabilityResponse(
+    { items: [bayAvailability(bayExample, [gapExample])], asOf: '2026-11-30T19:02:11.123Z', total: 1 },
+    { query: { bayIds: [bayExample.id] }, page: pageRequest({}, defaultPageSizes.availability) },
+    link,
+  ).body;
+
   return [
     defineEndpoint({
       operationId: 'getAvailability',
@@ -47,7 +58,7 @@ export function createAvailabilityEndpoints({ db, findHold, link }: Availability
         startDate: '2030-05-01T06:00:00.000Z',
         endDate: '2030-05-02T06:00:00.000Z',
       },
-      success: pageSuccess('bays', availabilitySchema, availabilityExample(link)),
+      success: pageSuccess('bays', availabilitySchema, example),
       // `readInterval` adds its own errors to those of the router, so that the response contains all of them.
       handlesValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
@@ -55,21 +66,21 @@ export function createAvailabilityEndpoints({ db, findHold, link }: Availability
         const page = pageRequest(query, defaultPageSizes.availability);
         // The client can book the time of its own hold, so this hold makes no bay unavailable.
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
-        const { rows, asOf, total } = await findBays(db, caller.facilities, query, page);
+        // The clock of the database decides which holds are live.
+        const [[clock], { rows, total }] = await Promise.all([
+          run<{ asOf: string }>(db, readClock),
+          places.findBays(caller.facilities, query, page),
+        ]);
+        const { asOf } = clock as { asOf: string };
         // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
         const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
         const hasTime = interval.start < interval.end;
         const facilities = hasTime ? [...Map.groupBy(rows, ({ facilityId }) => facilityId)] : [];
         const states = await Promise.all(
-          facilities.map(([facilityId, bays]) =>
-            readBayStates(
-              db,
-              facilityId,
-              bays.map(({ id }) => id),
-              interval,
-              { holdId: hold?.id },
-            ),
-          ),
+          facilities.map(([facilityId, bays]) => {
+            const ids = bays.map(({ id }) => id);
+            return readBayStates(db, facilityId, ids, interval, { holdId: hold?.id });
+          }),
         );
         const stateOf = new Map(states.flatMap((found) => [...found]));
         const items = rows.map((bay) => {

@@ -1,6 +1,7 @@
 // Validates the bay and the times of a request for a booking or a hold, and finds the facility of the bay.
 import type { ApiError } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
+import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/schemas.ts';
@@ -37,9 +38,8 @@ export interface Reservation {
   readonly codes: readonly ErrorCode[];
 }
 
-export interface ReservationOptions {
+interface ReservationServices {
   readonly catalogue: Catalogue;
-  readonly facilities: readonly string[];
   readonly config: BookingLimits;
   readonly now: Date;
 }
@@ -48,20 +48,25 @@ export interface ReservationOptions {
 export async function validateReservation(
   { bayId, startDate, endDate }: ReservationBody,
   requestErrors: readonly ValidationError[],
-  { catalogue, facilities, config, now }: ReservationOptions,
+  { facilities }: Caller,
+  { catalogue, config, now }: ReservationServices,
 ): Promise<Reservation> {
   const { start, end } = parseDates({ startDate, endDate });
   const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
-  // PostgreSQL cannot store some of the strings that `isText` rejects, so they are not looked up.
-  const facilityId =
-    bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
+  const bay = bayId === undefined ? undefined : await findBay(bayId, facilities, catalogue);
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
-  if (bayId !== undefined && facilityId === undefined) codes.push('ERR00012');
-  const bay = bayId !== undefined && facilityId !== undefined ? { facilityId, bayId } : undefined;
+  if (bayId !== undefined && !bay) codes.push('ERR00012');
   const times =
     start && end && start <= end ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
   const isValid = validationErrors.length === 0 && codes.length === 0;
   return { bay, times, valid: isValid && bay && times ? { ...bay, ...times } : undefined, validationErrors, codes };
+}
+
+async function findBay(bayId: string, facilities: readonly string[], catalogue: Catalogue): Promise<Bay | undefined> {
+  // PostgreSQL cannot store some of the strings that `isText` rejects, so they are not looked up.
+  if (!isText(bayId)) return undefined;
+  const facilityId = (await catalogue.findFacilities('bays', facilities, [bayId])).get(bayId);
+  return facilityId === undefined ? undefined : { facilityId, bayId };
 }
 
 /** Creates the error that reports all errors of a request together. `context` is the `contextData` of each error. */

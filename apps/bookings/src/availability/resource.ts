@@ -2,8 +2,8 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type ListRequest, listResponse } from '../http/pagination.ts';
+import type { BayRow } from '../places/store.ts';
 import type { Interval } from '../time/interval.ts';
-import type { BayRow } from './bays.ts';
 
 export const availabilityPath = '/api/booking-availability';
 

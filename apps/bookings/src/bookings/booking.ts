@@ -1,6 +1,7 @@
 // Derives the types of a booking and of its parts from the fields in storage/columns.ts, and checks the ETag of a
 // booking.
 import { apiError } from '../errors.ts';
+import { tagsToMatch } from '../http/etag.ts';
 import type { Booking, PublicField, UpdateField } from './storage/columns.ts';
 
 export type { Booking } from './storage/columns.ts';
@@ -19,11 +20,13 @@ export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'la
   return `${version}-${Date.parse(lastUpdatedAt)}`;
 }
 
-/**
- * `etags` are those of the header If-Match. Undefined allows every version.
- * @throws {ApiError} 412 if the booking has another ETag
- */
-export function checkIfMatch(etags: readonly string[] | undefined, booking: Booking): void {
-  if (!etags || etags.includes(etagOf(booking))) return;
-  throw apiError('ERR00412', { context: { externalBookingId: booking.externalBookingId ?? '' } });
+/** @throws {ApiError} 412 if the header If-Match does not allow the version of the booking */
+export function checkIfMatch(ifMatch: string | undefined, booking: Booking): void {
+  const etags = tagsToMatch(ifMatch);
+  if (etags && !etags.includes(etagOf(booking))) throw apiError('ERR00412', { context: errorContextOf(booking) });
+}
+
+/** The `contextData` of errors. The external booking id is empty if there is none. */
+export function errorContextOf({ externalBookingId }: { readonly externalBookingId?: string | null }) {
+  return { externalBookingId: externalBookingId ?? '' };
 }

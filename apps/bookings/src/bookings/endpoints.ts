@@ -1,7 +1,6 @@
-// Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, delete.ts, find.ts and list.ts.
+// Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import type { Author } from '../changes/log.ts';
 import {
   deletionParts,
   idempotencyKeyHeader,
@@ -9,8 +8,8 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { type CreateServices, createBookingCreator } from './create.ts';
-import { createBookingDeleter } from './delete.ts';
+import { errorContextOf } from './booking.ts';
+import { createBooking } from './create.ts';
 import {
   bookingExample,
   bookingListExample,
@@ -19,8 +18,8 @@ import {
   upcomingListExample,
   updateExample,
 } from './examples.ts';
-import { createBookingFinder } from './find.ts';
-import { createBookingLister, type ListServices } from './list.ts';
+import { findBooking } from './find.ts';
+import { listUpcomingBookings, searchBookings } from './list.ts';
 import { bookingResponse } from './resource.ts';
 import {
   bookingListSchema,
@@ -31,26 +30,25 @@ import {
   upcomingQuerySchema,
   updateBookingSchema,
 } from './schema.ts';
-import { createBookingUpdater, type UpdateServices } from './update.ts';
+import type { BookingServices } from './services.ts';
+import { deleteBooking, updateBooking } from './update.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Bookings';
-/** Errors of these endpoints contain the external booking id of the request. It is empty if the request has none. */
-const errorContext = { externalBookingId: '' };
+const errorContext = errorContextOf({});
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
 
-export type BookingEndpointServices = CreateServices & UpdateServices & ListServices;
-
-export function createBookingEndpoints(services: BookingEndpointServices) {
-  const createBooking = createBookingCreator(services);
-  const updateBooking = createBookingUpdater(services);
-  const deleteBooking = createBookingDeleter(services);
-  const { find: findBooking } = createBookingFinder(services);
-  const { search, upcoming } = createBookingLister(services);
-  const example = bookingExample(services.config.baseUrl);
-  const success = { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag };
+export function createBookingEndpoints(services: BookingServices) {
+  const { link } = services;
+  const success = {
+    status: 200,
+    description: 'The booking.',
+    schema: bookingSchema,
+    example: bookingExample(link),
+    headers: etag,
+  };
 
   return [
     defineEndpoint({
@@ -81,8 +79,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       errorContext,
       // The handler reports the validation errors together with the errors that it finds itself.
       handlesValidationErrors: true,
-      handle: ({ body, validationErrors, header, ...request }) =>
-        createBooking({ body, validationErrors, idempotencyKey: header('idempotency-key'), ...sender(request) }),
+      handle: (request) => createBooking(services, request),
     }),
     defineEndpoint({
       operationId: 'searchBookings',
@@ -102,10 +99,10 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',
-      success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.config.baseUrl)),
+      success: pageSuccess('bookings', bookingListSchema, bookingListExample(link)),
       errorContext,
       handlesValidationErrors: true,
-      handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
+      handle: (request) => searchBookings(services, request),
     }),
     defineEndpoint({
       operationId: 'getBooking',
@@ -122,7 +119,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       errorContext,
       // The path always contains an id. The default `''` is only needed for the types.
       handle: async ({ params: { id = '' }, caller }) =>
-        bookingResponse(200, await findBooking(id, caller), services.link),
+        bookingResponse(200, await findBooking(services.store, id, caller), link),
     }),
     defineEndpoint({
       operationId: 'updateBooking',
@@ -139,8 +136,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       success,
       errorContext,
       handlesValidationErrors: true,
-      handle: ({ params: { id = '' }, body, validationErrors, header, ...request }) =>
-        updateBooking({ id, ifMatch: header('if-match'), body, validationErrors, ...sender(request) }),
+      handle: (request) => updateBooking(services, request),
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
@@ -153,8 +149,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       params,
       ...deletionParts,
       errorContext,
-      handle: ({ params: { id = '' }, header, ...request }) =>
-        deleteBooking({ id, ifMatch: header('if-match'), ...sender(request) }),
+      handle: (request) => deleteBooking(services, request),
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
@@ -166,15 +161,9 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       description: 'The bookings of the bay that are in progress or in the future, by startDate, then id.',
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
-      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(services.config.baseUrl)),
+      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(link)),
       errorContext,
-      handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
+      handle: (request) => listUpcomingBookings(services, request),
     }),
   ];
-}
-
-/** Returns the caller, and the author of the changes that the request makes. */
-function sender({ caller, requestId }: { readonly caller: Caller; readonly requestId: string }) {
-  const author: Author = { clientId: caller.clientId, subject: caller.subject, requestId };
-  return { caller, author };
 }

@@ -1,5 +1,9 @@
 // Creates the examples of bookings for the OpenAPI document. They use the locations and bays of the demo.
-import { defaultPageSizes } from '../http/pagination.ts';
+import type { MakeLink } from '@bay-booking/common/links';
+import { defaultPageSizes, listExample } from '../http/pagination.ts';
+import type { NewBooking } from './booking.ts';
+import { bookingItem, bookingResource } from './resource.ts';
+import { pick, publicFields } from './storage/columns.ts';
 
 export const createExample = {
   externalBookingId: 'web-2026-000042',
@@ -19,33 +23,24 @@ export const updateExample = {
 
 export const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d';
 
-export function bookingExample(baseUrl: string) {
-  const href = `${baseUrl}/api/bookings/${exampleId}`;
-  return {
-    id: exampleId,
-    ...createExample,
-    createdAt: '2026-04-30T18:21:07.123Z',
-    lastUpdatedAt: '2026-04-30T18:21:07.123Z',
-    _links: { self: { method: 'GET', href }, edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } },
-  };
+const example: NewBooking = {
+  facilityId: 'fac-north',
+  id: exampleId,
+  ...createExample,
+  createdAt: '2026-04-30T18:21:07.123Z',
+  lastUpdatedAt: '2026-04-30T18:21:07.123Z',
+  version: 1,
+};
+
+export const bookingExample = (link: MakeLink) => bookingResource(example, link);
+export const bookingItemExample = (link: MakeLink) => bookingItem(pick(publicFields, example), link);
+
+export function bookingListExample(link: MakeLink) {
+  const query = { bayIds: [example.bayId] };
+  return listExample('/api/bookings', query, defaultPageSizes.bookings, bookingItemExample(link), link);
 }
 
-export const bookingListExample = (baseUrl: string) =>
-  listExample(baseUrl, '/api/bookings?bayIds=bay-n1-01&', defaultPageSizes.bookings);
-
-export const upcomingListExample = (baseUrl: string) =>
-  listExample(baseUrl, '/api/bays/bay-n1-01/upcoming-bookings?', defaultPageSizes.upcomingBookings);
-
-/** `path` ends with `?` or `&`, because the parameters of the page are appended to it. */
-function listExample(baseUrl: string, path: string, pageSize: number) {
-  const booking = bookingExample(baseUrl);
-  const page = { method: 'GET', href: `${baseUrl}${path}page=1&pageSize=${pageSize}` };
-  return {
-    items: [{ ...booking, _links: { self: booking._links.self } }],
-    _links: { self: page, first: page, last: page },
-    page: 1,
-    pageSize,
-    pageCount: 1,
-    total: 1,
-  };
+export function upcomingListExample(link: MakeLink) {
+  const path = `/api/bays/${example.bayId}/upcoming-bookings`;
+  return listExample(path, {}, defaultPageSizes.upcomingBookings, bookingItemExample(link), link);
 }

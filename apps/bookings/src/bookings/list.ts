@@ -1,71 +1,72 @@
 // Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
-import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText } from '../http/schemas.ts';
-import type { SharedServices } from '../http/shared-services.ts';
-import type { Catalogue } from '../places/catalogue.ts';
+import { errorContextOf } from './booking.ts';
 import { bookingItem } from './resource.ts';
 import type { Criteria } from './search/criteria.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
-import type { SearchResult, SearchStore } from './search/store.ts';
+import type { SearchResult } from './search/store.ts';
+import type { BookingServices, Request } from './services.ts';
 
-export interface ListServices extends SharedServices {
-  readonly searches: SearchStore;
-  readonly catalogue: Catalogue;
+type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
+
+export async function searchBookings(
+  services: BookingServices,
+  request: Request<SearchQuery, SearchBody>,
+): Promise<EndpointResponse> {
+  const { filter, page, linkQuery, validationErrors } = mergeSearch(
+    request.query,
+    request.body,
+    request.validationErrors,
+  );
+  if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, errorContextOf({})));
+  const criteria = await findCriteria(services, filter, request.caller);
+  const result = criteria ? await services.searches.search(criteria, page) : { rows: [], total: 0 };
+  return pageOf(services, result, '/api/bookings', linkQuery, page);
 }
 
-export interface UpcomingQuery extends Partial<PageRequest> {
-  readonly todayOnly?: boolean;
+export async function listUpcomingBookings(
+  services: BookingServices,
+  { params: { id = '' }, query, caller: { facilities } }: Request<UpcomingQuery>,
+): Promise<EndpointResponse> {
+  const { catalogue, searches, now } = services;
+  const facilityId = isText(id) ? (await catalogue.findFacilities('bays', facilities, [id])).get(id) : undefined;
+  if (facilityId === undefined) throw apiError('ERR00404', { context: errorContextOf({}) });
+  const page = pageRequest(query, defaultPageSizes.upcomingBookings);
+  const upcoming = { todayOnly: query.todayOnly === true };
+  const result = await searches.search({ facilities: [facilityId], bayIds: [id], now: now(), upcoming }, page);
+  return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, { ...query }, page);
 }
 
-const emptyResult: SearchResult = { rows: [], total: 0 };
-/** The `contextData` of errors. The external id is empty, because the errors of a list do not concern one booking. */
-const errorContext = { externalBookingId: '' };
-
-export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
-  const search = async (
-    query: SearchQuery,
-    body: SearchBody,
-    routerErrors: readonly ValidationError[],
-    caller: Caller,
-  ): Promise<EndpointResponse> => {
-    const { filter, page, linkQuery, validationErrors } = mergeSearch(query, body, routerErrors);
-    if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, errorContext));
-    const criteria = await findCriteria(filter, caller);
-    const result = criteria ? await searches.search(criteria, page) : emptyResult;
-    return pageOf(result, '/api/bookings', linkQuery, page);
+/** Selects the facilities in which bookings can match the filter. Returns undefined if there is no such facility. */
+async function findCriteria(
+  { catalogue, now }: BookingServices,
+  filter: BookingFilter,
+  { facilities }: Caller,
+): Promise<Criteria | undefined> {
+  // `mergeSearch` removes ids that are not UUIDs, so `ids` can be empty although the request contains ids.
+  if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
+  let selected = facilities;
+  const select = async (kind: 'bays' | 'locations', ids: readonly string[]): Promise<void> => {
+    selected = [...new Set((await catalogue.findFacilities(kind, selected, ids)).values())];
   };
+  if (filter.locationIds) await select('locations', filter.locationIds);
+  // The search itself also filters by `bayIds`, so a single facility needs no look-up.
+  if (filter.bayIds && selected.length > 1) await select('bays', filter.bayIds);
+  return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
+}
 
-  const upcoming = async (bayId: string, query: UpcomingQuery, { facilities }: Caller): Promise<EndpointResponse> => {
-    const facilityId = isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
-    if (facilityId === undefined) throw apiError('ERR00404', { context: errorContext });
-    const page = pageRequest(query, defaultPageSizes.upcomingBookings);
-    const criteria = { facilities: [facilityId], bayIds: [bayId], now: now() };
-    const result = await searches.search({ ...criteria, upcoming: { todayOnly: query.todayOnly === true } }, page);
-    return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
-  };
-
-  /** Selects the facilities in which bookings can match the filter. Returns undefined if there is no such facility. */
-  async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
-    // `mergeSearch` removes ids that are not UUIDs, so `ids` can be empty although the request contains ids.
-    if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
-    const { locationIds, bayIds } = filter;
-    let selected = facilities;
-    if (locationIds) selected = await catalogue.findFacilitiesOfLocations(selected, locationIds);
-    // The search itself also filters by `bayIds`, so a single facility needs no look-up.
-    if (bayIds && selected.length > 1) selected = await catalogue.findFacilitiesOfBays(selected, bayIds);
-    return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
-  }
-
-  function pageOf({ rows, total }: SearchResult, path: string, query: object, page: PageRequest): EndpointResponse {
-    const items = rows.map((booking) => bookingItem(booking, link));
-    // The copy of `query` has the type of a record, which `listResponse` expects.
-    return listResponse({ path, query: { ...query }, page }, items, total, link);
-  }
-
-  return { search, upcoming };
+function pageOf(
+  { link }: BookingServices,
+  { rows, total }: SearchResult,
+  path: string,
+  query: Readonly<Record<string, unknown>>,
+  page: PageRequest,
+): EndpointResponse {
+  const items = rows.map((booking) => bookingItem(booking, link));
+  return listResponse({ path, query, page }, items, total, link);
 }

@@ -33,8 +33,8 @@ export function bookingResponse(status: number, booking: NewBooking, link: MakeL
 }
 
 function toJson<Links>(booking: PublicBooking, _links: Links) {
-  const json: Record<string, unknown> = { ...booking, _links };
+  const json = { ...booking, _links };
   // Turns null into undefined, which JSON.stringify leaves out.
-  for (const field of optionalFields) json[field] ??= undefined;
+  for (const field of optionalFields) (json as Record<string, unknown>)[field] ??= undefined;
   return json;
 }

@@ -1,65 +1,50 @@
-// Handles PUT /api/bookings/{id}: validates the request and updates the booking, or reports why it cannot be updated.
+// Handles PUT and DELETE /api/bookings/{id}: updates or deletes the booking, or reports why it cannot be updated.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { ValidationError } from '@bay-booking/common/validation';
-import type { Caller } from '../auth/caller.ts';
-import { type Reservation, reservationError, validateReservation } from '../availability/reservation.ts';
-import type { Author } from '../changes/log.ts';
-import { tagsToMatch } from '../http/etag.ts';
-import type { SharedServices } from '../http/shared-services.ts';
-import type { Catalogue } from '../places/catalogue.ts';
-import { type Booking, checkIfMatch } from './booking.ts';
-import { createBookingFinder, type FinderServices } from './find.ts';
+import { reservationError, validateReservation } from '../availability/reservation.ts';
+import { type Booking, checkIfMatch, errorContextOf } from './booking.ts';
+import { findBooking, writeAtFacility } from './find.ts';
 import { bookingResponse } from './resource.ts';
+import type { BookingServices, Request } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
-import { type BookingStore, keepsBayAndTimes } from './storage/store.ts';
+import { keepsBayAndTimes } from './storage/store.ts';
 
-export interface UpdateServices extends FinderServices, SharedServices {
-  readonly store: BookingStore;
-  readonly catalogue: Catalogue;
-}
+type UpdateBody = { readonly [F in UpdateField]?: string };
 
-export interface UpdateRequest {
-  readonly id: string;
-  readonly caller: Caller;
-  readonly author: Author;
-  readonly ifMatch: string | undefined;
-  /** The valid fields of the body. */
-  readonly body: { readonly [F in UpdateField]?: string };
-  readonly validationErrors: readonly ValidationError[];
-}
-
-export function createBookingUpdater(services: UpdateServices) {
-  const { store, catalogue, config, link } = services;
-  const { find, writeAtFacility } = createBookingFinder(services);
-
-  return async (request: UpdateRequest): Promise<EndpointResponse> => {
-    const { id, caller, author, body, validationErrors } = request;
-    const at = services.now();
-    const etags = tagsToMatch(request.ifMatch);
-    const options = { catalogue, facilities: caller.facilities, config, now: at };
-    const reservation = await validateReservation(body, validationErrors, options);
-    const { valid } = reservation;
-    if (!valid) throw await errorOf(reservation, await find(id, caller));
-    const change = pick(updateFields, { ...body, ...valid });
-    const check = (booking: Booking) => checkIfMatch(etags, booking);
-    const { booking, conflicts } = await writeAtFacility(id, caller, (facilityId) =>
-      store.update({ facilityId, id, change, facilityOfBay: valid.facilityId, at, author, check }),
-    );
-    if (conflicts.length === 0) return bookingResponse(200, booking, link);
-    throw reservationError(reservation, contextOf(booking), conflicts);
-  };
-
-  /** The response to an invalid request also reports the conflicts that can already be found. */
-  async function errorOf(reservation: Reservation, booking: Booking) {
-    const { bay, times } = reservation;
-    const ignoresHoursAndClosures = keepsBayAndTimes(booking, { ...bay, ...times });
-    const options = { bookingId: booking.id, ignoresHoursAndClosures };
+export async function updateBooking(
+  services: BookingServices,
+  request: Request<unknown, UpdateBody>,
+): Promise<EndpointResponse> {
+  const { store } = services;
+  const { body, caller } = request;
+  const write = writeOf(services, request);
+  const reservation = await validateReservation(body, request.validationErrors, caller, { ...services, now: write.at });
+  const { valid, bay, times } = reservation;
+  if (!valid) {
+    // The response also reports the conflicts that can already be found.
+    const current = await findBooking(store, write.id, caller);
+    const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
+    const options = { bookingId: write.id, ignoresHoursAndClosures };
     const conflicts = bay ? await store.findConflicts(bay, times, options) : [];
-    return reservationError(reservation, contextOf(booking), conflicts);
+    throw reservationError(reservation, errorContextOf(current), conflicts);
   }
+  const change = pick(updateFields, { ...body, ...valid });
+  const { booking, conflicts } = await writeAtFacility(store, write.id, caller, (facilityId) =>
+    store.update({ ...write, facilityId, change, facilityOfBay: valid.facilityId }),
+  );
+  if (conflicts.length > 0) throw reservationError(reservation, errorContextOf(booking), conflicts);
+  return bookingResponse(200, booking, services.link);
 }
 
-/** The `contextData` of the errors of a booking. */
-function contextOf({ externalBookingId }: Booking) {
-  return { externalBookingId: externalBookingId ?? '' };
+export async function deleteBooking(services: BookingServices, request: Request): Promise<EndpointResponse> {
+  const write = writeOf(services, request);
+  await writeAtFacility(services.store, write.id, request.caller, (facilityId) =>
+    services.store.delete({ ...write, facilityId }),
+  );
+  return { status: 204 };
+}
+
+function writeOf({ now }: BookingServices, request: Request) {
+  const { id = '' } = request.params;
+  const check = (booking: Booking) => checkIfMatch(request.header('if-match'), booking);
+  return { id, at: now(), sender: request, check };
 }

@@ -1,4 +1,7 @@
-// Defines closures: times when some bays, or all bays of a location, cannot be booked.
+// Defines closures, times when some bays or all bays of a location cannot be booked, and maps them to the JSON of
+// responses.
+import type { MakeLink } from '@bay-booking/common/links';
+import { writeQueryString } from '@bay-booking/common/query-string';
 
 /** Times are UTC with milliseconds, in the format of responses. Either `bayIds` or `locationId` is null. */
 export interface Closure {
@@ -14,9 +17,26 @@ export interface Closure {
 }
 
 export interface ClosureRow extends Closure {
-  /**
-   * The ids of all bays that the closure closes, even if it closes a whole location. The link `conflicts` in a response
-   * contains these ids: it leads to the bookings of these bays during the closure.
-   */
+  /** The ids of all bays that the closure closes, even if it closes a whole location. */
   readonly closedBayIds: readonly string[];
+}
+
+/** The maximum number of bays in a search for bookings, to which the link `conflicts` leads. */
+const maxBaysOfSearch = 500;
+
+/** Leaves out the fields `facilityId` and `closedBayIds`, which only the service uses. */
+export function closureResource({ facilityId: _, closedBayIds, ...closure }: ClosureRow, link: MakeLink) {
+  const path = `/api/booking-closures/${closure.id}`;
+  const { startDate, endDate } = closure;
+  const hasConflictsLink = closedBayIds.length > 0 && closedBayIds.length <= maxBaysOfSearch;
+  const search = writeQueryString({ bayIds: closedBayIds, startDate, endDate });
+  return {
+    ...closure,
+    _links: {
+      self: link('GET', path),
+      edit: link('PUT', path),
+      delete: link('DELETE', path),
+      ...(hasConflictsLink && { conflicts: link('GET', `/api/bookings${search}`) }),
+    },
+  };
 }

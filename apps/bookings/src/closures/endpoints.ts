@@ -12,21 +12,39 @@ import {
   pageSuccess,
 } from '../http/endpoint-parts.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
-import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { IdempotencyStore, KeyedRequest } from '../idempotency/store.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { Catalogue } from '../places/catalogue.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
-import type { Closure, ClosureRow } from './closure.ts';
-import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
-import { closureResource } from './resource.ts';
+import { type Closure, type ClosureRow, closureResource } from './closure.ts';
 import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema } from './schema.ts';
 import type { ClosureStore } from './store.ts';
 import { type RequestedClosure, validateClosure } from './validation.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
+const path = '/api/booking-closures';
 const tag = 'Opening hours and closures';
+
+// The examples use the locations and bays of the demo.
+const bodyExample = {
+  bayIds: ['bay-n1-01'],
+  startDate: '2030-05-02T06:00:00.000Z',
+  endDate: '2030-05-02T12:00:00.000Z',
+  reason: 'Maintenance',
+};
+const closureExample: ClosureRow = {
+  facilityId: 'fac-north',
+  id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d',
+  ...bodyExample,
+  locationId: null,
+  createdAt: '2026-04-30T18:21:07.123Z',
+  lastUpdatedAt: '2026-04-30T18:21:07.123Z',
+  closedBayIds: ['bay-n1-01'],
+};
+const queryExample = { locationIds: ['loc-north-1'] };
 const params = {
   id: { description: 'Closure ID.', schema: { type: 'string' }, example: closureExample.id },
 } as const;
@@ -34,9 +52,10 @@ const params = {
 export interface ClosureServices extends SharedServices {
   readonly store: ClosureStore;
   readonly idempotency: IdempotencyStore;
+  readonly catalogue: Catalogue;
 }
 
-export function createClosureEndpoints({ store, idempotency, link, now: clock }: ClosureServices) {
+export function createClosureEndpoints({ store, idempotency, catalogue, link, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);
   const success = { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader };
 
@@ -44,18 +63,6 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     const closure = isUuid(id) ? await store.find(facilities, id) : undefined;
     if (!closure) throw apiError('ERR00404');
     return closure;
-  }
-
-  /** Returns the response, or a text such as `key used` if the Idempotency-Key does not allow the creation. */
-  async function create(requested: RequestedClosure, now: Date, keyed: KeyedRequest | undefined) {
-    const { facilityId, bayIds, locationId } = requested;
-    const at = now.toISOString();
-    const closure: Closure = { id: newTaggedId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
-    // The validation guarantees that either `bayIds` or `locationId` is not null.
-    const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
-    const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
-    const outcome = await store.create(closure, keyed && newResponse(keyed, response));
-    return outcome === 'created' ? response : outcome;
   }
 
   async function update(
@@ -88,36 +95,45 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       operationId: 'createClosure',
       clientFunction: 'closures.create',
       method: 'POST',
-      path: '/api/booking-closures',
+      path,
       tag,
       summary: 'Close bays for some time',
       description: 'Closes some bays of a facility, or all bays of a location. Existing bookings stay.',
       headers: idempotencyKeyHeader,
       body: closureBodySchema,
-      bodyExample: closureBodyExample,
+      bodyExample,
       success: { ...success, status: 201, headers: creationHeaders },
       handlesValidationErrors: true,
-      handle: ({ body, validationErrors, caller, header }) => {
+      handle: (request) => {
         const now = clock();
-        const request = { idempotencyKey: header('idempotency-key'), caller, body, validationErrors, now };
-        // `keyed` is undefined if the request has no valid Idempotency-Key. `errors` also contains the errors of the
-        // key.
-        return createOnce(request, idempotency, async (keyed, errors) =>
-          create(await validateClosure(body, errors, caller.facilities, store), now, keyed),
-        );
+        return createOnce(request, { idempotency, now }, async (keyed, errors) => {
+          const requested = await validateClosure(request.body, errors, request.caller.facilities, catalogue);
+          const { facilityId, bayIds, locationId } = requested;
+          const at = now.toISOString();
+          const closure = { id: newTaggedId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
+          // Either `bayIds` or `locationId` is not null.
+          const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
+          const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
+          await store.create(closure, keyed && newResponse(keyed, response));
+          return response;
+        });
       },
     }),
     defineEndpoint({
       operationId: 'listClosures',
       clientFunction: 'closures.list',
       method: 'GET',
-      path: '/api/booking-closures',
+      path,
       tag,
       summary: 'List closures',
       description: "The closures of the token's facilities that match every filter, by startDate, then id.",
       query: closureQuerySchema,
-      queryExamples: closureQueryExample,
-      success: pageSuccess('closures', closureListSchema, closureListExample(link)),
+      queryExamples: queryExample,
+      success: pageSuccess(
+        'closures',
+        closureListSchema,
+        listExample(path, queryExample, defaultPageSizes.closures, example, link),
+      ),
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
         const { start, end } = parseDates(query);
@@ -125,14 +141,14 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));
         const { rows, total } = await store.list(caller.facilities, { ...query, start, end }, page);
         const items = rows.map((row) => closureResource(row, link));
-        return listResponse({ path: '/api/booking-closures', query, page }, items, total, link);
+        return listResponse({ path, query, page }, items, total, link);
       },
     }),
     defineEndpoint({
       operationId: 'getClosure',
       clientFunction: 'closures.get',
       method: 'GET',
-      path: '/api/booking-closures/{id}',
+      path: `${path}/{id}`,
       tag,
       summary: 'Get one closure',
       description: "A closure of one of the token's facilities.",
@@ -147,19 +163,19 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       operationId: 'updateClosure',
       clientFunction: 'closures.update',
       method: 'PUT',
-      path: '/api/booking-closures/{id}',
+      path: `${path}/{id}`,
       tag,
       summary: 'Update a closure',
       description: 'Sets all fields. A field that is left out is cleared.',
       params,
       headers: ifMatchHeader,
       body: closureBodySchema,
-      bodyExample: closureBodyExample,
+      bodyExample,
       success,
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const old = await find(id, caller);
-        const requested = await validateClosure(body, validationErrors, caller.facilities, store);
+        const requested = await validateClosure(body, validationErrors, caller.facilities, catalogue);
         return update(old, requested, caller, header('if-match'));
       },
     }),
@@ -167,7 +183,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       operationId: 'deleteClosure',
       clientFunction: 'closures.delete',
       method: 'DELETE',
-      path: '/api/booking-closures/{id}',
+      path: `${path}/{id}`,
       tag,
       summary: 'Delete a closure',
       description: 'The bays can be booked again.',

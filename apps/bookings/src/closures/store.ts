@@ -1,24 +1,17 @@
 // Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
-import { offsetOf, type PageRequest } from '@bay-booking/common/page';
-import {
-  type Database,
-  query,
-  Rollback,
-  send,
-  type Transaction,
-  transaction,
-} from '@bay-booking/service/database/database';
-import { type KeyConflict, type NewResponse, storeResponse } from '../idempotency/store.ts';
+import type { PageRequest } from '@bay-booking/common/page';
+import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { queryPage } from '../database/query-page.ts';
+import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockPlaces, type Places } from '../places/locks.ts';
+import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';
-
-const byName = 'order by bay.name collate "C", bay.id collate "C"';
 
 const columns = `booking_closure.facility_id as "facilityId", booking_closure.id, bay_ids as "bayIds",
   booking_closure.location_id as "locationId", start_date as "startDate", end_date as "endDate", reason,
   created_at as "createdAt", last_updated_at as "lastUpdatedAt", coalesce(bay_ids, array(
     select bay.id from bay where bay.facility_id = booking_closure.facility_id
-      and bay.location_id = booking_closure.location_id ${byName}
+      and bay.location_id = booking_closure.location_id order by ${byBayName}
   )) as "closedBayIds"`;
 
 /**
@@ -38,17 +31,13 @@ const matching = `from booking_closure where facility_id = any($1)
     and start_date = $5::timestamptz))`;
 
 const findClosure = `select ${columns} from booking_closure where facility_id = any($1) and id = $2::uuid`;
-const listClosures = `select ${columns} ${matching} order by start_date, id limit $6 offset $7`;
-const countClosures = `select count(*)::int as total ${matching}`;
 const lockClosure = 'select id from booking_closure where facility_id = $1 and id = $2::uuid for update';
 const insertClosure = `insert into booking_closure (facility_id, id, bay_ids, location_id, start_date, end_date, reason,
   created_at, last_updated_at)
 values ($1, $2::uuid, $3::text[], $4, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::timestamptz)`;
 const deleteClosure = 'delete from booking_closure where facility_id = $1 and id = $2::uuid';
 
-const facilitiesOfBays = 'select facility_id as "facilityId", id from bay where facility_id = any($1) and id = any($2)';
-const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 ${byName}`;
-const facilityOfLocation = 'select facility_id as "facilityId" from location where facility_id = any($1) and id = $2';
+const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 order by ${byBayName}`;
 
 export interface ClosureFilter {
   readonly locationIds?: readonly string[] | undefined;
@@ -76,35 +65,20 @@ export function createClosureStore(db: Database) {
   return {
     find,
 
-    list: async (facilities: readonly string[], filter: ClosureFilter, page: PageRequest) => {
-      const { locationIds, bayIds, start, end } = filter;
+    list: (facilities: readonly string[], { locationIds, bayIds, start, end }: ClosureFilter, page: PageRequest) => {
       const dates = [start?.toISOString() ?? null, end?.toISOString() ?? null];
-      const filterValues = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
-      const [rows, counted] = await Promise.all([
-        query<ClosureRow>(db, listClosures, [...filterValues, page.pageSize, offsetOf(page)]),
-        query<{ total: number }>(db, countClosures, filterValues),
-      ]);
-      return { rows, total: counted[0]?.total ?? 0 };
+      const filter = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
+      return queryPage<ClosureRow>(db, { columns, from: matching, orderBy: 'start_date, id' }, filter, page);
     },
-
-    /** Returns the bays that exist in `facilities`, each with its facility. */
-    findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
-      query<{ facilityId: string; id: string }>(db, facilitiesOfBays, [facilities, bayIds]),
-
-    findFacilityOfLocation: async (facilities: readonly string[], id: string): Promise<string | undefined> =>
-      (await query<{ facilityId: string }>(db, facilityOfLocation, [facilities, id]))[0]?.facilityId,
 
     findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
       (await query<{ id: string }>(db, baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
 
-    /** If the response cannot be stored, nothing is added, and the outcome says why. */
-    create: (closure: Closure, response: NewResponse | undefined): Promise<'created' | KeyConflict> =>
-      transaction<'created' | KeyConflict>(db, async (tx) => {
-        const stored = await storeResponse(tx, response, closure);
-        if (stored !== 'stored') throw new Rollback(stored);
+    create: (closure: Closure, response: NewResponse | undefined): Promise<void> =>
+      transaction(db, async (tx) => {
+        await storeResponse(tx, response, closure);
         await lockPlaces(tx, placesOf(closure));
         send(tx, insertClosure, valuesOf(closure));
-        return 'created';
       }),
 
     /**

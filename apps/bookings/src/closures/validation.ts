@@ -2,10 +2,10 @@
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
+import type { Catalogue } from '../places/catalogue.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Closure } from './closure.ts';
 import type { closureBodySchema } from './schema.ts';
-import type { ClosureStore } from './store.ts';
 
 export type ClosureBody = Partial<FromSchema<typeof closureBodySchema>>;
 export type RequestedClosure = Omit<Closure, 'id' | 'createdAt' | 'lastUpdatedAt'>;
@@ -18,14 +18,16 @@ export async function validateClosure(
   body: ClosureBody,
   routerErrors: readonly ValidationError[],
   facilities: readonly string[],
-  store: Pick<ClosureStore, 'findFacilitiesOfBays' | 'findFacilityOfLocation'>,
+  catalogue: Catalogue,
 ): Promise<RequestedClosure> {
   const { bayIds, locationId, reason = null } = body;
   const { start, end } = parseDates(body);
-  const bays = bayIds ? await store.findFacilitiesOfBays(facilities, bayIds) : [];
-  const facilitiesOfBays = new Set(bays.map(({ facilityId }) => facilityId));
-  const facilityOfLocation =
-    locationId === undefined ? undefined : await store.findFacilityOfLocation(facilities, locationId);
+  const bays = await catalogue.findFacilities('bays', facilities, bayIds ?? []);
+  const locations = await catalogue.findFacilities(
+    'locations',
+    facilities,
+    locationId === undefined ? [] : [locationId],
+  );
   const isPlaceReported = routerErrors.some(({ field }) => field === 'bayIds' || field === 'locationId');
 
   const rules: readonly (readonly [isViolated: boolean, field: string, hint: string])[] = [
@@ -33,8 +35,8 @@ export async function validateClosure(
     [start !== undefined && start.getTime() === end?.getTime(), 'endDate', 'must be after startDate'],
     [bayIds !== undefined && locationId !== undefined, 'locationId', 'must be left out with bayIds'],
     [!bayIds && locationId === undefined && !isPlaceReported, 'bayIds', 'bayIds or locationId is needed'],
-    [facilitiesOfBays.size > 1, 'bayIds', 'must be bays of one facility'],
-    [locationId !== undefined && facilityOfLocation === undefined, 'locationId', 'no location has this id'],
+    [new Set(bays.values()).size > 1, 'bayIds', 'must be bays of one facility'],
+    [locationId !== undefined && locations.size === 0, 'locationId', 'no location has this id'],
   ];
   const validationErrors = [...routerErrors];
   for (const [isViolated, field, hint] of rules) {
@@ -44,9 +46,9 @@ export async function validateClosure(
   const problems = problemsOf(validationErrors);
   if (start && end && end < start) problems.push(problemOf('ERR00010'));
   // A bay is missing in `bays` if it does not exist or belongs to none of the caller's facilities.
-  if (bays.length < new Set(bayIds).size) problems.push(problemOf('ERR00012'));
+  if (bays.size < new Set(bayIds).size) problems.push(problemOf('ERR00012'));
 
-  const facilityId = bays[0]?.facilityId ?? facilityOfLocation;
+  const [facilityId] = [...bays.values(), ...locations.values()];
   // Without a problem, the other three values are always defined. Only TypeScript needs their checks.
   if (problems.length > 0 || facilityId === undefined || !start || !end) throw badRequest(problems);
   return {

@@ -3,9 +3,8 @@ import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { idempotencyKeyHeader, locationHeader } from '../http/endpoint-parts.ts';
-import { type CreateHoldServices, createHoldCreator } from './create.ts';
-import { type Hold, holdSeconds } from './hold.ts';
-import { holdResource } from './resource.ts';
+import { createHold, type HoldServices } from './create.ts';
+import { type Hold, holdResource, holdSeconds } from './hold.ts';
 import { createHoldSchema, extendHoldSchema, holdSchema } from './schema.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
@@ -23,10 +22,14 @@ const holdExample: Hold = {
 };
 const params = { id: { description: 'Hold ID.', schema: { type: 'string' }, example: holdExample.id } } as const;
 
-export function createHoldEndpoints(services: CreateHoldServices) {
+export function createHoldEndpoints(services: HoldServices) {
   const { store, link } = services;
-  const createHold = createHoldCreator(services);
-  const example = holdResource(holdExample, link);
+  const success = {
+    status: 200,
+    description: 'The hold.',
+    schema: holdSchema,
+    example: holdResource(holdExample, link),
+  };
   const { bayId, startDate, endDate, correlationId } = holdExample;
 
   async function find(id: string, caller: Caller): Promise<Hold> {
@@ -49,11 +52,9 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       headers: idempotencyKeyHeader,
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
-      success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
-      // The response contains the validation errors together with the problems that `createHold` finds.
+      success: { ...success, status: 201, headers: locationHeader },
       handlesValidationErrors: true,
-      handle: ({ body, validationErrors, caller, header }) =>
-        createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+      handle: (request) => createHold(services, request),
     }),
     defineEndpoint({
       operationId: 'getHold',
@@ -64,7 +65,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       summary: 'Get one hold',
       description: 'A live hold of the client. A hold that has expired or was used does not exist.',
       params,
-      success: { status: 200, description: 'The hold.', schema: holdSchema, example },
+      success,
       handle: async ({ params: { id = '' }, caller }) => ({
         status: 200,
         body: holdResource(await find(id, caller), link),
@@ -81,7 +82,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       params,
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
-      success: { status: 200, description: 'The hold.', schema: holdSchema, example },
+      success,
       // A request for a hold that does not exist gets 404, even if the request has validation errors.
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {

@@ -1,4 +1,5 @@
-// Defines holds: a hold keeps a bay free for one client for a short time, for example while a customer pays.
+// Defines holds, which keep a bay free for one client for a short time, and maps them to the JSON of responses.
+import type { MakeLink } from '@bay-booking/common/links';
 
 /** The times are texts in UTC with milliseconds, such as `2030-01-31T09:00:00.000Z`. */
 export interface Hold {
@@ -17,3 +18,27 @@ export interface Hold {
  * creation to the end, with all extensions.
  */
 export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 } as const;
+
+export function holdPath({ id }: Pick<Hold, 'id'>): string {
+  return `/api/booking-holds/${id}`;
+}
+
+export function holdResource(hold: Hold, link: MakeLink) {
+  const { id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
+  const path = holdPath(hold);
+  return {
+    id,
+    bayId,
+    startDate,
+    endDate,
+    expiresAt,
+    createdAt,
+    ...(correlationId !== null && { correlationId }),
+    _links: {
+      self: link('GET', path),
+      edit: link('PUT', path),
+      delete: link('DELETE', path),
+      book: link('POST', '/api/bookings'),
+    },
+  };
+}

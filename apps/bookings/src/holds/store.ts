@@ -13,9 +13,9 @@ import type { Caller } from '../auth/caller.ts';
 import { readBayStates } from '../availability/bay-states.ts';
 import type { Bay, Times } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
-import { type KeyConflict, type NewResponse, storeResponse } from '../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockBays } from '../places/locks.ts';
-import { createFacilityLookup, isUuid } from '../places/tagged-id.ts';
+import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf } from '../time/interval.ts';
 import type { Hold } from './hold.ts';
 
@@ -50,8 +50,6 @@ const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2:
 const findExpired = 'select facility_id as "facilityId", id from booking_hold where expires_at <= now() limit $1';
 const deleteHolds = 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id';
 
-/** A list contains every reason why the hold was not created. */
-export type CreateHoldOutcome = 'created' | KeyConflict | readonly Conflict[];
 export type ExtendOutcome = Hold | 'gone' | 'too long';
 export type FindHold = (id: string, caller: Caller) => Promise<Hold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
@@ -63,21 +61,7 @@ interface Count {
   readonly holds: number;
 }
 
-interface LockedHold {
-  readonly createdAt: string;
-  /** The time of the database. */
-  readonly now: string;
-}
-
-export interface HoldCreation {
-  readonly caller: Caller;
-  readonly maxHolds: number;
-  /** The response to store. Undefined if the request had no Idempotency-Key. */
-  readonly response: NewResponse | undefined;
-}
-
 export function createHoldStore(db: Database) {
-  const findLikelyFacilities = createFacilityLookup();
   const find: FindHold = async (id, { facilities, clientId, subject }) => {
     if (!isUuid(id)) return undefined;
     // A hold never moves to another facility than that of its id. Few facilities have the same tag.
@@ -98,12 +82,17 @@ export function createHoldStore(db: Database) {
       return row.now;
     },
 
-    create: (hold: Hold, { caller, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
-      transaction<CreateHoldOutcome>(db, async (tx) => {
+    /** Returns every reason why the hold was not created. `response` is undefined without an Idempotency-Key. */
+    create: (
+      hold: Hold,
+      caller: Caller,
+      maxHolds: number,
+      response: NewResponse | undefined,
+    ): Promise<readonly Conflict[]> =>
+      transaction<readonly Conflict[]>(db, async (tx) => {
         const { facilityId, bayId } = hold;
         const { clientId, subject } = caller;
-        const stored = await storeResponse(tx, response, hold);
-        if (stored !== 'stored') throw new Rollback(stored);
+        await storeResponse(tx, response, hold);
         const interval = intervalOf(hold);
         const [, [counted], , bays] = await Promise.all([
           query(tx, lockOwner, [ownerKey(caller)]),
@@ -114,7 +103,7 @@ export function createHoldStore(db: Database) {
         const conflicts = [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
         if (conflicts.length > 0) throw new Rollback(conflicts);
         send(tx, insertHold, [...valuesOf(hold), clientId, subject]);
-        return 'created';
+        return [];
       }),
 
     /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
@@ -139,7 +128,7 @@ export function createHoldStore(db: Database) {
         const { facilityId, id, bayId } = hold;
         const [, [found]] = await Promise.all([
           lockBays(tx, facilityId, [bayId]),
-          query<LockedHold>(tx, lockHold, [facilityId, id]),
+          query<{ createdAt: string; now: string }>(tx, lockHold, [facilityId, id]),
         ]);
         if (!found) return 'gone';
         const expiry = Date.parse(found.now) + seconds * 1_000;

@@ -79,3 +79,8 @@ export function listResponse<Item>(
   const headers: Record<string, string> = linkHeader.length <= maxLinkHeaderBytes ? { Link: linkHeader } : {};
   return { status: 200, body: envelope, headers };
 }
+
+/** The example of a list, for the OpenAPI document. */
+export function listExample(path: string, query: ListRequest['query'], pageSize: number, item: object, link: MakeLink) {
+  return listResponse({ path, query, page: { page: 1, pageSize } }, [item], 1, link).body;
+}

@@ -3,15 +3,13 @@ import { type Database, errorCode, query, type Transaction } from '@bay-booking/
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
-/** The maximum number of responses that one statement deletes. */
 const deleteBatch = 1_000;
-/** The SQLSTATE of a statement that has waited too long for a lock. */
+/** A SQLSTATE. */
 const lockTimeout = '55P03';
 
+/** The hash of the client, its subject and the key, and the hash of the body. */
 export interface KeyedRequest {
-  /** A hash of the client, its subject and the key. */
   readonly id: string;
-  /** A hash of the body. */
   readonly requestHash: string;
 }
 
@@ -19,11 +17,7 @@ export interface NewResponse extends KeyedRequest {
   readonly response: string;
 }
 
-export interface StoredResponse {
-  readonly requestHash: string;
-  readonly facilityId: string;
-  readonly response: string;
-}
+export type StoredResponse = Pick<NewResponse, 'requestHash' | 'response'> & { readonly facilityId: string };
 
 const findResponse = `select request_hash as "requestHash", facility_id as "facilityId", answer as response
 from idempotency_key where id = $1 and created_at > $2::timestamptz`;
@@ -60,24 +54,26 @@ export function createIdempotencyStore(db: Database) {
   };
 }
 
-/** Why a response was not stored. The transaction must then be rolled back. */
-export type KeyConflict = 'key used' | 'key in progress';
-export type StoreResponseOutcome = 'stored' | KeyConflict;
+/** Another request has stored a response for the same key, or its transaction is in progress. */
+export class KeyConflict extends Error {
+  readonly isInProgress: boolean;
+  constructor(isInProgress: boolean) {
+    super('the Idempotency-Key is used by another request');
+    this.isInProgress = isInProgress;
+  }
+}
 
 /**
- * Stores the response in the transaction that creates the resource, so that either both exist or neither. Must be the
- * first statement of the transaction that locks something. Without `newResponse`, stores nothing.
- *
- * If the transaction of another request has stored a response for the same key and has not ended, this one waits for
- * it for at most one second. The outcome is then 'key used' or, if the other transaction is still open, 'key in
- * progress'.
+ * Stores the response in the transaction that creates the resource. Must be the first statement of the transaction that
+ * locks something. Waits for the transaction of another request with the same key for at most one second.
+ * @throws {KeyConflict}
  */
 export async function storeResponse(
   tx: Transaction,
   newResponse: NewResponse | undefined,
   { facilityId, createdAt }: { readonly facilityId: string; readonly createdAt: string },
-): Promise<StoreResponseOutcome> {
-  if (!newResponse) return 'stored';
+): Promise<void> {
+  if (!newResponse) return;
   const { id, requestHash, response } = newResponse;
   const values = [id, requestHash, facilityId, response, createdAt, expiryLimit(new Date(createdAt))];
   try {
@@ -87,10 +83,9 @@ export async function storeResponse(
       // Later statements of the transaction may wait longer for other locks.
       query(tx, 'set local lock_timeout to default'),
     ]);
-    return inserted.length === 0 ? 'key used' : 'stored';
+    if (inserted.length === 0) throw new KeyConflict(false);
   } catch (error) {
-    if (errorCode(error) === lockTimeout) return 'key in progress';
-    throw error;
+    throw errorCode(error) === lockTimeout ? new KeyConflict(true) : error;
   }
 }
 

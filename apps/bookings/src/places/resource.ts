@@ -14,7 +14,20 @@ export function locationResource({ id, name }: LocationRow, link: MakeLink) {
   };
 }
 
+/** The bay of the examples in the OpenAPI document: a bay of the demo. */
+export const bayExample: BayRow = {
+  id: 'bay-n1-01',
+  name: 'Bay 1',
+  description: 'Bay 1 on the ground floor.',
+  kind: 'RangeBay',
+  bookable: true,
+  locationId: 'loc-north-1',
+  locationName: 'North Range, ground floor',
+  facilityId: 'fac-north',
+  timeZone: 'Europe/Copenhagen',
+};
+
 /** The specification requires an empty `_links` for a bay. */
-export function bayResource({ id, name, description, kind, location_id, location_name }: BayRow) {
-  return { id, name, description, kind, location: { id: location_id, name: location_name }, _links: {} };
+export function bayResource({ id, name, description, kind, locationId, locationName }: BayRow) {
+  return { id, name, description, kind, location: { id: locationId, name: locationName }, _links: {} };
 }

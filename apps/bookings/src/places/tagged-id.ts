@@ -24,17 +24,11 @@ export function newTaggedId(facilityId: string, now: Date): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-export type FindLikelyFacilities = (facilities: readonly string[], bookingId: string) => readonly string[];
-
 /** All requests with the same token have the same array of facilities. */
-export function createFacilityLookup(): FindLikelyFacilities {
-  const tagged = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
-  return (facilities, bookingId) => {
-    let byTag = tagged.get(facilities);
-    if (!byTag) {
-      byTag = Map.groupBy(facilities, facilityTag);
-      tagged.set(facilities, byTag);
-    }
-    return byTag.get(bookingId.slice(-4).toLowerCase()) ?? [];
-  };
+const facilitiesByTag = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
+
+export function findLikelyFacilities(facilities: readonly string[], id: string): readonly string[] {
+  const byTag = facilitiesByTag.get(facilities) ?? Map.groupBy(facilities, facilityTag);
+  facilitiesByTag.set(facilities, byTag);
+  return byTag.get(id.slice(-4).toLowerCase()) ?? [];
 }

@@ -2,14 +2,24 @@
 //
 // Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
 // lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
-import { type Database, errorCode, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
+import type { EndpointRequest } from '@bay-booking/common/endpoint';
+import {
+  type Database,
+  errorCode,
+  type Queryable,
+  query,
+  Rollback,
+  send,
+  transaction,
+} from '@bay-booking/service/database/database';
+import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay, Times } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
 import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
 import { type Interval, intervalOf } from '../../time/interval.ts';
 import type { Booking, BookingChange, NewBooking } from '../booking.ts';
@@ -25,6 +35,9 @@ import {
   updateValues,
 } from './statements.ts';
 
+/** The request that writes. Its client is the author of the changes. */
+type Sender = Pick<EndpointRequest<unknown, unknown, Caller>, 'caller' | 'requestId'>;
+
 export interface Creation {
   /** Bookings of one facility. Either all of them are created or none. */
   readonly bookings: readonly [NewBooking, ...NewBooking[]];
@@ -32,18 +45,15 @@ export interface Creation {
   readonly holdId: string | undefined;
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response: NewResponse | undefined;
-  readonly author: Author;
+  readonly sender: Sender;
 }
-
-/** A list contains the conflicts of each booking. */
-export type CreateOutcome = 'created' | KeyConflict | readonly (readonly Conflict[])[];
 
 interface Write {
   readonly facilityId: string;
   readonly id: string;
   /** The time of the request. */
   readonly at: Date;
-  readonly author: Author;
+  readonly sender: Sender;
   /** Gets the locked booking. If it throws an error, nothing is written. */
   readonly check: (current: Booking) => void;
 }
@@ -72,21 +82,20 @@ export function createBookingStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
       (await query<Booking>(db, findBooking, [facilities, id]))[0],
 
-    create: async ({ bookings, holdId, response, author }: Creation): Promise<CreateOutcome> => {
+    /** Returns the conflicts of each booking, or no list if the bookings were created. */
+    create: async ({ bookings, holdId, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
       const [{ facilityId }] = bookings;
       const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
       const externalIds = bookings.map(({ externalBookingId }) => externalBookingId).filter((id) => id !== null);
-      const work = transaction<CreateOutcome>(db, async (tx) => {
-        const stored = await storeResponse(tx, response, bookings[0]);
-        if (stored !== 'stored') throw new Rollback(stored);
+      const work = transaction<readonly (readonly Conflict[])[]>(db, async (tx) => {
+        await storeResponse(tx, response, bookings[0]);
         const [, bays, used] = await Promise.all([
           lockBays(tx, facilityId, bayIds),
           readBayStates(tx, facilityId, bayIds, hullOf(bookings), { holdId }),
-          externalIds.length > 0 ? query<{ id: string }>(tx, references.find, [externalIds]) : [],
+          findUsedIds(tx, externalIds),
         ]);
-        const usedIds = new Set(used.map(({ id }) => id));
         const conflicts = bookings.map((booking) => [
-          ...(usedIds.has(booking.externalBookingId ?? '') ? [idUsed] : []),
+          ...(used.has(booking.externalBookingId) ? [idUsed] : []),
           ...findConflicts(bays.get(booking.bayId), intervalOf(booking)),
         ]);
         if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
@@ -99,11 +108,11 @@ export function createBookingStore(db: Database) {
         appendChanges(
           tx,
           created.map((booking) => changeOf('created', undefined, booking, booking.createdAt)),
-          author,
+          authorOf(sender),
         );
         for (const { externalBookingId, id } of created.toSorted(byExternalId))
           if (externalBookingId !== null) send(tx, references.insert, [externalBookingId, facilityId, id]);
-        return 'created';
+        return [];
       });
       try {
         return await work;
@@ -115,16 +124,9 @@ export function createBookingStore(db: Database) {
     },
 
     /** Returns undefined if the facility does not have the booking. */
-    update: ({
-      facilityId,
-      id,
-      change,
-      facilityOfBay,
-      at,
-      author,
-      check,
-    }: Update): Promise<UpdateOutcome | undefined> =>
+    update: (update: Update): Promise<UpdateOutcome | undefined> =>
       transaction<UpdateOutcome | undefined>(db, async (tx) => {
+        const { facilityId, id, change, facilityOfBay, at, sender, check } = update;
         const [, [current], bays] = await Promise.all([
           lockBays(tx, facilityOfBay, [change.bayId]),
           query<Booking>(tx, lockBooking, [facilityId, id]),
@@ -147,7 +149,7 @@ export function createBookingStore(db: Database) {
         };
         if (facilityOfBay === facilityId) {
           send(tx, updateBooking, updateValues(updated));
-          appendChanges(tx, [changeOf('updated', current, updated, updated.lastUpdatedAt)], author);
+          appendChanges(tx, [changeOf('updated', current, updated, updated.lastUpdatedAt)], authorOf(sender));
           return { booking: updated, conflicts };
         }
         // Citus cannot change the facility of a row, because the facility decides on which node the row is.
@@ -157,19 +159,20 @@ export function createBookingStore(db: Database) {
           changeOf('deleted', current, undefined, updated.lastUpdatedAt),
           changeOf('created', undefined, updated, updated.lastUpdatedAt),
         ];
-        appendChanges(tx, changes, author);
+        appendChanges(tx, changes, authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
         return { booking: updated, conflicts };
       }).catch(throwOverlap),
 
     /** Returns the deleted booking, or undefined if the facility does not have it. */
-    delete: ({ facilityId, id, at, author, check }: Write): Promise<Booking | undefined> =>
+    delete: ({ facilityId, id, at, sender, check }: Write): Promise<Booking | undefined> =>
       transaction(db, async (tx) => {
         const [current] = await query<Booking>(tx, lockBooking, [facilityId, id]);
         if (!current) return undefined;
         check(current);
         send(tx, deleteBooking, [facilityId, id]);
-        appendChanges(tx, [changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at))], author);
+        const deletion = changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at));
+        appendChanges(tx, [deletion], authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
         return current;
       }),
@@ -178,16 +181,26 @@ export function createBookingStore(db: Database) {
     findConflicts: async (
       { facilityId, bayId }: Bay,
       times: Times | undefined,
-      options: Exceptions & ConflictOptions,
+      {
+        externalBookingId,
+        ...options
+      }: Exceptions & ConflictOptions & { readonly externalBookingId?: string | undefined },
     ): Promise<readonly Conflict[]> => {
       const interval = times && intervalOf(times);
       const bays = await readBayStates(db, facilityId, [bayId], interval, options);
-      return findConflicts(bays.get(bayId), interval, options);
+      const used = await findUsedIds(db, externalBookingId === undefined ? [] : [externalBookingId]);
+      return [...(used.size > 0 ? [idUsed] : []), ...findConflicts(bays.get(bayId), interval, options)];
     },
-
-    isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>
-      (await query(db, references.find, [[externalBookingId]])).length > 0,
   };
+}
+
+async function findUsedIds(on: Queryable, externalIds: readonly string[]): Promise<ReadonlySet<string | null>> {
+  if (externalIds.length === 0) return new Set();
+  return new Set((await query<{ id: string }>(on, references.find, [externalIds])).map(({ id }) => id));
+}
+
+function authorOf({ caller: { clientId, subject }, requestId }: Sender): Author {
+  return { clientId, subject, requestId };
 }
 
 /**

@@ -1,4 +1,4 @@
-// Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
+// Describes the endpoints for webhooks. Their handlers are in register.ts and manage.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
 import {
@@ -16,11 +16,18 @@ import {
   webhookBodyExample,
   webhookExample,
   webhookListExample,
-  webhookWithSecretExample,
 } from './examples.ts';
-import { createWebhookManagement, type ManagementServices } from './manage.ts';
-import { createRegistration, type RegistrationServices } from './register.ts';
-import { createReplay, type ReplayServices } from './replay.ts';
+import {
+  deleteWebhook,
+  getWebhook,
+  listDeliveries,
+  listWebhooks,
+  pingWebhook,
+  replayChanges,
+  rotateSecret,
+  updateWebhook,
+} from './manage.ts';
+import { registerWebhook } from './register.ts';
 import {
   createWebhookSchema,
   deliveryListSchema,
@@ -32,30 +39,28 @@ import {
   webhookSchema,
   webhookWithSecretSchema,
 } from './schema.ts';
+import type { WebhookServices } from './services.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
 const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
 
-export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
-
-export function createWebhookEndpoints(services: WebhookEndpointServices) {
+export function createWebhookEndpoints(services: WebhookServices) {
   const { link } = services;
-  const register = createRegistration(services);
-  const webhooks = createWebhookManagement(services);
-  const replay = createReplay({ ...services, findWebhook: webhooks.find });
   const success = {
     status: 200,
     description: 'The webhook.',
     schema: webhookSchema,
     example: webhookExample(link),
     headers: etagHeader,
-  } as const;
+  };
+  const successWithSecret = {
+    ...success,
+    schema: webhookWithSecretSchema,
+    example: { ...success.example, secret: 'whsec_SECRET' },
+  };
 
-  // If an endpoint below has `handlesValidationErrors`, its handler reports the validation errors of a request together
-  // with its own errors.
-  // The path parameter `id` is always present: its default is only for the type checker.
   return [
     defineEndpoint({
       operationId: 'createWebhook',
@@ -71,15 +76,13 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       body: createWebhookSchema,
       bodyExample: webhookBodyExample,
       success: {
+        ...successWithSecret,
         status: 201,
         description: 'The webhook with its secret.',
-        schema: webhookWithSecretSchema,
-        example: webhookWithSecretExample(link),
         headers: creationHeaders,
       },
       handlesValidationErrors: true,
-      handle: ({ body, validationErrors, caller, header }) =>
-        register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+      handle: (request) => registerWebhook(services, request),
     }),
     defineEndpoint({
       operationId: 'listWebhooks',
@@ -91,7 +94,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
-      handle: ({ query, caller }) => webhooks.list(query, caller),
+      handle: (request) => listWebhooks(services, request),
     }),
     defineEndpoint({
       operationId: 'getWebhook',
@@ -105,7 +108,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
+      handle: (request) => getWebhook(services, request),
     }),
     defineEndpoint({
       operationId: 'updateWebhook',
@@ -121,8 +124,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       headers: ifMatchHeader,
       success,
       handlesValidationErrors: true,
-      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
-        webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
+      handle: (request) => updateWebhook(services, request),
     }),
     defineEndpoint({
       operationId: 'deleteWebhook',
@@ -134,7 +136,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'Deletes the webhook and its deliveries.',
       params,
       ...deletionParts,
-      handle: ({ params: { id = '' }, caller, header }) => webhooks.delete(id, header('if-match'), caller),
+      handle: (request) => deleteWebhook(services, request),
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
@@ -145,14 +147,8 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       summary: 'Replace the secret',
       description: 'The old secret also signs for 24 hours. A second rotation drops the oldest secret.',
       params,
-      success: {
-        status: 200,
-        description: 'The webhook with its new secret.',
-        schema: webhookWithSecretSchema,
-        example: webhookWithSecretExample(link),
-        headers: etagHeader,
-      },
-      handle: ({ params: { id = '' }, caller }) => webhooks.rotate(id, caller),
+      success: { ...successWithSecret, description: 'The webhook with its new secret.' },
+      handle: (request) => rotateSecret(services, request),
     }),
     defineEndpoint({
       operationId: 'pingWebhook',
@@ -164,7 +160,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'Sends webhook.ping to the receiver.',
       params,
       success: { status: 202, description: 'The event will be sent.' },
-      handle: ({ params: { id = '' }, caller }) => webhooks.ping(id, caller),
+      handle: (request) => pingWebhook(services, request),
     }),
     defineEndpoint({
       operationId: 'replayWebhook',
@@ -180,7 +176,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
       success: { status: 202, description: 'The events will be sent.' },
-      handle: ({ params: { id = '' }, body, caller }) => replay(id, body, caller),
+      handle: (request) => replayChanges(services, request),
     }),
     defineEndpoint({
       operationId: 'listWebhookDeliveries',
@@ -193,7 +189,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       params,
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
-      handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
+      handle: (request) => listDeliveries(services, request),
     }),
   ];
 }

@@ -1,6 +1,6 @@
 // Creates the examples of webhooks and deliveries for the OpenAPI document.
 import type { MakeLink } from '@bay-booking/common/links';
-import { defaultPageSizes, listResponse } from '../../http/pagination.ts';
+import { defaultPageSizes, listExample } from '../../http/pagination.ts';
 import { bookingEvents, type Delivery } from '../webhook.ts';
 import { webhookPath, webhookResource } from './resource.ts';
 
@@ -28,13 +28,8 @@ export function webhookExample(link: MakeLink) {
   );
 }
 
-export function webhookWithSecretExample(link: MakeLink) {
-  return { ...webhookExample(link), secret: 'whsec_SECRET' };
-}
-
 export function webhookListExample(link: MakeLink) {
-  const page = { page: 1, pageSize: defaultPageSizes.webhooks };
-  return listResponse({ path: '/api/webhooks', query: {}, page }, [webhookExample(link)], 1, link).body;
+  return listExample('/api/webhooks', {}, defaultPageSizes.webhooks, webhookExample(link), link);
 }
 
 export function deliveryListExample(link: MakeLink) {
@@ -50,7 +45,6 @@ export function deliveryListExample(link: MakeLink) {
     lastAttemptAt: '2026-04-30T18:21:08.123Z',
     nextAttemptAt: null,
   };
-  const page = { page: 1, pageSize: defaultPageSizes.deliveries };
   const path = `${webhookPath({ id: exampleWebhookId })}/deliveries`;
-  return listResponse({ path, query: {}, page }, [delivery], 1, link).body;
+  return listExample(path, {}, defaultPageSizes.deliveries, delivery, link);
 }

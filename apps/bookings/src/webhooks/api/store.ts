@@ -1,7 +1,7 @@
 // Reads and writes webhooks and their cursors, which are the position in the change feed and the lease (lease.ts) for
 // each facility of a webhook.
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
-import { type KeyConflict, type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
@@ -60,7 +60,6 @@ export interface StoredSecrets {
   readonly previousSecret: string | null;
 }
 
-export type CreateOutcome = 'created' | 'too many' | KeyConflict;
 export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
 export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'description' | 'state'>;
 
@@ -73,26 +72,26 @@ export function createWebhookStore(db: Database) {
   return {
     /**
      * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
-     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
+     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored. Returns false if the
+     * client has too many webhooks.
      */
-    create: (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
+    create: (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<boolean> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
-      return transaction<CreateOutcome>(db, async (tx) => {
+      return transaction(db, async (tx) => {
         // A response is stored with only one facility, here the first one of the webhook. The others need not be
         // stored: before register.ts returns the response again, it checks that the token names all facilities of the
         // webhook.
         const [facilityId = ''] = facilityIds;
-        const stored = await storeResponse(tx, response, { facilityId, createdAt });
-        if (stored !== 'stored') throw new Rollback(stored);
+        await storeResponse(tx, response, { facilityId, createdAt });
         const [, [count]] = await Promise.all([
           query(tx, statements.lockClient, [clientId]),
           query<{ total: number }>(tx, statements.count, [clientId]),
         ]);
-        if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
+        if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback(false);
         const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
         send(tx, statements.insert, values);
         send(tx, statements.addCursors, [id, ...arraysOf(latest), createdAt]);
-        return 'created';
+        return true;
       });
     },
 

@@ -6,10 +6,14 @@
  */
 const maxWaitingPings = 100;
 
-/** `modified` is a change number. It is converted to float8, because pg returns a bigint as a string. */
-const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
-last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`;
-const fromDeliveries = 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)';
+/** The deliveries of webhook $1 that are in state $2. If $2 is null, all its deliveries. */
+export const pageOfDeliveries = {
+  // `modified` is a change number. It is converted to float8, because pg returns a bigint as a string.
+  columns: `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
+last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`,
+  from: 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)',
+  orderBy: 'created_at desc, id desc',
+};
 
 export const deliveryStatements = {
   /** Adds deliveries of webhook $1. $2 to $6 are arrays with one element per delivery. $7 is the current time. */
@@ -93,8 +97,6 @@ from health where webhook.id = webhook_id and (failing_since is null) <> has_suc
 update webhook_delivery set state = 'failed', next_attempt_at = null
 from disabled where webhook_id = disabled.id and state = 'pending'`,
 
-  page: `select ${fields} ${fromDeliveries} order by created_at desc, id desc limit $3 offset $4`,
-  count: `select count(*)::int as total ${fromDeliveries}`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
   /** $1 is the start of the lease, as in `claim`. */

@@ -5,10 +5,11 @@
 //
 // A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
 // first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
-import { type PageRequest, readPage } from '@bay-booking/common/page';
+import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { queryPage } from '../../database/query-page.ts';
 import type { Delivery, DeliveryState } from '../webhook.ts';
-import { deliveryStatements } from './delivery-statements.ts';
+import { deliveryStatements, pageOfDeliveries } from './delivery-statements.ts';
 
 /** The time for which only the instance that has claimed a delivery may attempt it. An attempt takes 15 s at most. */
 const claimMilliseconds = 30_000;
@@ -97,14 +98,11 @@ export function createDeliveryStore(db: Database) {
       });
     },
 
-    list: (webhookId: string, state: DeliveryState | undefined, page: PageRequest) => {
-      const values = [webhookId, state ?? null];
-      return readPage(
-        page,
-        (limit, offset) => query<Delivery>(db, deliveryStatements.page, [...values, limit, offset]),
-        async () => (await query<{ total: number }>(db, deliveryStatements.count, values))[0]?.total ?? 0,
-      );
-    },
+    /**
+     * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
+     */
+    list: (webhookId: string, state: DeliveryState | undefined, page: PageRequest) =>
+      queryPage<Delivery>(db, pageOfDeliveries, [webhookId, state ?? null], page),
 
     /** Deletes ended deliveries that were added before `before`, in batches. */
     deleteExpired: async (before: Date): Promise<void> => {

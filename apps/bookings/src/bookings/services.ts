@@ -1,0 +1,19 @@
+// Defines what the handlers of the endpoints for bookings need.
+import type { EndpointRequest } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import type { FindHold } from '../holds/store.ts';
+import type { SharedServices } from '../http/shared-services.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { Catalogue } from '../places/catalogue.ts';
+import type { SearchStore } from './search/store.ts';
+import type { BookingStore } from './storage/store.ts';
+
+export interface BookingServices extends SharedServices {
+  readonly store: BookingStore;
+  readonly searches: SearchStore;
+  readonly idempotency: IdempotencyStore;
+  readonly catalogue: Catalogue;
+  readonly findHold: FindHold;
+}
+
+export type Request<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;
