@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { baseBackup, writeSignalFile } from './support/base-backup.ts';
 import {
   book,
   bookingWithExternalId,
@@ -18,7 +19,6 @@ import {
 import { runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement } from './support/measurements.ts';
-import { baseBackup, writeSignalFile } from './support/replica.ts';
 import { getToken, keyEncryptionKey, startTestSystem, type TestSystem } from './support/test-system.ts';
 import { eventually, timed } from './support/wait.ts';
 

@@ -1,4 +1,5 @@
-// Measures how fast 64 clients of pgbench book one bay, with a statement that is similar to those of the service.
+// Measures how many bookings of one bay PostgreSQL alone inserts, with 64 clients of pgbench. goals.ts compares the
+// service with this rate.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bayId, facilityId } from './dataset.ts';
@@ -7,9 +8,10 @@ import { execute, type Result, type Runner, withoutTimes } from './measure.ts';
 
 export const hotBayClients = 64;
 
-/** The statement locks the bay. Each client books other slots, and each run books another bay than the service. */
+/** The statement locks the bay. Each run books a new bay, starting with bay 2, because the service books bay 1. */
 export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
   const file = join(folder, 'hot-bay.sql');
+  // Half a year of half hours for each client, so that their slots never overlap.
   const slotsPerClient = 8760;
   const start = `timestamptz '2200-01-01Z' + (:client_id * ${slotsPerClient} + :n) * interval '30 minutes'`;
   let bay = 1;
@@ -23,7 +25,7 @@ export function pgbenchRunner(databaseUrl: string, folder: string): Runner {
         where facility_id = '${facilityId(1)}' and id = '${bayId(bay)}' and bookable for no key update) locked
       on conflict on constraint booking_no_overlap do nothing`;
     writeFileSync(file, `\\set n :n + 1\n${statement.replaceAll('\n', ' ')};\n`);
-    // The transactions of each client. A duration would include the time in which the clients connect.
+    // A number of transactions for each client. A duration would include the time in which the clients connect.
     const load = ['--client', `${hotBayClients}`, '--transactions', `${40 * seconds}`, '--file', file];
     const command = ['pgbench', '--no-vacuum', '--protocol', 'prepared', '--define', 'n=0', ...load, databaseUrl];
     const { stdout } = await execute('taskset', ['-c', String(serviceCore), ...command]);

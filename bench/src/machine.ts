@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 
-/** The core of the measured server. */
+// The measured program (a server or pgbench) runs on `serviceCore`. PostgreSQL, wrk and this process run on `otherCore`,
+// which the script `bench` in package.json must name too.
 export const serviceCore = 0;
-/** The core of PostgreSQL, wrk and this process (package.json). */
 export const otherCore = 1;
 /** Linux reports CPU times in ticks, 100 of them per second. */
 const tickMicroseconds = 10_000;

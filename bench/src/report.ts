@@ -10,7 +10,7 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** Returns a number with three significant digits. */
+/** Formats a number with at most three significant digits. A value that was not measured becomes “–”. */
 export const formatNumber = (value: number): string =>
   Number.isFinite(value) ? String(Number(value.toPrecision(3))) : '–';
 
@@ -32,7 +32,7 @@ export class Results {
     return median(this.of(measured).map((sample) => sample[field]));
   }
 
-  /** Divides two values within each round, and returns the median of the quotients. */
+  /** Divides the field of `measured` by that of `other` within each round, and returns the median of the quotients. */
   ratio(measured: Measured, other: Measured, field: Field): number {
     const others = this.of(other);
     const quotients = this.of(measured).map((sample) => {

@@ -21,7 +21,7 @@ export interface Loop {
   readonly stop: () => Promise<void>;
 }
 
-/** The longest pause after errors, if `intervalMs` is not longer. */
+/** After errors, the pauses grow up to this limit. A longer `intervalMs` stays as it is. */
 const maxBackOffMs = 5_000;
 
 /** Starts with a pause. The pauses vary at random, so that the instances do not run a job at the same moments. */

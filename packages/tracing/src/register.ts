@@ -54,7 +54,7 @@ registerInstrumentations({
         span.updateName(`${request.method} ${route}`);
       },
     }),
-    // The values of parameters may be personal data.
+    // With true, the spans would contain the values of SQL parameters, which may be personal data.
     new PgInstrumentation({ enhancedDatabaseReporting: false }),
   ],
 });

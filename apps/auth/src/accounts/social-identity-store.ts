@@ -86,8 +86,9 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account. An attacker may have created the account with the unverified address
- * of another user, who takes it over with a password reset. A linked identity of the attacker must not survive this.
+ * Whether identities may be linked to an account: only if nobody else can own its e-mail address. Otherwise, an attacker
+ * could create an account with the address of a victim and link an own identity. After the victim has taken the account
+ * over with a password reset, the attacker could still sign in with that identity.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));

@@ -44,7 +44,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     settings: { type: 'oidc', issuer: 'https://appleid.apple.com', scope: 'openid' },
   },
 
-  // GitHub's endpoint that checks native tokens differs from that of other providers.
+  // No tokenInfoEndpoint: GitHub checks the tokens of native apps in a way that we do not support.
   github: {
     replacedBy: 'authorizationEndpoint',
     settings: {

@@ -77,7 +77,10 @@ function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit:
   throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
 }
 
-/** `client_credentials` issues no refresh tokens. The scope rules reject `offline_access` alone. */
+/**
+ * `client_credentials` issues no refresh tokens, so `offline_access` is removed. If it is the only scope, it stays, and
+ * the scope rules reject the request.
+ */
 function withoutOfflineAccess(requested: readonly string[]): readonly string[] {
   const others = requested.filter((scope) => scope !== offlineAccess);
   return others.length > 0 ? others : requested;

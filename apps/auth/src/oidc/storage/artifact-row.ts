@@ -37,7 +37,7 @@ export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayloa
 export const usedAt = `extract(epoch from
   case when consumed_at <= clock_timestamp() - interval '1 second' then consumed_at end)::float8`;
 
-/** For a statement that consumes a code or refresh token, and has changed no row if it was used. */
+/** `changed` are the rows that a statement returned which consumes a code or refresh token: none if it was used. */
 export function rejectSecondUse(changed: readonly unknown[]): void {
   if (changed.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
 }

@@ -58,7 +58,8 @@ function binValues(criteria: Criteria, bins: SearchStatements['bins']): Readonly
   if (!bins?.at || !bins.side) return {};
   const { at, side, inProgress } = bins;
   const instant = (at === 'now' ? criteria.now : criteria.time?.[at]) as Date;
-  // The bookings in progress at the instant are counted separately, so the bins end or begin just after it.
+  // With `inProgress`, the bookings in progress at the instant are counted separately. The boundary of the starts that
+  // the bins count is then 1 ms after the instant.
   const bound = inProgress ? new Date(instant.getTime() + 1) : instant;
   const values = Object.entries({ instant: bound, ...boundaries(shapeOf(criteria), side, bound) });
   return Object.fromEntries(values.map(([name, value]) => [name, instantText(value)]));
