@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 
-// The measured program (a server or pgbench) runs on `serviceCore`. PostgreSQL, wrk and this process run on `otherCore`,
-// which the script `bench` in package.json must name too.
+// The measured program (a server or pgbench) runs on `serviceCore`. PostgreSQL, wrk and this process run on
+// `otherCore`, which the script `bench` in package.json must name too.
 export const serviceCore = 0;
 export const otherCore = 1;
 /** Linux reports CPU times in ticks, 100 of them per second. */

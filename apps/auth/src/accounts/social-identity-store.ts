@@ -86,9 +86,9 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account: only if nobody else can own its e-mail address. Otherwise, an attacker
- * could create an account with the address of a victim and link an own identity. After the victim has taken the account
- * over with a password reset, the attacker could still sign in with that identity.
+ * Whether identities may be linked to an account: only if nobody else can own its e-mail address. Otherwise, an
+ * attacker could create an account with the address of a victim and link an own identity. After the victim has taken
+ * the account over with a password reset, the attacker could still sign in with that identity.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));
