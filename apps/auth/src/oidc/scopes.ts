@@ -17,7 +17,9 @@ export function createScopeTable(scopeBase: string) {
   const play = `${scopeBase}/dr/play`;
   const bookings = `${scopeBase}/golf/bookings`;
   const custom = [play, bookings];
-  return { play, bookings, custom, all: [...openidFamily, offlineAccess, ...custom] };
+  // A token with one of these scopes names the facilities where its subject has a role.
+  const ofFacilities = [bookings];
+  return { play, bookings, custom, ofFacilities, all: [...openidFamily, offlineAccess, ...custom] };
 }
 
 export const splitScope = (scope: string | undefined): readonly string[] => [
@@ -28,7 +30,7 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
 
 export const needsFacilities = (table: ScopeTable, scope: string | undefined): boolean =>
-  splitScope(scope).includes(table.bookings);
+  splitScope(scope).some((name) => table.ofFacilities.includes(name));
 
 export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
 

@@ -20,14 +20,27 @@ const date = fc
   .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
   .map((value) => value.toISOString());
 
-/** Generates bookings. `anyText` generates their texts. */
+interface FieldSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** Generates bookings that follow the JSON Schema. `anyText` generates their texts. */
 function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
-  const arbitraryOf = (field: PublicField): fc.Arbitrary<string | null> => {
+  const valueOf = (field: PublicField): fc.Arbitrary<unknown> => {
+    const schema: FieldSchema = bookingItemSchema.properties[field];
+    if (schema.enum) return fc.constantFrom(...schema.enum);
+    if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
     if (field === 'id') return fc.uuid();
-    if (/(Date|At)$/.test(field)) return date;
-    return optionalFields.some((optional) => optional === field) ? fc.option(anyText) : anyText;
+    return schema.format === 'date-time' ? date : anyText;
   };
-  const values = Object.fromEntries(publicFields.map((field) => [field, arbitraryOf(field)]));
+  const isOptional = (field: PublicField) => optionalFields.some((optional) => optional === field);
+  const values = Object.fromEntries(
+    publicFields.map((field) => [field, isOptional(field) ? fc.option(valueOf(field)) : valueOf(field)]),
+  );
   return fc.record(values) as fc.Arbitrary<PublicBooking>;
 }
 

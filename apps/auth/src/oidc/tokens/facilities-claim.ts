@@ -33,7 +33,7 @@ export function createFacilitiesClaim({ accounts, scopes }: Services): Facilitie
     const { account_id: accountId, facility_ids: ids = [] } = ctx.oidc.client ? ownMetadataOf(ctx.oidc.client) : {};
     // Without an account, the token gives access to no facility.
     if (accountId !== undefined && ids.length === 0) {
-      throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
+      throw new errors.InvalidScope('the account has no role at any facility', scopes.ofFacilities.join(' '));
     }
     return ids;
   };
