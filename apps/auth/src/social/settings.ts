@@ -2,7 +2,7 @@
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
-import { type Preset, presets } from './presets.ts';
+import { type Preset, presets as wellKnownPresets } from './presets.ts';
 import { type CommonSettings, type ProviderType, type SocialProvider, text } from './provider.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
@@ -52,7 +52,10 @@ const validators = new Map(
 );
 
 /** @throws {Error} if the file is not valid. The message continues a sentence that begins with its variable. */
-export function parseSocialProviders(json: string): SocialProviderSettings {
+export function parseSocialProviders(
+  json: string,
+  presets: Readonly<Record<string, Preset>> = wellKnownPresets,
+): SocialProviderSettings {
   let document: unknown;
   try {
     document = JSON.parse(json);
@@ -80,10 +83,21 @@ function withNames(name: string, settings: ProviderSettings): ProviderSettings {
 
 /** The preset is not used if the file contains the setting that `replacedBy` names. */
 const completeWithPreset = (preset: Preset | undefined, given: unknown): unknown =>
-  preset && isObject(given) && !(preset.replacedBy in given) ? { ...preset.settings, ...given } : given;
+  preset && isObject(given) && !(preset.replacedBy in given) ? merge(structuredClone(preset.settings), given) : given;
 
-const isObject = (value: unknown): value is object =>
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Merges objects at every level. Where both have another value, `given` takes precedence. */
+function merge(preset: JsonObject, given: JsonObject): JsonObject {
+  const overridden = Object.entries(given).map(([name, value]) => {
+    const fromPreset = preset[name];
+    return [name, isObject(fromPreset) && isObject(value) ? merge(fromPreset, value) : value];
+  });
+  return { ...preset, ...Object.fromEntries(overridden) };
+}
 
 /** Returns the errors of the settings. Adds the defaults of the schema to `settings`. */
 function validateAndAddDefaults(name: string, settings: unknown): readonly string[] {
