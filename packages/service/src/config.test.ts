@@ -8,6 +8,7 @@ import {
   integer,
   list,
   mandatory,
+  networks,
   oneOf,
   optional,
   port,
@@ -89,8 +90,12 @@ describe('parsers', () => {
     expect(trustProxy(text)).toBe(value);
   });
 
-  test.each(['banana', 'True', '10.0.0.0/33', '10.0.0.0/8/8', '1,'])('trustProxy rejects %s', (text) => {
+  test.each(['banana', 'True', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0.0/', '1,'])('trustProxy rejects %s', (text) => {
     expect(() => trustProxy(text)).toThrow('must be true, false, a number of proxies, or a list of addresses');
+  });
+
+  test.each(['10.0.0.0/', '10.0.0.0/33', '10.0.0.0/8/8', 'banana'])('networks rejects %s', (text) => {
+    expect(() => networks(text)).toThrow('must be a list of networks in CIDR notation');
   });
 
   test('scopeBase accepts a URI and removes its last slash', () => {

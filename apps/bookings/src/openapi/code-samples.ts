@@ -6,9 +6,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonly CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curlSample(endpoint, baseUrl) },
-    ...(endpoint.clientFunction
-      ? [{ lang: 'TypeScript', label: 'TypeScript', source: typeScriptSample(endpoint, baseUrl) }]
-      : []),
+    { lang: 'TypeScript', label: 'TypeScript', source: typeScriptSample(endpoint, baseUrl) },
   ];
 }
 
@@ -43,6 +41,7 @@ ${callOf(endpoint)}`;
 /** A list is read with `for await`, and other functions return a promise. */
 function callOf(endpoint: Endpoint<never>): string {
   const { clientFunction, params, query, queryExamples, bodyExample, success } = endpoint;
+  if (!clientFunction) return requestCallOf(endpoint);
   const ids = Object.values(params ?? {}).map(({ example }) => example);
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
   const call = `client.${clientFunction}(${values.map(literal).join(', ')})`;
@@ -51,6 +50,15 @@ function callOf(endpoint: Endpoint<never>): string {
 }
 
 const isList = (schema: Schema = {}): boolean => 'items' in ((schema.properties as Schema | undefined) ?? {});
+
+/** `client.request` can call every endpoint. */
+function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, success }: Endpoint<never>): string {
+  const ids = Object.entries(params).map(([name, { example }]) => [name, example]);
+  const path = ids.length > 0 ? Object.fromEntries(ids) : undefined;
+  const request = literal({ path, query: queryExamples, body: bodyExample });
+  const call = `await client.request('${operationId}', ${request})`;
+  return success.schema ? `const { data } = ${call};\nconsole.log(data);` : `${call};`;
+}
 
 /** Writes a value as TypeScript: names without quotes, single quotes, and lists of texts on one line. */
 function literal(value: unknown): string {
