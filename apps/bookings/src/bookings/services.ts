@@ -1,6 +1,4 @@
 // Defines what the handlers of the endpoints for bookings need.
-import type { EndpointRequest } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
 import type { FindHold } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
@@ -15,5 +13,3 @@ export interface BookingServices extends SharedServices {
   readonly catalogue: Catalogue;
   readonly findHold: FindHold;
 }
-
-export type Request<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;

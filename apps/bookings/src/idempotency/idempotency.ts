@@ -1,9 +1,10 @@
 // Handles the header Idempotency-Key: a repeated request gets the stored response of the first one.
 import { createHash } from 'node:crypto';
-import type { EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemOf, unavailable } from '../errors.ts';
+import type { ApiRequest } from '../http/shared-services.ts';
 import {
   type IdempotencyStore,
   KeyConflict,
@@ -19,31 +20,21 @@ const keyError: ValidationError = {
   hint: '1 to 255 visible ASCII characters',
 };
 
-export type CreationRequest = Pick<
-  EndpointRequest<unknown, object, Caller>,
-  'body' | 'validationErrors' | 'caller' | 'header'
->;
-
 export interface CreationOptions {
   readonly idempotency: IdempotencyStore;
   readonly now: Date;
   /** The `contextData` of errors. */
   readonly context?: Readonly<Record<string, unknown>>;
-  /**
-   * Default: checks that the caller has access to the facility of the response.
-   * @throws {ApiError} 400 if the caller has no access to the response
-   */
+  /** Default: checks that the caller still has access to the facility of the response. */
   readonly readStored?: (stored: StoredResponse, keyId: string) => EndpointResponse;
 }
 
 /**
- * Creates a resource, or returns the stored response to an earlier request with the same key. `create` stores the
+ * Creates a resource, or returns the stored response to an earlier request with the same key. `create` must store its
  * response if it gets a keyed request. It also gets the validation errors of the request and of the key.
- *
- * @throws {ApiError} 409 if an earlier request with the same key is in progress; 422 if it had another body
  */
 export async function createOnce(
-  { body, validationErrors, caller, header }: CreationRequest,
+  { body, validationErrors, caller, header }: ApiRequest<unknown, object>,
   { idempotency, now, context = {}, readStored }: CreationOptions,
   create: (keyed: KeyedRequest | undefined, errors: readonly ValidationError[]) => Promise<EndpointResponse>,
 ): Promise<EndpointResponse> {
@@ -60,7 +51,6 @@ export async function createOnce(
     return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
   }
 
-  /** The caller may have lost access to the facility since the earlier request. */
   function readWithAccess({ facilityId, response }: StoredResponse): EndpointResponse {
     if (!caller.facilities.includes(facilityId)) throw badRequest([problemOf('ERR00012', context)]);
     return JSON.parse(response) as EndpointResponse;
@@ -84,9 +74,7 @@ export async function createOnce(
 /** `body` is undefined if the request is invalid. Its hash then differs from every stored hash. */
 function keyedRequest(key: string, { clientId, subject }: Caller, body: object | undefined): KeyedRequest {
   return {
-    // Two clients, or two users of one client, can use the same key for different requests.
     id: hash([clientId, subject, key]),
-    // The fields are sorted, because their order in the request does not matter.
     requestHash: body ? hash(Object.entries(body).sort()) : 'invalid',
   };
 }

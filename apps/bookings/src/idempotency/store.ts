@@ -4,7 +4,6 @@ import { type Database, errorCode, query, type Transaction } from '@bay-booking/
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
 const deleteBatch = 1_000;
-/** A SQLSTATE. */
 const lockTimeout = '55P03';
 
 /** The hash of the client, its subject and the key, and the hash of the body. */
@@ -54,7 +53,6 @@ export function createIdempotencyStore(db: Database) {
   };
 }
 
-/** Another request has stored a response for the same key, or its transaction is in progress. */
 export class KeyConflict extends Error {
   readonly isInProgress: boolean;
   constructor(isInProgress: boolean) {
@@ -64,8 +62,8 @@ export class KeyConflict extends Error {
 }
 
 /**
- * Stores the response in the transaction that creates the resource. Must be the first statement of the transaction that
- * locks something. Waits for the transaction of another request with the same key for at most one second.
+ * Must be the first statement of the transaction that locks something. Waits for another request with the same key for
+ * at most one second.
  * @throws {KeyConflict}
  */
 export async function storeResponse(
@@ -89,7 +87,6 @@ export async function storeResponse(
   }
 }
 
-/** Responses that were stored at this time or earlier have expired. */
 function expiryLimit(now: Date): string {
   return new Date(now.getTime() - lifetimeMilliseconds).toISOString();
 }

@@ -41,13 +41,8 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bookings of bay $2 from location $3 to location $4. For each length in `locationSpans`,
-   * time is divided into periods (bins) of that length. A row of booking_count is the number of bookings of a location
-   * that start in one bin (bookings/counts/reader.ts). Each booking adds -1 to its bins of location $3, and 1 to its
-   * bins of location $4.
-   *
-   * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
-   * locked this row.
+   * Moves the counts of the bookings of bay $2 from location $3 to location $4 (changes/totals/bins.ts). Every
+   * transaction that writes counts must lock the row of the facility, which the statement `facility` has locked.
    */
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
@@ -67,10 +62,7 @@ interface StoredBay {
 
 const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 
-/**
- * @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone. In this case,
- * nothing is changed.
- */
+/** @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return transaction(db, async (trx) => {
     await query(trx, importReads.lock);
@@ -92,9 +84,7 @@ async function importLocations(trx: Queryable, { id, name, timeZone, locations }
     if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);
 }
 
-/**
- * If the file leaves out a field of a bay, an existing bay keeps the stored value, and a new bay gets the default value.
- */
+/** A field that the file leaves out keeps its stored value. A new bay gets the default value. */
 async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored: readonly StoredBay[]): Promise<void> {
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
@@ -107,12 +97,7 @@ async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored
   }
 }
 
-/**
- * Finds time zones that PostgreSQL does not know. Node and PostgreSQL each have their own list of time zones. The list
- * of PostgreSQL decides, because searches use it.
- *
- * Each error begins with the `path` of an object in the file, such as `/facilities/0`.
- */
+/** Searches use the time zones of PostgreSQL, which has another list than Node. */
 async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);
   const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);
@@ -122,10 +107,7 @@ async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacil
     .map(({ path, timeZone }) => `${path}/timeZone: ${timeZone} is not a time zone of the database`);
 }
 
-/**
- * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
- * twice was rejected before (document.ts).
- */
+/** A file that contains an id twice was rejected before (document.ts). */
 async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
   for (const [kind, sql] of [

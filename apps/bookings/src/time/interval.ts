@@ -8,7 +8,13 @@ export interface Interval {
   readonly end: number;
 }
 
-export function intervalOf({ startDate, endDate }: { readonly startDate: string; readonly endDate: string }): Interval {
+/** The start and end of an interval as texts. */
+export interface Times {
+  readonly startDate: string;
+  readonly endDate: string;
+}
+
+export function intervalOf({ startDate, endDate }: Times): Interval {
   return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 

@@ -2,7 +2,6 @@
 //
 // Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
 // lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
-import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import {
   type Database,
   errorCode,
@@ -12,16 +11,16 @@ import {
   send,
   transaction,
 } from '@bay-booking/service/database/database';
-import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
-import type { Bay, Times } from '../../availability/reservation.ts';
+import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
 import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
-import { type Interval, intervalOf } from '../../time/interval.ts';
+import { type Interval, intervalOf, type Times } from '../../time/interval.ts';
 import type { Booking, BookingChange, NewBooking } from '../booking.ts';
 import { pick, publicFields } from './columns.ts';
 import {
@@ -36,7 +35,7 @@ import {
 } from './statements.ts';
 
 /** The request that writes. Its client is the author of the changes. */
-type Sender = Pick<EndpointRequest<unknown, unknown, Caller>, 'caller' | 'requestId'>;
+type Sender = Pick<ApiRequest, 'caller' | 'requestId'>;
 
 export interface Creation {
   /** Bookings of one facility. Either all of them are created or none. */
