@@ -116,7 +116,6 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
       ...services,
       store: createBookingStore(db),
       searches: createSearchStore(db),
-      findHold: holds.find,
     }),
     ...createFeedEndpoints({
       ...services,

@@ -24,7 +24,7 @@ export function createBooking(
   const now = services.now();
   const context = errorContextOf(body);
   return createOnce(request, { idempotency, now, context }, async (keyed, errors) => {
-    const hold = body.holdId === undefined ? undefined : await services.findHold(body.holdId, caller);
+    const hold = body.holdId === undefined ? undefined : await services.holds.find(body.holdId, caller);
     const allErrors = [...errors, ...findHoldErrors(hold, body)];
     const reservation = await validateReservation(body, allErrors, caller, { ...services, now });
     const { valid, bay, times } = reservation;

@@ -1,5 +1,5 @@
 // Defines what the handlers of the endpoints for bookings need.
-import type { FindHold } from '../holds/store.ts';
+import type { HoldStore } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { Catalogue } from '../places/catalogue.ts';
@@ -11,5 +11,5 @@ export interface BookingServices extends SharedServices {
   readonly searches: SearchStore;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
-  readonly findHold: FindHold;
+  readonly holds: HoldStore;
 }

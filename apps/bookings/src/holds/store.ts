@@ -51,7 +51,6 @@ const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2:
 const findExpired = 'select facility_id as "facilityId", id from booking_hold where expires_at <= now() limit $1';
 const deleteHolds = 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id';
 
-export type FindHold = (id: string, caller: Caller) => Promise<Hold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
 /** The maximum number of expired holds that are deleted before the next pause. */
@@ -62,18 +61,16 @@ interface Count {
 }
 
 export function createHoldStore(db: Database) {
-  const find: FindHold = async (id, { facilities, clientId, subject }) => {
-    if (!isUuid(id)) return undefined;
-    // A hold never moves to another facility than that of its id. Few facilities have the same tag.
-    for (const facilityId of findLikelyFacilities(facilities, id)) {
-      const [hold] = await query<Hold>(db, findHold, [facilityId, id, clientId, subject]);
-      if (hold) return hold;
-    }
-    return undefined;
-  };
-
   return {
-    find,
+    find: async (id: string, { facilities, clientId, subject }: Caller): Promise<Hold | undefined> => {
+      if (!isUuid(id)) return undefined;
+      // A hold never moves to another facility than that of its id. Few facilities have the same tag.
+      for (const facilityId of findLikelyFacilities(facilities, id)) {
+        const [hold] = await query<Hold>(db, findHold, [facilityId, id, clientId, subject]);
+        if (hold) return hold;
+      }
+      return undefined;
+    },
 
     /** Returns the time of the database, whose clock decides when holds expire. */
     now: async (): Promise<string> => {

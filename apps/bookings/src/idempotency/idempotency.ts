@@ -56,8 +56,7 @@ export async function createOnce(
     return JSON.parse(response) as EndpointResponse;
   }
 
-  // The response is looked up before `create` validates the request, because the dates of a repeated request can be in
-  // the past by now.
+  // Looked up before the request is validated, because the dates of a repeated request can be in the past by now.
   const stored = await findStored();
   if (stored) return stored;
   try {

@@ -6,7 +6,7 @@ import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { setHours } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './document.ts';
 
-export const importReads = {
+const reads = {
   /**
    * Allows one import at a time, so that an import can check that the ids of locations and bays are unique over the
    * whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
@@ -14,11 +14,11 @@ export const importReads = {
   lock: 'select id from import_lock where id = 1 for update',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
   select from pg_timezone_names z where z.name = name.name)`,
-  facilitiesOfLocationIds: 'select id, facility_id from location where id = any($1)',
-  facilitiesOfBayIds: 'select id, facility_id from bay where id = any($1)',
+  locations: 'select id, facility_id from location where id = any($1)',
+  bays: 'select id, facility_id from bay where id = any($1)',
 } as const;
 
-export const importWrites = {
+const writes = {
   facility: `insert into facility (id, name, time_zone) values ($1, $2, $3)
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
 
@@ -65,21 +65,21 @@ const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 /** @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return transaction(db, async (trx) => {
-    await query(trx, importReads.lock);
+    await query(trx, reads.lock);
     const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
     if (errors.length > 0) throw new ImportError(errors);
     // Like every other transaction, an import locks first locations, then bays, each by facility, and then bookings.
     const sorted = facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     for (const facility of sorted) await importLocations(trx, facility);
     const stored = new Map<string, readonly StoredBay[]>();
-    for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, importWrites.lockBays, [id]));
+    for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, writes.lockBays, [id]));
     for (const facility of sorted) await importBays(trx, facility, stored.get(facility.id) ?? []);
   });
 }
 
 async function importLocations(trx: Queryable, { id, name, timeZone, locations }: ImportedFacility): Promise<void> {
-  await query(trx, importWrites.facility, [id, name, timeZone]);
-  await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
+  await query(trx, writes.facility, [id, name, timeZone]);
+  await query(trx, writes.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
     if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);
 }
@@ -88,19 +88,19 @@ async function importLocations(trx: Queryable, { id, name, timeZone, locations }
 async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored: readonly StoredBay[]): Promise<void> {
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
-  await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);
+  await query(trx, writes.bays, [id, JSON.stringify(completed)]);
   for (const bay of bays) {
     const oldLocation = storedById.get(bay.id)?.location_id;
     if (oldLocation === undefined || oldLocation === bay.location_id) continue;
-    await query(trx, importWrites.moveBookings, [id, bay.id, bay.location_id]);
-    await query(trx, importWrites.moveCounts, [id, bay.id, oldLocation, bay.location_id]);
+    await query(trx, writes.moveBookings, [id, bay.id, bay.location_id]);
+    await query(trx, writes.moveCounts, [id, bay.id, oldLocation, bay.location_id]);
   }
 }
 
 /** Searches use the time zones of PostgreSQL, which has another list than Node. */
 async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);
-  const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);
+  const rows = await query<{ name: string }>(trx, reads.unknownTimeZones, [names]);
   const unknown = new Set(rows.map(({ name }) => name));
   return facilities
     .filter(({ timeZone }) => unknown.has(timeZone))
@@ -110,12 +110,9 @@ async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacil
 /** A file that contains an id twice was rejected before (document.ts). */
 async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
-  for (const [kind, sql] of [
-    ['locations', importReads.facilitiesOfLocationIds],
-    ['bays', importReads.facilitiesOfBayIds],
-  ] as const) {
+  for (const kind of ['locations', 'bays'] as const) {
     const ids = facilities.flatMap((facility) => facility[kind].map(({ id }) => id));
-    const rows = await query<{ id: string; facility_id: string }>(trx, sql, [ids]);
+    const rows = await query<{ id: string; facility_id: string }>(trx, reads[kind], [ids]);
     const ownerOf = new Map(rows.map(({ id, facility_id }) => [id, facility_id]));
     for (const facility of facilities) {
       for (const { id, path } of facility[kind]) {

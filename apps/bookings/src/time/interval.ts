@@ -1,8 +1,6 @@
-// Defines intervals of time and operations on them. Times are in milliseconds since 1970.
-//
-// An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
-// includes only this moment.
+// Defines intervals of time and operations on them.
 
+/** In milliseconds since 1970. The end is excluded, unless it equals the start: an instant includes this moment. */
 export interface Interval {
   readonly start: number;
   readonly end: number;

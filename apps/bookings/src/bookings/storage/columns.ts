@@ -66,15 +66,9 @@ export function selectList(names: readonly Field[]): string {
   return names.map((field) => `booking.${table[field].column} as "${field}"`).join(', ');
 }
 
-/** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
-export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
-  const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
-  return Object.fromEntries(entries) as Record<F, string>;
-}
-
-/** Builds assignments such as `bay_id = $5::text, …`, which set each field to its parameter. */
-export function assignments<F extends Field>(names: readonly F[], parameter: Readonly<Record<F, string>>): string {
-  return names.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
+/** Builds assignments such as `bay_id = $3, …`. `first` is the number of the first parameter. */
+export function assignments(names: readonly Field[], first: number): string {
+  return names.map((field, index) => `${table[field].column} = $${first + index}`).join(', ');
 }
 
 export function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {

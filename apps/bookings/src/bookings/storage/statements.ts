@@ -3,7 +3,7 @@
 // Every statement contains the id of one facility, or finds the rows of booking_reference by their key. The same
 // statements therefore run on a distributed database (docs/decisions/0003-facility-id-in-every-key.md).
 import type { Booking } from '../booking.ts';
-import { assignments, columnList, fields, parameters, selectList, updateFields, valuesOf } from './columns.ts';
+import { assignments, columnList, fields, selectList, updateFields, valuesOf } from './columns.ts';
 
 /**
  * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
@@ -16,14 +16,13 @@ export const findBooking = `select ${selectList(fields)} from booking where faci
 export const lockBooking = `select ${selectList(fields)} from booking where facility_id = $1 and id = $2::uuid
 for update`;
 
-const insertParameter = parameters(fields, 1);
 export const insertBooking = `insert into booking (${columnList(fields)})
-values (${fields.map((field) => insertParameter[field]).join(', ')})`;
+values (${fields.map((_, index) => `$${index + 1}`).join(', ')})`;
 export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
 
 /** The fields that the service sets when it updates a booking. The location is that of the bay. */
 const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;
-export const updateBooking = `update booking set ${assignments(changedFields, parameters(changedFields, 3))}
+export const updateBooking = `update booking set ${assignments(changedFields, 3)}
 where facility_id = $1 and id = $2::uuid`;
 export const updateValues = (booking: Booking): unknown[] => [
   booking.facilityId,

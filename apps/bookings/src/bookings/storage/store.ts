@@ -14,7 +14,7 @@ import {
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
-import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
+import { type Author, appendChanges, type BookingState, type BookingChange as Change } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
@@ -104,11 +104,8 @@ export function createBookingStore(db: Database) {
         }));
         for (const booking of created) send(tx, insertBooking, insertValues(booking));
         if (holdId !== undefined) useHold(tx, facilityId, holdId);
-        appendChanges(
-          tx,
-          created.map((booking) => changeOf('created', undefined, booking, booking.createdAt)),
-          authorOf(sender),
-        );
+        const changes = created.map((booking) => changeOf(undefined, booking, booking.createdAt));
+        appendChanges(tx, changes, authorOf(sender));
         for (const { externalBookingId, id } of created.toSorted(byExternalId))
           if (externalBookingId !== null) send(tx, references.insert, [externalBookingId, facilityId, id]);
         return [];
@@ -148,15 +145,15 @@ export function createBookingStore(db: Database) {
         };
         if (facilityOfBay === facilityId) {
           send(tx, updateBooking, updateValues(updated));
-          appendChanges(tx, [changeOf('updated', current, updated, updated.lastUpdatedAt)], authorOf(sender));
+          appendChanges(tx, [changeOf(current, updated, updated.lastUpdatedAt)], authorOf(sender));
           return { booking: updated, conflicts };
         }
         // Citus cannot change the facility of a row, because the facility decides on which node the row is.
         send(tx, deleteBooking, [facilityId, id]);
         send(tx, insertBooking, insertValues(updated));
         const changes = [
-          changeOf('deleted', current, undefined, updated.lastUpdatedAt),
-          changeOf('created', undefined, updated, updated.lastUpdatedAt),
+          changeOf(current, undefined, updated.lastUpdatedAt),
+          changeOf(undefined, updated, updated.lastUpdatedAt),
         ];
         appendChanges(tx, changes, authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
@@ -170,7 +167,7 @@ export function createBookingStore(db: Database) {
         if (!current) return undefined;
         check(current);
         send(tx, deleteBooking, [facilityId, id]);
-        const deletion = changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at));
+        const deletion = changeOf(current, undefined, later(current.lastUpdatedAt, at));
         appendChanges(tx, [deletion], authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
         return current;
@@ -233,12 +230,7 @@ function byExternalId(a: NewBooking, b: NewBooking): number {
   return (a.externalBookingId ?? '') < (b.externalBookingId ?? '') ? -1 : 1;
 }
 
-function changeOf(
-  action: 'created' | 'updated' | 'deleted',
-  before: Booking | undefined,
-  after: Booking | undefined,
-  at: string,
-) {
+function changeOf(before: Booking | undefined, after: Booking | undefined, at: string): Change {
   const { facilityId, id, version } = (after ?? before) as Booking;
   return {
     facilityId,
@@ -246,7 +238,7 @@ function changeOf(
     // A deletion counts as one more version.
     version: after ? version : version + 1,
     at,
-    action,
+    action: !before ? 'created' : after ? 'updated' : 'deleted',
     before: before ? stateOf(before) : null,
     after: after ? stateOf(after) : null,
   };
