@@ -14,7 +14,7 @@ import { readBayStates } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { type NewResponse, storeResponse } from '../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../idempotency/idempotency.ts';
 import { lockBays } from '../places/locks.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf, type Times } from '../time/interval.ts';

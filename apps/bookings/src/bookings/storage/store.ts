@@ -18,21 +18,22 @@ import { type Author, appendChanges, type BookingState, type BookingChange as Ch
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
-import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/idempotency.ts';
 import { lockBays } from '../../places/locks.ts';
 import { type Interval, intervalOf, type Times } from '../../time/interval.ts';
 import type { Booking, BookingChange, NewBooking } from '../booking.ts';
-import { pick, publicFields } from './columns.ts';
 import {
   deleteBooking,
   findBooking,
   insertBooking,
   insertValues,
   lockBooking,
+  pick,
+  publicFields,
   references,
   updateBooking,
   updateValues,
-} from './statements.ts';
+} from './columns.ts';
 
 /** The request that writes. Its client is the author of the changes. */
 type Sender = Pick<ApiRequest, 'caller' | 'requestId'>;
