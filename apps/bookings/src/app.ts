@@ -30,7 +30,7 @@ import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
 import { setCommonHeaders } from './http/response.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import type { SharedServices } from './http/shared-services.ts';
-import { createIdempotencyStore } from './idempotency/store.ts';
+import { createIdempotencyStore } from './idempotency/idempotency.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { countFailedFetches, observeKeyAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
@@ -116,7 +116,6 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
       ...services,
       store: createBookingStore(db),
       searches: createSearchStore(db),
-      findHold: holds.find,
     }),
     ...createFeedEndpoints({
       ...services,

@@ -2,19 +2,14 @@
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { findSchedule } from '../opening-hours/schedule.ts';
-import { type Interval, intervalOf } from '../time/interval.ts';
+import { type Interval, intervalOf, type Times } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 
 export interface FoundBay extends BayState {
   readonly locationId: string;
 }
 
-/** Times in UTC without `Z`. */
-interface Times {
-  readonly startDate: string;
-  readonly endDate: string;
-}
-
+/** The times are in UTC without `Z`. */
 interface Row {
   readonly id: string;
   readonly bookable: boolean;

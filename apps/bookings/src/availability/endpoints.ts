@@ -1,5 +1,4 @@
-// Describes and handles GET /api/booking-availability, which returns the times when bays are free (docs/behaviour.md,
-// "Availability").
+// Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { type Database, query as run } from '@bay-booking/service/database/database';
@@ -59,7 +58,6 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
         endDate: '2030-05-02T06:00:00.000Z',
       },
       success: pageSuccess('bays', availabilitySchema, example),
-      // `readInterval` adds its own errors to those of the router, so that the response contains all of them.
       handlesValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
         const requested = readInterval(query, validationErrors);
@@ -105,7 +103,6 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   if (lengthMs > maxLengthMs)
     errors.push({ field: 'endDate', kind: 'invalid', hint: `must be at most ${maxDays} days after startDate` });
   const problems = problemsOf(errors);
-  // ERR00010: endDate is before startDate.
   if (lengthMs < 0) problems.push(problemOf('ERR00010'));
   if (problems.length > 0 || !start || !end) throw badRequest(problems);
   return { start: start.getTime(), end: end.getTime() };

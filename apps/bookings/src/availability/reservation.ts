@@ -1,41 +1,28 @@
 // Validates the bay and the times of a request for a booking or a hold, and finds the facility of the bay.
-import type { ApiError } from '@bay-booking/common/errors';
+import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
-import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
+import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
+import type { Times } from '../time/interval.ts';
 import type { Conflict } from './rule.ts';
-
-/** The valid fields of a request body, which can be incomplete. */
-export interface ReservationBody {
-  readonly bayId?: string;
-  readonly startDate?: string;
-  readonly endDate?: string;
-}
 
 export interface Bay {
   readonly facilityId: string;
   readonly bayId: string;
 }
 
-/** Times in the format of responses. */
-export interface Times {
-  readonly startDate: string;
-  readonly endDate: string;
-}
-
 export interface Reservation {
   /** Undefined if the facilities of the token do not have the bay. */
   readonly bay: Bay | undefined;
-  /** Undefined if a date is missing or invalid, or if the end is before the start. */
+  /** In the format of responses. Undefined if a date is missing or invalid, or if the end is before the start. */
   readonly times: Times | undefined;
   /** Undefined if the request has an error. */
   readonly valid: (Bay & Times) | undefined;
-  readonly validationErrors: readonly ValidationError[];
-  readonly codes: readonly ErrorCode[];
+  readonly problems: readonly Problem[];
 }
 
 interface ReservationServices {
@@ -44,22 +31,21 @@ interface ReservationServices {
   readonly now: Date;
 }
 
-/** `requestErrors` are the validation errors that were found before. */
+/** `requestErrors` are the validation errors that were found before. The body can be incomplete. */
 export async function validateReservation(
-  { bayId, startDate, endDate }: ReservationBody,
+  { bayId, startDate, endDate }: Partial<Times> & { readonly bayId?: string },
   requestErrors: readonly ValidationError[],
   { facilities }: Caller,
   { catalogue, config, now }: ReservationServices,
 ): Promise<Reservation> {
   const { start, end } = parseDates({ startDate, endDate });
-  const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, config, now)];
   const bay = bayId === undefined ? undefined : await findBay(bayId, facilities, catalogue);
-  const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
-  if (bayId !== undefined && !bay) codes.push('ERR00012');
+  const problems = problemsOf([...requestErrors, ...findLimitErrors({ start, end }, config, now)]);
+  for (const code of findDateErrors(start, end, now)) problems.push(problemOf(code));
+  if (bayId !== undefined && !bay) problems.push(problemOf('ERR00012'));
   const times =
     start && end && start <= end ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
-  const isValid = validationErrors.length === 0 && codes.length === 0;
-  return { bay, times, valid: isValid && bay && times ? { ...bay, ...times } : undefined, validationErrors, codes };
+  return { bay, times, valid: problems.length === 0 && bay && times ? { ...bay, ...times } : undefined, problems };
 }
 
 async function findBay(bayId: string, facilities: readonly string[], catalogue: Catalogue): Promise<Bay | undefined> {
@@ -69,17 +55,14 @@ async function findBay(bayId: string, facilities: readonly string[], catalogue: 
   return facilityId === undefined ? undefined : { facilityId, bayId };
 }
 
-/** Creates the error that reports all errors of a request together. `context` is the `contextData` of each error. */
+/** Creates the error that reports all errors of a request together. `contextData` is that of each error. */
 export function reservationError(
-  { validationErrors, codes }: Pick<Reservation, 'validationErrors' | 'codes'>,
-  context: Readonly<Record<string, unknown>>,
+  { problems }: Reservation,
   conflicts: readonly Conflict[],
+  contextData: Problem['contextData'] = {},
 ): ApiError {
-  return badRequest([
-    ...problemsOf(validationErrors, context),
-    ...codes.map((code) => problemOf(code, context)),
-    ...conflicts.map(({ code, moreInfo }) => ({ ...problemOf(code, context), moreInfo })),
-  ]);
+  const conflictProblems = conflicts.map(({ code, moreInfo }) => ({ ...problemOf(code), moreInfo }));
+  return badRequest([...problems, ...conflictProblems].map((problem) => ({ ...problem, contextData })));
 }
 
 /** The limits of bookings and holds, in hours and in days of 24 hours. The value 0 switches a limit off. */

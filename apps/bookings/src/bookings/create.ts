@@ -3,27 +3,28 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
 import type { Hold } from '../holds/hold.ts';
+import type { ApiRequest } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
 import { errorContextOf, type NewBooking } from './booking.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
-import type { BookingServices, Request } from './services.ts';
+import type { BookingServices } from './services.ts';
 import { type CreateField, createFields, pick } from './storage/columns.ts';
 
 type CreateBody = { readonly [F in CreateField]?: string } & { readonly holdId?: string };
 
 export function createBooking(
   services: BookingServices,
-  request: Request<unknown, CreateBody>,
+  request: ApiRequest<unknown, CreateBody>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, link } = services;
   const { body, caller } = request;
   const now = services.now();
   const context = errorContextOf(body);
   return createOnce(request, { idempotency, now, context }, async (keyed, errors) => {
-    const hold = body.holdId === undefined ? undefined : await services.findHold(body.holdId, caller);
+    const hold = body.holdId === undefined ? undefined : await services.holds.find(body.holdId, caller);
     const allErrors = [...errors, ...findHoldErrors(hold, body)];
     const reservation = await validateReservation(body, allErrors, caller, { ...services, now });
     const { valid, bay, times } = reservation;
@@ -31,7 +32,7 @@ export function createBooking(
       // The response also reports the conflicts that can already be found. A client that names no bay of its facilities
       // must not learn which external ids exist.
       const options = { holdId: hold?.id, externalBookingId: body.externalBookingId };
-      throw reservationError(reservation, context, bay ? await store.findConflicts(bay, times, options) : []);
+      throw reservationError(reservation, bay ? await store.findConflicts(bay, times, options) : [], context);
     }
     const at = now.toISOString();
     const booking: NewBooking = {
@@ -50,7 +51,7 @@ export function createBooking(
       response: keyed && newResponse(keyed, response),
       sender: request,
     });
-    if (conflicts.length > 0) throw reservationError(reservation, context, conflicts.flat());
+    if (conflicts.length > 0) throw reservationError(reservation, conflicts.flat(), context);
     return response;
   });
 }

@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
-import { type Booking, errorContextOf } from './booking.ts';
+import type { Booking } from './booking.ts';
 import type { BookingStore } from './storage/store.ts';
 
 /** @throws {ApiError} 404 if no facility that the token names has this booking */
@@ -16,7 +16,7 @@ export async function findBooking(store: BookingStore, id: string, { facilities 
     const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
     if (moved) return moved;
   }
-  throw apiError('ERR00404', { context: errorContextOf({}) });
+  throw apiError('ERR00404');
 }
 
 /**

@@ -5,25 +5,25 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText } from '../http/schemas.ts';
-import { errorContextOf } from './booking.ts';
+import type { ApiRequest } from '../http/shared-services.ts';
 import { bookingItem } from './resource.ts';
 import type { Criteria } from './search/criteria.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult } from './search/store.ts';
-import type { BookingServices, Request } from './services.ts';
+import type { BookingServices } from './services.ts';
 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
 export async function searchBookings(
   services: BookingServices,
-  request: Request<SearchQuery, SearchBody>,
+  request: ApiRequest<SearchQuery, SearchBody>,
 ): Promise<EndpointResponse> {
   const { filter, page, linkQuery, validationErrors } = mergeSearch(
     request.query,
     request.body,
     request.validationErrors,
   );
-  if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, errorContextOf({})));
+  if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors));
   const criteria = await findCriteria(services, filter, request.caller);
   const result = criteria ? await services.searches.search(criteria, page) : { rows: [], total: 0 };
   return pageOf(services, result, '/api/bookings', linkQuery, page);
@@ -31,11 +31,11 @@ export async function searchBookings(
 
 export async function listUpcomingBookings(
   services: BookingServices,
-  { params: { id = '' }, query, caller: { facilities } }: Request<UpcomingQuery>,
+  { params: { id = '' }, query, caller: { facilities } }: ApiRequest<UpcomingQuery>,
 ): Promise<EndpointResponse> {
   const { catalogue, searches, now } = services;
   const facilityId = isText(id) ? (await catalogue.findFacilities('bays', facilities, [id])).get(id) : undefined;
-  if (facilityId === undefined) throw apiError('ERR00404', { context: errorContextOf({}) });
+  if (facilityId === undefined) throw apiError('ERR00404');
   const page = pageRequest(query, defaultPageSizes.upcomingBookings);
   const upcoming = { todayOnly: query.todayOnly === true };
   const result = await searches.search({ facilities: [facilityId], bayIds: [id], now: now(), upcoming }, page);

@@ -28,11 +28,7 @@ export const createBookingSchema = {
   },
 } as const;
 
-export const updateBookingSchema = {
-  type: 'object',
-  required: ['bayId', 'userAlias', 'startDate', 'endDate'],
-  properties: updateFields,
-} as const;
+export const updateBookingSchema = { ...createBookingSchema, properties: updateFields } as const;
 
 const bookingFields = {
   id: { type: 'string', format: 'uuid', description: 'Booking ID assigned by the service.' },

@@ -1,9 +1,7 @@
 // Defines what the handlers of the endpoints for bookings need.
-import type { EndpointRequest } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
-import type { FindHold } from '../holds/store.ts';
+import type { HoldStore } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { IdempotencyStore } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { SearchStore } from './search/store.ts';
 import type { BookingStore } from './storage/store.ts';
@@ -13,7 +11,5 @@ export interface BookingServices extends SharedServices {
   readonly searches: SearchStore;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
-  readonly findHold: FindHold;
+  readonly holds: HoldStore;
 }
-
-export type Request<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;

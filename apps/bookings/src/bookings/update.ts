@@ -1,10 +1,11 @@
 // Handles PUT and DELETE /api/bookings/{id}: updates or deletes the booking, or reports why it cannot be updated.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
+import type { ApiRequest } from '../http/shared-services.ts';
 import { type Booking, checkIfMatch, errorContextOf } from './booking.ts';
 import { findBooking, writeAtFacility } from './find.ts';
 import { bookingResponse } from './resource.ts';
-import type { BookingServices, Request } from './services.ts';
+import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
 import { keepsBayAndTimes } from './storage/store.ts';
 
@@ -12,7 +13,7 @@ type UpdateBody = { readonly [F in UpdateField]?: string };
 
 export async function updateBooking(
   services: BookingServices,
-  request: Request<unknown, UpdateBody>,
+  request: ApiRequest<unknown, UpdateBody>,
 ): Promise<EndpointResponse> {
   const { store } = services;
   const { body, caller } = request;
@@ -25,17 +26,17 @@ export async function updateBooking(
     const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
     const options = { bookingId: write.id, ignoresHoursAndClosures };
     const conflicts = bay ? await store.findConflicts(bay, times, options) : [];
-    throw reservationError(reservation, errorContextOf(current), conflicts);
+    throw reservationError(reservation, conflicts, errorContextOf(current));
   }
   const change = pick(updateFields, { ...body, ...valid });
   const { booking, conflicts } = await writeAtFacility(store, write.id, caller, (facilityId) =>
     store.update({ ...write, facilityId, change, facilityOfBay: valid.facilityId }),
   );
-  if (conflicts.length > 0) throw reservationError(reservation, errorContextOf(booking), conflicts);
+  if (conflicts.length > 0) throw reservationError(reservation, conflicts, errorContextOf(booking));
   return bookingResponse(200, booking, services.link);
 }
 
-export async function deleteBooking(services: BookingServices, request: Request): Promise<EndpointResponse> {
+export async function deleteBooking(services: BookingServices, request: ApiRequest): Promise<EndpointResponse> {
   const write = writeOf(services, request);
   await writeAtFacility(services.store, write.id, request.caller, (facilityId) =>
     services.store.delete({ ...write, facilityId }),
@@ -43,7 +44,7 @@ export async function deleteBooking(services: BookingServices, request: Request)
   return { status: 204 };
 }
 
-function writeOf({ now }: BookingServices, request: Request) {
+function writeOf({ now }: BookingServices, request: ApiRequest) {
   const { id = '' } = request.params;
   const check = (booking: Booking) => checkIfMatch(request.header('if-match'), booking);
   return { id, at: now(), sender: request, check };

@@ -14,8 +14,8 @@ import {
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
+import type { IdempotencyStore } from '../idempotency/idempotency.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';

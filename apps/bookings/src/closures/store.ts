@@ -2,7 +2,7 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/query-page.ts';
-import { type NewResponse, storeResponse } from '../idempotency/store.ts';
+import { type NewResponse, storeResponse } from '../idempotency/idempotency.ts';
 import { lockPlaces, type Places } from '../places/locks.ts';
 import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';

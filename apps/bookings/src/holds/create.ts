@@ -1,11 +1,10 @@
 // Handles POST /api/booking-holds: validates the request and creates the hold, or reports why it cannot be created.
-import type { EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { Caller } from '../auth/caller.ts';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
+import type { IdempotencyStore } from '../idempotency/idempotency.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
@@ -18,12 +17,9 @@ export interface HoldServices extends SharedServices {
   readonly catalogue: Catalogue;
 }
 
-/** The errors of holds have an empty `contextData`. */
-const noContext = {};
-
 export function createHold(
   services: HoldServices,
-  request: EndpointRequest<unknown, Partial<FromSchema<typeof createHoldSchema>>, Caller>,
+  request: ApiRequest<unknown, Partial<FromSchema<typeof createHoldSchema>>>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, config, link } = services;
   const { body, caller } = request;
@@ -34,7 +30,7 @@ export function createHold(
     if (!valid) {
       // The response also reports the conflicts that can already be found.
       const conflicts = bay ? await store.findConflicts(bay, times, caller, config.holdsPerClient) : [];
-      throw reservationError(reservation, noContext, conflicts);
+      throw reservationError(reservation, conflicts);
     }
     // The clock of the database decides when the hold expires.
     const createdAt = await store.now();
@@ -49,7 +45,7 @@ export function createHold(
     const headers = { Location: link('GET', holdPath(hold)).href };
     const response = { status: 201, body: holdResource(hold, link), headers };
     const conflicts = await store.create(hold, caller, config.holdsPerClient, keyed && newResponse(keyed, response));
-    if (conflicts.length > 0) throw reservationError(reservation, noContext, conflicts);
+    if (conflicts.length > 0) throw reservationError(reservation, conflicts);
     return response;
   });
 }

@@ -90,13 +90,7 @@ export function createHoldEndpoints(services: HoldServices) {
         // The field is mandatory, so there is a validation error if it is undefined.
         if (body.holdSeconds === undefined || validationErrors.length > 0)
           throw badRequest(problemsOf(validationErrors));
-        const outcome = await store.extend(hold, body.holdSeconds, holdSeconds.maxInTotal);
-        if (outcome === 'gone') throw apiError('ERR00404');
-        if (outcome === 'too long') {
-          const hint = 'a hold lasts 30 minutes in total at most';
-          throw badRequest(problemsOf([{ field: 'holdSeconds', kind: 'invalid', hint }]));
-        }
-        return { status: 200, body: holdResource(outcome, link) };
+        return { status: 200, body: holdResource(await store.extend(hold, body.holdSeconds), link) };
       },
     }),
     defineEndpoint({

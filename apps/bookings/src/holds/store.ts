@@ -11,13 +11,14 @@ import {
 } from '@bay-booking/service/database/database';
 import type { Caller } from '../auth/caller.ts';
 import { readBayStates } from '../availability/bay-states.ts';
-import type { Bay, Times } from '../availability/reservation.ts';
+import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
-import { type NewResponse, storeResponse } from '../idempotency/store.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { type NewResponse, storeResponse } from '../idempotency/idempotency.ts';
 import { lockBays } from '../places/locks.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
-import { intervalOf } from '../time/interval.ts';
-import type { Hold } from './hold.ts';
+import { intervalOf, type Times } from '../time/interval.ts';
+import { type Hold, holdSeconds } from './hold.ts';
 
 const readClock = 'select clock_timestamp()::timestamptz(3) as now';
 
@@ -50,8 +51,6 @@ const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2:
 const findExpired = 'select facility_id as "facilityId", id from booking_hold where expires_at <= now() limit $1';
 const deleteHolds = 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id';
 
-export type ExtendOutcome = Hold | 'gone' | 'too long';
-export type FindHold = (id: string, caller: Caller) => Promise<Hold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
 /** The maximum number of expired holds that are deleted before the next pause. */
@@ -62,18 +61,16 @@ interface Count {
 }
 
 export function createHoldStore(db: Database) {
-  const find: FindHold = async (id, { facilities, clientId, subject }) => {
-    if (!isUuid(id)) return undefined;
-    // A hold never moves to another facility than that of its id. Few facilities have the same tag.
-    for (const facilityId of findLikelyFacilities(facilities, id)) {
-      const [hold] = await query<Hold>(db, findHold, [facilityId, id, clientId, subject]);
-      if (hold) return hold;
-    }
-    return undefined;
-  };
-
   return {
-    find,
+    find: async (id: string, { facilities, clientId, subject }: Caller): Promise<Hold | undefined> => {
+      if (!isUuid(id)) return undefined;
+      // A hold never moves to another facility than that of its id. Few facilities have the same tag.
+      for (const facilityId of findLikelyFacilities(facilities, id)) {
+        const [hold] = await query<Hold>(db, findHold, [facilityId, id, clientId, subject]);
+        if (hold) return hold;
+      }
+      return undefined;
+    },
 
     /** Returns the time of the database, whose clock decides when holds expire. */
     now: async (): Promise<string> => {
@@ -90,7 +87,7 @@ export function createHoldStore(db: Database) {
       response: NewResponse | undefined,
     ): Promise<readonly Conflict[]> =>
       transaction<readonly Conflict[]>(db, async (tx) => {
-        const { facilityId, bayId } = hold;
+        const { facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
         const { clientId, subject } = caller;
         await storeResponse(tx, response, hold);
         const interval = intervalOf(hold);
@@ -102,7 +99,8 @@ export function createHoldStore(db: Database) {
         ]);
         const conflicts = [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
         if (conflicts.length > 0) throw new Rollback(conflicts);
-        send(tx, insertHold, [...valuesOf(hold), clientId, subject]);
+        const times = [startDate, endDate, expiresAt, createdAt];
+        send(tx, insertHold, [facilityId, id, bayId, ...times, correlationId, clientId, subject]);
         return [];
       }),
 
@@ -120,19 +118,22 @@ export function createHoldStore(db: Database) {
     },
 
     /**
-     * Sets the expiry of a hold to `seconds` from now. The outcome is 'too long' if the new expiry would be more than
-     * `maxSeconds` after the creation of the hold, and 'gone' if the hold has expired or was deleted.
+     * Sets the expiry of a hold to `seconds` from now.
+     * @throws {ApiError} 404 if the hold has expired or was deleted; 400 if it would last too long in total
      */
-    extend: (hold: Hold, seconds: number, maxSeconds: number): Promise<ExtendOutcome> =>
-      transaction<ExtendOutcome>(db, async (tx) => {
+    extend: (hold: Hold, seconds: number): Promise<Hold> =>
+      transaction(db, async (tx) => {
         const { facilityId, id, bayId } = hold;
         const [, [found]] = await Promise.all([
           lockBays(tx, facilityId, [bayId]),
           query<{ createdAt: string; now: string }>(tx, lockHold, [facilityId, id]),
         ]);
-        if (!found) return 'gone';
+        if (!found) throw apiError('ERR00404');
         const expiry = Date.parse(found.now) + seconds * 1_000;
-        if (expiry > Date.parse(found.createdAt) + maxSeconds * 1_000) return 'too long';
+        if (expiry > Date.parse(found.createdAt) + holdSeconds.maxInTotal * 1_000) {
+          const hint = 'a hold lasts 30 minutes in total at most';
+          throw badRequest(problemsOf([{ field: 'holdSeconds', kind: 'invalid', hint }]));
+        }
         const expiresAt = new Date(expiry).toISOString();
         send(tx, extendHold, [facilityId, id, expiresAt]);
         return { ...hold, expiresAt };
@@ -178,8 +179,4 @@ function ownerKey({ clientId, subject }: Caller): string {
   return createHash('sha256')
     .update(JSON.stringify([clientId, subject]))
     .digest('base64url');
-}
-
-function valuesOf({ facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId }: Hold): unknown[] {
-  return [facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId];
 }

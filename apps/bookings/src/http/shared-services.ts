@@ -1,6 +1,8 @@
 // Defines the objects that all endpoints and the delivery of webhooks get.
+import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Metrics } from '@bay-booking/service/metrics';
+import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 
 export interface SharedServices {
@@ -9,3 +11,5 @@ export interface SharedServices {
   readonly link: MakeLink;
   readonly now: () => Date;
 }
+
+export type ApiRequest<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;

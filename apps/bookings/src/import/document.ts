@@ -55,7 +55,6 @@ interface ImportedRecord {
   readonly path: string;
 }
 
-/** A field that the file leaves out keeps its stored value. */
 export interface ImportedBay extends ImportedRecord {
   /** Named like the column, because store.ts sends the bay to the database as JSON. */
   readonly location_id: string;
@@ -64,7 +63,6 @@ export interface ImportedBay extends ImportedRecord {
   readonly bookable?: boolean;
 }
 
-/** Without `openingHours`, the stored hours stay as they are. */
 export interface ImportedLocation extends ImportedRecord {
   readonly openingHours?: OpeningHours;
 }

@@ -6,7 +6,7 @@ import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { setHours } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './document.ts';
 
-export const importReads = {
+const reads = {
   /**
    * Allows one import at a time, so that an import can check that the ids of locations and bays are unique over the
    * whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
@@ -14,11 +14,11 @@ export const importReads = {
   lock: 'select id from import_lock where id = 1 for update',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
   select from pg_timezone_names z where z.name = name.name)`,
-  facilitiesOfLocationIds: 'select id, facility_id from location where id = any($1)',
-  facilitiesOfBayIds: 'select id, facility_id from bay where id = any($1)',
+  locations: 'select id, facility_id from location where id = any($1)',
+  bays: 'select id, facility_id from bay where id = any($1)',
 } as const;
 
-export const importWrites = {
+const writes = {
   facility: `insert into facility (id, name, time_zone) values ($1, $2, $3)
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
 
@@ -41,13 +41,8 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bookings of bay $2 from location $3 to location $4. For each length in `locationSpans`,
-   * time is divided into periods (bins) of that length. A row of booking_count is the number of bookings of a location
-   * that start in one bin (bookings/counts/reader.ts). Each booking adds -1 to its bins of location $3, and 1 to its
-   * bins of location $4.
-   *
-   * Every transaction that writes counts must lock the row of the facility. The statement that imports the facility has
-   * locked this row.
+   * Moves the counts of the bookings of bay $2 from location $3 to location $4 (changes/totals/bins.ts). Every
+   * transaction that writes counts must lock the row of the facility, which the statement `facility` has locked.
    */
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
@@ -67,73 +62,57 @@ interface StoredBay {
 
 const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 
-/**
- * @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone. In this case,
- * nothing is changed.
- */
+/** @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return transaction(db, async (trx) => {
-    await query(trx, importReads.lock);
+    await query(trx, reads.lock);
     const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
     if (errors.length > 0) throw new ImportError(errors);
     // Like every other transaction, an import locks first locations, then bays, each by facility, and then bookings.
     const sorted = facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     for (const facility of sorted) await importLocations(trx, facility);
     const stored = new Map<string, readonly StoredBay[]>();
-    for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, importWrites.lockBays, [id]));
+    for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, writes.lockBays, [id]));
     for (const facility of sorted) await importBays(trx, facility, stored.get(facility.id) ?? []);
   });
 }
 
 async function importLocations(trx: Queryable, { id, name, timeZone, locations }: ImportedFacility): Promise<void> {
-  await query(trx, importWrites.facility, [id, name, timeZone]);
-  await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
+  await query(trx, writes.facility, [id, name, timeZone]);
+  await query(trx, writes.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
     if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);
 }
 
-/**
- * If the file leaves out a field of a bay, an existing bay keeps its value, and a new bay gets the default value.
- */
+/** A field that the file leaves out keeps its stored value. A new bay gets the default value. */
 async function importBays(trx: Queryable, { id, bays }: ImportedFacility, stored: readonly StoredBay[]): Promise<void> {
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
-  await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);
+  await query(trx, writes.bays, [id, JSON.stringify(completed)]);
   for (const bay of bays) {
     const oldLocation = storedById.get(bay.id)?.location_id;
     if (oldLocation === undefined || oldLocation === bay.location_id) continue;
-    await query(trx, importWrites.moveBookings, [id, bay.id, bay.location_id]);
-    await query(trx, importWrites.moveCounts, [id, bay.id, oldLocation, bay.location_id]);
+    await query(trx, writes.moveBookings, [id, bay.id, bay.location_id]);
+    await query(trx, writes.moveCounts, [id, bay.id, oldLocation, bay.location_id]);
   }
 }
 
-/**
- * Finds time zones that PostgreSQL does not know. Node and PostgreSQL each have their own list of time zones. The list
- * of PostgreSQL decides, because searches use it.
- *
- * Each error begins with the `path` of an object in the file, such as `/facilities/0`.
- */
+/** Searches use the time zones of PostgreSQL, which has another list than Node. */
 async function timeZoneErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);
-  const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);
+  const rows = await query<{ name: string }>(trx, reads.unknownTimeZones, [names]);
   const unknown = new Set(rows.map(({ name }) => name));
   return facilities
     .filter(({ timeZone }) => unknown.has(timeZone))
     .map(({ path, timeZone }) => `${path}/timeZone: ${timeZone} is not a time zone of the database`);
 }
 
-/**
- * Finds locations and bays whose id is already used by another facility in the database. A file that contains an id
- * twice was rejected before (document.ts).
- */
+/** A file that contains an id twice was rejected before (document.ts). */
 async function idErrors(trx: Queryable, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
-  for (const [kind, sql] of [
-    ['locations', importReads.facilitiesOfLocationIds],
-    ['bays', importReads.facilitiesOfBayIds],
-  ] as const) {
+  for (const kind of ['locations', 'bays'] as const) {
     const ids = facilities.flatMap((facility) => facility[kind].map(({ id }) => id));
-    const rows = await query<{ id: string; facility_id: string }>(trx, sql, [ids]);
+    const rows = await query<{ id: string; facility_id: string }>(trx, reads[kind], [ids]);
     const ownerOf = new Map(rows.map(({ id, facility_id }) => [id, facility_id]));
     for (const facility of facilities) {
       for (const { id, path } of facility[kind]) {

@@ -1,5 +1,4 @@
-// Describes and handles the endpoints for the opening hours of a location (docs/behaviour.md, "Opening hours and
-// closures").
+// Describes and handles the endpoints for opening hours (docs/behaviour.md, "Opening hours and closures").
 import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -38,7 +37,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   const success = { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader };
 
   async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
-    // Text that `isText` rejects cannot be stored, so no location has such an id.
+    // PostgreSQL cannot store some of the strings that `isText` rejects.
     const row = isText(id) ? await store.find(facilities, id) : undefined;
     if (!row) throw apiError('ERR00404');
     return row;
@@ -65,7 +64,6 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       headers: ifNoneMatchHeader,
       success,
       notModified: true,
-      // The path always contains the id. The default is only for the type checker.
       handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
     }),
     defineEndpoint({
@@ -84,13 +82,12 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success,
-      // One response reports the errors that the schema finds and those of `findRepeatedDates`.
       handlesValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
         const errors = [...validationErrors, ...findRepeatedDates(exceptions)];
-        // `weekly` is mandatory, so without it `errors` is not empty. `!weekly` is only for the type checker.
+        // `weekly` is mandatory, so without it `errors` is not empty.
         if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
         return responseOf(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
       },

@@ -3,10 +3,7 @@
 export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/**
- * Wall-clock times (`HH:MM`) in the time zone of the facility. If `closes` is not after `opens`, `closes` is a time on
- * the next day. Equal times therefore mean 24 hours.
- */
+/** Times (`HH:MM`) in the zone of the facility. If `closes` is not after `opens`, it is a time on the next day. */
 export interface Hours {
   readonly opens: string;
   readonly closes: string;
@@ -15,9 +12,6 @@ export interface Hours {
 export interface OpeningHours {
   /** On a weekday that is left out, no opening hours begin. */
   readonly weekly: { readonly [day in Weekday]?: readonly Hours[] };
-  /**
-   * Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). With empty `hours`, no opening
-   * hours begin on this date.
-   */
+  /** Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). */
   readonly exceptions: readonly { readonly date: string; readonly hours: readonly Hours[] }[];
 }

@@ -24,8 +24,7 @@ type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
 
 const weeklySchema = {
   type: 'object',
-  // Other unknown fields of a request are ignored, unless the client sends `Prefer: handling=strict`. Here, they are
-  // always errors: if a misspelled weekday was ignored, the location would be closed on that weekday.
+  // Other unknown fields of a request are ignored, but a misspelled weekday would close the location on that weekday.
   additionalProperties: false,
   // The cast restores the names of the weekdays, which `Object.fromEntries` drops from the type.
   properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,
@@ -48,7 +47,7 @@ const exceptionsSchema = {
   description: 'Each replaces the hours that begin on its date. A date may occur once.',
 } as const;
 
-/** The opening hours of a location in an import file. Unlike in a request, a field besides these two is an error. */
+/** The opening hours of a location in an import file, where unknown fields are errors. */
 export const importedHoursSchema = {
   type: 'object',
   required: ['weekly'],

@@ -1,7 +1,6 @@
 // Reads the date-times of requests (RFC 3339), and checks the dates of a booking (docs/behaviour.md, "Date-times").
-//
-// The zone and the seconds may be left out. Digits beyond milliseconds are cut off.
 import type { ValidationError } from '@bay-booking/common/validation';
+import type { Times } from './interval.ts';
 
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
@@ -27,12 +26,7 @@ export function parseDateTime(text: string): Date | undefined {
   return instantYear >= 1 && instantYear <= 9999 ? instant : undefined;
 }
 
-export interface RequestedDates {
-  readonly startDate?: string | undefined;
-  readonly endDate?: string | undefined;
-}
-
-export function parseDates({ startDate, endDate }: RequestedDates) {
+export function parseDates({ startDate, endDate }: { [name in keyof Times]?: string | undefined }) {
   const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text) : undefined));
   return { start, end };
 }
@@ -47,11 +41,9 @@ export function findReversedIntervalErrors(start: Date | undefined, end: Date | 
   return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
 }
 
-export type DateErrorCode = 'ERR00010' | 'ERR00011';
-
 /** The end may equal the start. */
-export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date): readonly DateErrorCode[] {
-  const codes: DateErrorCode[] = [];
+export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date) {
+  const codes: ('ERR00010' | 'ERR00011')[] = [];
   if (start && end && end < start) codes.push('ERR00010');
   if (end && end < now) codes.push('ERR00011');
   return codes;

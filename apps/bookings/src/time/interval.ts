@@ -1,14 +1,18 @@
-// Defines intervals of time and operations on them. Times are in milliseconds since 1970.
-//
-// An interval includes its start and excludes its end. If start and end are equal, the interval is an instant, which
-// includes only this moment.
+// Defines intervals of time and operations on them.
 
+/** In milliseconds since 1970. The end is excluded, unless it equals the start: an instant includes this moment. */
 export interface Interval {
   readonly start: number;
   readonly end: number;
 }
 
-export function intervalOf({ startDate, endDate }: { readonly startDate: string; readonly endDate: string }): Interval {
+/** The start and end of an interval as texts. */
+export interface Times {
+  readonly startDate: string;
+  readonly endDate: string;
+}
+
+export function intervalOf({ startDate, endDate }: Times): Interval {
   return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 

@@ -1,6 +1,6 @@
 // Translates the shape of a search to SQL conditions. A condition names its parameters (see statements.ts).
 import { oneOf } from '../../changes/totals/totals.ts';
-import { bookedRange } from '../storage/statements.ts';
+import { bookedRange } from '../storage/columns.ts';
 import { type Shape, splitInstant } from './criteria.ts';
 
 /** SQL with a question mark for each parameter. */

@@ -1,8 +1,9 @@
 // Defines every field of a booking in one table: the column in the database, its SQL type, whether clients set the
-// field, and whether clients see it.
+// field, and whether clients see it. Builds the types and the SQL of bookings from this table.
 //
-// The types of bookings, the SQL statements and the JSON of responses are derived from this table. docs/how-to-add.md
-// describes how to add an optional field.
+// docs/how-to-add.md describes how to add an optional field. Every statement contains the id of one facility, or finds
+// the rows of booking_reference by their key, so it also runs on a distributed database
+// (docs/decisions/0003-facility-id-in-every-key.md).
 
 interface Column {
   readonly column: string;
@@ -46,7 +47,7 @@ export type Booking = {
     | (Table[F] extends { optional: true } ? null : never);
 };
 
-export const fields = Object.keys(table) as Field[];
+const fields = Object.keys(table) as Field[];
 export const createFields = fieldsThat(({ setBy }) => setBy !== undefined) as CreateField[];
 export const updateFields = fieldsThat(({ setBy }) => setBy === 'create and update') as UpdateField[];
 export const publicFields = fieldsThat(({ internal }) => !internal) as PublicField[];
@@ -57,7 +58,7 @@ function fieldsThat(condition: (column: Column) => boolean): Field[] {
 }
 
 /** Builds a list of columns such as `id, external_booking_id, …`. */
-export function columnList(names: readonly Field[]): string {
+function columnList(names: readonly Field[]): string {
   return names.map((field) => table[field].column).join(', ');
 }
 
@@ -66,18 +67,12 @@ export function selectList(names: readonly Field[]): string {
   return names.map((field) => `booking.${table[field].column} as "${field}"`).join(', ');
 }
 
-/** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
-export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
-  const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
-  return Object.fromEntries(entries) as Record<F, string>;
+/** Builds assignments such as `bay_id = $3, …`. `first` is the number of the first parameter. */
+function assignments(names: readonly Field[], first: number): string {
+  return names.map((field, index) => `${table[field].column} = $${first + index}`).join(', ');
 }
 
-/** Builds assignments such as `bay_id = $5::text, …`, which set each field to its parameter. */
-export function assignments<F extends Field>(names: readonly F[], parameter: Readonly<Record<F, string>>): string {
-  return names.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
-}
-
-export function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
+function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
   return names.map((field) => source[field]);
 }
 
@@ -98,3 +93,38 @@ function stateValue({ column, type }: Column): string {
     ? `to_char(booking.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
     : `booking.${column}`;
 }
+
+/**
+ * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
+ * expression of the constraint booking_no_overlap, so that searches by time can use the index of the constraint.
+ */
+export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
+
+export const findBooking = `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`;
+
+export const lockBooking = `select ${selectList(fields)} from booking where facility_id = $1 and id = $2::uuid
+for update`;
+
+export const insertBooking = `insert into booking (${columnList(fields)})
+values (${fields.map((_, index) => `$${index + 1}`).join(', ')})`;
+export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
+
+/** The fields that the service sets when it updates a booking. The location is that of the bay. */
+const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;
+export const updateBooking = `update booking set ${assignments(changedFields, 3)}
+where facility_id = $1 and id = $2::uuid`;
+export const updateValues = (booking: Booking): unknown[] => [
+  booking.facilityId,
+  booking.id,
+  ...valuesOf(changedFields, booking),
+];
+
+export const deleteBooking = 'delete from booking where facility_id = $1 and id = $2::uuid';
+
+/** The table booking_reference ensures that no two bookings have the same external id, even at different facilities. */
+export const references = {
+  find: 'select external_booking_id as id from booking_reference where external_booking_id = any($1)',
+  insert: 'insert into booking_reference (external_booking_id, facility_id, booking_id) values ($1, $2, $3::uuid)',
+  move: 'update booking_reference set facility_id = $2 where external_booking_id = $1',
+  delete: 'delete from booking_reference where external_booking_id = $1',
+} as const;

@@ -2,7 +2,6 @@
 //
 // Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
 // lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
-import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import {
   type Database,
   errorCode,
@@ -12,31 +11,32 @@ import {
   send,
   transaction,
 } from '@bay-booking/service/database/database';
-import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
-import type { Bay, Times } from '../../availability/reservation.ts';
+import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
-import { type Author, appendChanges, type BookingState } from '../../changes/log.ts';
+import { type Author, appendChanges, type BookingState, type BookingChange as Change } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/idempotency.ts';
 import { lockBays } from '../../places/locks.ts';
-import { type Interval, intervalOf } from '../../time/interval.ts';
+import { type Interval, intervalOf, type Times } from '../../time/interval.ts';
 import type { Booking, BookingChange, NewBooking } from '../booking.ts';
-import { pick, publicFields } from './columns.ts';
 import {
   deleteBooking,
   findBooking,
   insertBooking,
   insertValues,
   lockBooking,
+  pick,
+  publicFields,
   references,
   updateBooking,
   updateValues,
-} from './statements.ts';
+} from './columns.ts';
 
 /** The request that writes. Its client is the author of the changes. */
-type Sender = Pick<EndpointRequest<unknown, unknown, Caller>, 'caller' | 'requestId'>;
+type Sender = Pick<ApiRequest, 'caller' | 'requestId'>;
 
 export interface Creation {
   /** Bookings of one facility. Either all of them are created or none. */
@@ -105,11 +105,8 @@ export function createBookingStore(db: Database) {
         }));
         for (const booking of created) send(tx, insertBooking, insertValues(booking));
         if (holdId !== undefined) useHold(tx, facilityId, holdId);
-        appendChanges(
-          tx,
-          created.map((booking) => changeOf('created', undefined, booking, booking.createdAt)),
-          authorOf(sender),
-        );
+        const changes = created.map((booking) => changeOf(undefined, booking, booking.createdAt));
+        appendChanges(tx, changes, authorOf(sender));
         for (const { externalBookingId, id } of created.toSorted(byExternalId))
           if (externalBookingId !== null) send(tx, references.insert, [externalBookingId, facilityId, id]);
         return [];
@@ -149,15 +146,15 @@ export function createBookingStore(db: Database) {
         };
         if (facilityOfBay === facilityId) {
           send(tx, updateBooking, updateValues(updated));
-          appendChanges(tx, [changeOf('updated', current, updated, updated.lastUpdatedAt)], authorOf(sender));
+          appendChanges(tx, [changeOf(current, updated, updated.lastUpdatedAt)], authorOf(sender));
           return { booking: updated, conflicts };
         }
         // Citus cannot change the facility of a row, because the facility decides on which node the row is.
         send(tx, deleteBooking, [facilityId, id]);
         send(tx, insertBooking, insertValues(updated));
         const changes = [
-          changeOf('deleted', current, undefined, updated.lastUpdatedAt),
-          changeOf('created', undefined, updated, updated.lastUpdatedAt),
+          changeOf(current, undefined, updated.lastUpdatedAt),
+          changeOf(undefined, updated, updated.lastUpdatedAt),
         ];
         appendChanges(tx, changes, authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
@@ -171,7 +168,7 @@ export function createBookingStore(db: Database) {
         if (!current) return undefined;
         check(current);
         send(tx, deleteBooking, [facilityId, id]);
-        const deletion = changeOf('deleted', current, undefined, later(current.lastUpdatedAt, at));
+        const deletion = changeOf(current, undefined, later(current.lastUpdatedAt, at));
         appendChanges(tx, [deletion], authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
         return current;
@@ -234,12 +231,7 @@ function byExternalId(a: NewBooking, b: NewBooking): number {
   return (a.externalBookingId ?? '') < (b.externalBookingId ?? '') ? -1 : 1;
 }
 
-function changeOf(
-  action: 'created' | 'updated' | 'deleted',
-  before: Booking | undefined,
-  after: Booking | undefined,
-  at: string,
-) {
+function changeOf(before: Booking | undefined, after: Booking | undefined, at: string): Change {
   const { facilityId, id, version } = (after ?? before) as Booking;
   return {
     facilityId,
@@ -247,7 +239,7 @@ function changeOf(
     // A deletion counts as one more version.
     version: after ? version : version + 1,
     at,
-    action,
+    action: !before ? 'created' : after ? 'updated' : 'deleted',
     before: before ? stateOf(before) : null,
     after: after ? stateOf(after) : null,
   };

@@ -6,9 +6,10 @@ import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { checkIfMatch, versionedResponse } from '../../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
 import { type DeliveryState, newSecret, type Webhook } from '../webhook.ts';
 import { webhookPath, webhookResource, withSecret } from './resource.ts';
-import { findWebhook, type Request, type WebhookServices } from './services.ts';
+import { findWebhook, type WebhookServices } from './services.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 
 /** How long the previous secret also signs deliveries after a rotation. */
@@ -16,13 +17,13 @@ const previousSecretMilliseconds = 24 * 3_600_000;
 
 const accepted: EndpointResponse = { status: 202 };
 
-export async function getWebhook(services: WebhookServices, request: Request): Promise<EndpointResponse> {
+export async function getWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   return responseOf(services, await findWebhook(services, request));
 }
 
 export async function listWebhooks(
   { store, link }: WebhookServices,
-  { query, caller: { clientId, facilities } }: Request<Partial<PageRequest>>,
+  { query, caller: { clientId, facilities } }: ApiRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const page = pageRequest(query, defaultPageSizes.webhooks);
   // A client has so few webhooks that one statement reads them all.
@@ -34,7 +35,7 @@ export async function listWebhooks(
 
 export async function updateWebhook(
   services: WebhookServices,
-  request: Request<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
+  request: ApiRequest<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
 ): Promise<EndpointResponse> {
   const { body, caller } = request;
   const webhook = await findWebhook(services, request);
@@ -60,13 +61,13 @@ export async function updateWebhook(
   return responseOf(services, updated);
 }
 
-export async function deleteWebhook(services: WebhookServices, request: Request): Promise<EndpointResponse> {
+export async function deleteWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const { id } = await findWebhook(services, request);
   if (!(await services.store.delete(id, ifMatchCheck(services, request)))) throw apiError('ERR00404');
   return { status: 204 };
 }
 
-export async function rotateSecret(services: WebhookServices, request: Request): Promise<EndpointResponse> {
+export async function rotateSecret(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const { id } = await findWebhook(services, request);
   const at = services.now();
   const secret = newSecret();
@@ -77,7 +78,7 @@ export async function rotateSecret(services: WebhookServices, request: Request):
   return withSecret(responseOf(services, await findWebhook(services, request)), secret);
 }
 
-export async function pingWebhook(services: WebhookServices, request: Request): Promise<EndpointResponse> {
+export async function pingWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const { id } = await findWebhook(services, request);
   const at = services.now();
   const body = JSON.stringify({ type: 'webhook.ping', timestamp: at.toISOString(), data: {} });
@@ -89,7 +90,7 @@ export async function pingWebhook(services: WebhookServices, request: Request): 
 /** Sends all changes of a facility after `afterChangeNumber` again. The router has checked that no field is missing. */
 export async function replayChanges(
   services: WebhookServices,
-  request: Request<unknown, { readonly facilityId?: string; readonly afterChangeNumber?: number }>,
+  request: ApiRequest<unknown, { readonly facilityId?: string; readonly afterChangeNumber?: number }>,
 ): Promise<EndpointResponse> {
   const { facilityId = '', afterChangeNumber = 0 } = request.body;
   const { id, facilityIds } = await findWebhook(services, request);
@@ -108,7 +109,7 @@ export async function replayChanges(
 
 export async function listDeliveries(
   services: WebhookServices,
-  request: Request<Partial<PageRequest> & { readonly state?: DeliveryState }>,
+  request: ApiRequest<Partial<PageRequest> & { readonly state?: DeliveryState }>,
 ): Promise<EndpointResponse> {
   const { query } = request;
   const webhook = await findWebhook(services, request);
@@ -122,6 +123,6 @@ function responseOf({ link }: WebhookServices, webhook: Webhook): EndpointRespon
 }
 
 /** Returns the function that checks If-Match when the store has locked the webhook. */
-function ifMatchCheck({ link }: WebhookServices, { header }: Request): (webhook: Webhook) => void {
+function ifMatchCheck({ link }: WebhookServices, { header }: ApiRequest): (webhook: Webhook) => void {
   return (webhook) => checkIfMatch(header('if-match'), webhookResource(webhook, link));
 }

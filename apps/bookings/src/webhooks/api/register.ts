@@ -3,16 +3,17 @@ import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { createdResponse } from '../../http/etag.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
+import type { StoredResponse } from '../../idempotency/idempotency.ts';
 import { createOnce } from '../../idempotency/idempotency.ts';
-import type { StoredResponse } from '../../idempotency/store.ts';
 import { bookingEvents, newSecret, type Webhook } from '../webhook.ts';
 import { webhookResource, withSecret } from './resource.ts';
-import type { Request, WebhookServices } from './services.ts';
+import type { WebhookServices } from './services.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 
 export function registerWebhook(
   services: WebhookServices,
-  request: Request<unknown, RequestedWebhook>,
+  request: ApiRequest<unknown, RequestedWebhook>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, secretBox, link } = services;
   const { body, validationErrors, caller } = request;

@@ -1,7 +1,13 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, patternWithout, responseSchema, textSchema } from '../../http/schemas.ts';
+import {
+  dateTimeSchema as dateTime,
+  idsSchema,
+  patternWithout,
+  responseSchema,
+  textSchema,
+} from '../../http/schemas.ts';
 import { bookingEvents, deliveryStates, webhookStates } from '../webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
@@ -22,13 +28,7 @@ const events = {
   maxItems: 100,
   description: 'The events to send; all of them by default.',
 } as const;
-const facilityIds = {
-  type: 'array',
-  items: textSchema,
-  minItems: 1,
-  maxItems: 500,
-  description: 'The facilities whose events are sent; by default those of the token.',
-} as const;
+const facilityIds = idsSchema('The facilities whose events are sent; by default those of the token.');
 const description = { ...textSchema, description: 'A note of the client.' } as const;
 
 export const createWebhookSchema = {
@@ -38,13 +38,9 @@ export const createWebhookSchema = {
 } as const;
 
 export const updateWebhookSchema = {
-  type: 'object',
-  required: ['url'],
+  ...createWebhookSchema,
   properties: {
-    url,
-    events,
-    facilityIds,
-    description,
+    ...createWebhookSchema.properties,
     state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
   },
 } as const;

@@ -1,12 +1,10 @@
 // Defines what the handlers of the endpoints for webhooks need, and finds a webhook of a client.
-import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
-import type { Caller } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
-import type { SharedServices } from '../../http/shared-services.ts';
-import type { IdempotencyStore } from '../../idempotency/store.ts';
+import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
+import type { IdempotencyStore } from '../../idempotency/idempotency.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
@@ -30,15 +28,13 @@ export interface WebhookServices extends SharedServices {
   readonly wakeWorker: () => void;
 }
 
-export type Request<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;
-
 /**
  * @throws {ApiError} 404 if the webhook does not exist, belongs to another client, or has a facility that the token
  * does not name
  */
 export async function findWebhook(
   { store }: WebhookServices,
-  { params: { id = '' }, caller: { clientId, facilities } }: Request,
+  { params: { id = '' }, caller: { clientId, facilities } }: ApiRequest,
 ): Promise<Webhook> {
   const found = isUuid(id) ? await store.find(clientId, facilities, id) : undefined;
   if (!found) throw apiError('ERR00404');

@@ -1,15 +1,11 @@
 // Checks the rules of a webhook that its JSON Schema cannot express: the address and the facilities.
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
-import type { BookingEvent } from '../webhook.ts';
+import type { FromSchema } from 'json-schema-to-ts';
+import type { createWebhookSchema } from './schema.ts';
 
-/** The fields of a request that registers or updates a webhook. Invalid fields are left out. */
-export interface RequestedWebhook {
-  readonly url?: string;
-  readonly events?: readonly BookingEvent[];
-  readonly facilityIds?: readonly string[];
-  readonly description?: string;
-}
+/** Invalid fields are left out. */
+export type RequestedWebhook = Partial<FromSchema<typeof createWebhookSchema>>;
 
 /**
  * `url` is undefined if the field is invalid, or if an update has no such field.
