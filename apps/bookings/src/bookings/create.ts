@@ -8,12 +8,12 @@ import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
-import { errorContextOf, type NewBooking } from './booking.ts';
+import { type Booking, errorContextOf, type NewBooking } from './booking.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { type CreateField, createFields, pick } from './storage/columns.ts';
 
-type CreateBody = { readonly [F in CreateField]?: string } & { readonly holdId?: string };
+type CreateBody = { readonly [F in CreateField]?: NonNullable<Booking[F]> } & { readonly holdId?: string };
 
 export function createBooking(
   services: BookingServices,

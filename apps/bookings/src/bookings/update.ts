@@ -9,7 +9,7 @@ import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
 import { keepsBayAndTimes } from './storage/store.ts';
 
-type UpdateBody = { readonly [F in UpdateField]?: string };
+type UpdateBody = { readonly [F in UpdateField]?: NonNullable<Booking[F]> };
 
 export async function updateBooking(
   services: BookingServices,
