@@ -3,7 +3,7 @@
 // time at which the client last sent a request with a token for the facility (lease.ts). If an update removes a
 // facility from a webhook, also ends the pending deliveries of this facility.
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '../../idempotency/idempotency.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
