@@ -61,6 +61,13 @@ from bay join location on location.facility_id = bay.facility_id and location.id
 join facility on facility.id = bay.facility_id
 where bay.facility_id = $1 and bay.id = any(${bayIds})`;
 
+/** Returns the time of the database, whose clock decides when holds expire. */
+export async function readClock(db: Queryable): Promise<string> {
+  const [row] = await query<{ now: string }>(db, 'select clock_timestamp()::timestamptz(3) as now');
+  if (!row) throw new Error('the database returned no time');
+  return row.now;
+}
+
 /** What does not prevent a request. */
 export interface Exceptions {
   /** The booking that the request changes. */

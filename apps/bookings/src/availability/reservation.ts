@@ -5,7 +5,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/schemas.ts';
-import type { Catalogue } from '../places/catalogue.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Times } from '../time/interval.ts';
 import type { Conflict } from './rule.ts';

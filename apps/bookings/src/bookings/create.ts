@@ -8,8 +8,7 @@ import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
-import { type Booking, errorContextOf, type NewBooking } from './booking.ts';
-import { bookingPath, bookingResponse } from './resource.ts';
+import { type Booking, bookingPath, bookingResponse, errorContextOf, type NewBooking } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { type CreateField, createFields, pick } from './storage/columns.ts';
 

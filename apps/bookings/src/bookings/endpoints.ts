@@ -8,7 +8,6 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { errorContextOf } from './booking.ts';
 import { createBooking } from './create.ts';
 import {
   bookingExample,
@@ -20,7 +19,7 @@ import {
 } from './examples.ts';
 import { findBooking } from './find.ts';
 import { listUpcomingBookings, searchBookings } from './list.ts';
-import { bookingResponse } from './resource.ts';
+import { bookingResponse, errorContextOf } from './resource.ts';
 import {
   bookingListSchema,
   bookingSchema,

@@ -1,8 +1,7 @@
 // Creates the examples of bookings for the OpenAPI document. They use the locations and bays of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listExample } from '../http/pagination.ts';
-import type { NewBooking } from './booking.ts';
-import { bookingItem, bookingResource } from './resource.ts';
+import { bookingItem, bookingResource, type NewBooking } from './resource.ts';
 import { pick, publicFields } from './storage/columns.ts';
 
 export const createExample = {

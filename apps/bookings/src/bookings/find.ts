@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
-import type { Booking } from './booking.ts';
+import type { Booking } from './resource.ts';
 import type { BookingStore } from './storage/store.ts';
 
 /** @throws {ApiError} 404 if no facility that the token names has this booking */

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { isDateTime } from '../time/date-times.ts';
-import type { PublicBooking } from './booking.ts';
+import type { PublicBooking } from './resource.ts';
 import { bookingItem, bookingResource } from './resource.ts';
 import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';
 import { createFields, optionalFields, type PublicField, publicFields, updateFields } from './storage/columns.ts';

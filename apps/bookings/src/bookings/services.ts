@@ -1,8 +1,8 @@
 // Defines what the handlers of the endpoints for bookings need.
 import type { HoldStore } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { IdempotencyStore } from '../idempotency/idempotency.ts';
-import type { Catalogue } from '../places/catalogue.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
 import type { SearchStore } from './search/store.ts';
 import type { BookingStore } from './storage/store.ts';
 

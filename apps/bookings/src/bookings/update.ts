@@ -2,9 +2,8 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
-import { type Booking, checkIfMatch, errorContextOf } from './booking.ts';
 import { findBooking, writeAtFacility } from './find.ts';
-import { bookingResponse } from './resource.ts';
+import { type Booking, bookingResponse, checkIfMatch, errorContextOf } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
 import { keepsBayAndTimes } from './storage/store.ts';

@@ -14,9 +14,9 @@ import {
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { IdempotencyStore } from '../idempotency/idempotency.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { Catalogue } from '../places/catalogue.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
 import { type Closure, type ClosureRow, closureResource } from './closure.ts';

@@ -1,8 +1,8 @@
 // Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { queryPage } from '../database/query-page.ts';
-import { type NewResponse, storeResponse } from '../idempotency/idempotency.ts';
+import { queryPage } from '../database/page-statements.ts';
+import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockPlaces, type Places } from '../places/locks.ts';
 import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';

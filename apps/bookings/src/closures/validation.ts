@@ -2,7 +2,7 @@
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import type { Catalogue } from '../places/catalogue.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Closure } from './closure.ts';
 import type { closureBodySchema } from './schema.ts';

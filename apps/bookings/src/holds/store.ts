@@ -10,17 +10,15 @@ import {
   transaction,
 } from '@bay-booking/service/database/database';
 import type { Caller } from '../auth/caller.ts';
-import { readBayStates } from '../availability/bay-states.ts';
+import { readBayStates, readClock } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { type NewResponse, storeResponse } from '../idempotency/idempotency.ts';
+import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockBays } from '../places/locks.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf, type Times } from '../time/interval.ts';
 import { type Hold, holdSeconds } from './hold.ts';
-
-const readClock = 'select clock_timestamp()::timestamptz(3) as now';
 
 /** With `any($1)` in place of `= $1`, PostgreSQL would plan the statement for every execution: 250 µs, not 60 µs. */
 const findHold = `select facility_id as "facilityId", id, bay_id as "bayId", start_date as "startDate",
@@ -72,12 +70,7 @@ export function createHoldStore(db: Database) {
       return undefined;
     },
 
-    /** Returns the time of the database, whose clock decides when holds expire. */
-    now: async (): Promise<string> => {
-      const [row] = await query<{ now: string }>(db, readClock);
-      if (!row) throw new Error('the database returned no time');
-      return row.now;
-    },
+    now: () => readClock(db),
 
     /** Returns every reason why the hold was not created. `response` is undefined without an Idempotency-Key. */
     create: (

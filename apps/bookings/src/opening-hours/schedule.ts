@@ -106,7 +106,7 @@ function createOpeningsFinder(
   };
 }
 
-/** Whether the hours cover the week in UTC. In other zones, `instantOf` ensures that clock changes add no gap. */
+/** Whether the weekly hours cover the week in UTC. In other zones, changes of the clocks add no gap (`instantOf`). */
 function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpeningsFinder({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
@@ -129,8 +129,8 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // With `later`, the first skipped time becomes the instant of the change, and every other one a later instant. 1 ms
-  // is added, because `getTimeZoneTransition('previous')` finds only changes before the given instant.
+  // With `later`, the first skipped time becomes the instant of the change, and every other one a later instant.
+  // 1 ms is added, because `getTimeZoneTransition('previous')` finds only changes before the given instant.
   const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
   // The clocks of this time zone do change, so a change is always found. `??` is only for the type checker.
   return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;

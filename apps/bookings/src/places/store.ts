@@ -1,7 +1,7 @@
 // Reads locations and bays of the facilities that a token names. import/store.ts writes them.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { queryPage } from '../database/query-page.ts';
+import { queryPage } from '../database/page-statements.ts';
 
 export interface LocationRow {
   readonly id: string;

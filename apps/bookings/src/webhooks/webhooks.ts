@@ -9,7 +9,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { IdempotencyStore } from '../idempotency/idempotency.ts';
+import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { PeriodicJob } from '../jobs.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';

@@ -2,7 +2,7 @@
 import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { boundaries } from '../../changes/totals/totals.ts';
-import type { PublicBooking } from '../booking.ts';
+import type { PublicBooking } from '../resource.ts';
 import { type Criteria, instantText, shapeOf } from './criteria.ts';
 import { createStatements, type SearchStatements, type Statement } from './statements.ts';
 

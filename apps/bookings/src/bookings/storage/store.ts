@@ -11,17 +11,17 @@ import {
   send,
   transaction,
 } from '@bay-booking/service/database/database';
+import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
 import { type Author, appendChanges, type BookingState, type BookingChange as Change } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import type { ApiRequest } from '../../http/shared-services.ts';
-import { type NewResponse, storeResponse } from '../../idempotency/idempotency.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
 import { type Interval, intervalOf, type Times } from '../../time/interval.ts';
-import type { Booking, BookingChange, NewBooking } from '../booking.ts';
+import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
   deleteBooking,
   findBooking,
@@ -36,7 +36,10 @@ import {
 } from './columns.ts';
 
 /** The request that writes. Its client is the author of the changes. */
-type Sender = Pick<ApiRequest, 'caller' | 'requestId'>;
+interface Sender {
+  readonly caller: Caller;
+  readonly requestId: string;
+}
 
 export interface Creation {
   /** Bookings of one facility. Either all of them are created or none. */

@@ -4,7 +4,7 @@ import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
-import type { IdempotencyStore } from '../../idempotency/idempotency.ts';
+import type { IdempotencyStore } from '../../idempotency/store.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';

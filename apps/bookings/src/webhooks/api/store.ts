@@ -1,7 +1,7 @@
 // Reads and writes webhooks and their cursors, which are the position in the change feed and the lease (lease.ts) for
 // each facility of a webhook.
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '../../idempotency/idempotency.ts';
+import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
