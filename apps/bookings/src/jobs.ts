@@ -31,7 +31,7 @@ export function listJobs({ db, config, idempotency, holds, proofs }: JobServices
     { name: 'expired holds', intervalMs: minute, run: () => holds.deleteExpired() },
     { name: 'DPoP proofs', intervalMs: 5 * minute, run: () => proofs.deleteExpired() },
     // A total is calculated from the bins and from each change that this job has not yet added to the bins.
-    { name: 'counts', intervalMs: 10_000, run: () => compactChanges(db) },
+    { name: 'compaction', intervalMs: 10_000, run: () => compactChanges(db) },
     {
       name: 'retention of the change feed',
       intervalMs: minute,

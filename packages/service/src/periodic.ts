@@ -6,7 +6,7 @@ export interface LoopOptions {
   readonly name: string;
   /** The longest pause between two runs that succeed. */
   readonly intervalMs: number;
-  /** Returns true if there is more to do. The job then runs again immediately. */
+  /** If the result is true, there is more to do, and the job runs again immediately. Other results are ignored. */
   readonly run: () => Promise<unknown>;
   readonly logger: Logger;
 }

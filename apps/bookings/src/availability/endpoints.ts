@@ -2,7 +2,7 @@
 // "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
-import { type Database, query as run } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
@@ -13,7 +13,7 @@ import { bayExample } from '../places/resource.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Interval } from '../time/interval.ts';
-import { readBayStates } from './bay-states.ts';
+import { readBayStates, readClock } from './bay-states.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
@@ -22,7 +22,6 @@ type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
 const defineEndpoint = endpointDefiner<Caller>();
 const maxLengthMs = maxDays * 24 * 3_600_000;
-const readClock = 'select clock_timestamp()::timestamptz(3) as "asOf"';
 
 /** A time when the bay of the example is free. */
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
@@ -67,11 +66,10 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
         // The client can book the time of its own hold, so this hold makes no bay unavailable.
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
         // The clock of the database decides which holds are live.
-        const [[clock], { rows, total }] = await Promise.all([
-          run<{ asOf: string }>(db, readClock),
+        const [asOf, { rows, total }] = await Promise.all([
+          readClock(db),
           places.findBays(caller.facilities, query, page),
         ]);
-        const { asOf } = clock as { asOf: string };
         // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
         const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
         const hasTime = interval.start < interval.end;

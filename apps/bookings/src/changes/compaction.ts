@@ -6,13 +6,16 @@
 // committed later. Changes are therefore committed without a number, and numbered later under a lock of the facility
 // (docs/decisions/0008-log-of-changes.md).
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { countChanges } from './totals/bins.ts';
+import { addBins, binsOfStarts, startsOf } from './totals/bins.ts';
 
 const lockStatement = 'select id from facility where id = $1 for no key update';
 /** Returns no row if another transaction has locked the facility. */
 const tryLockStatement = `${lockStatement} skip locked`;
 
-/** A statement that runs after the lock sees the numbers that the previous owner of the lock has given. */
+/**
+ * Numbers the changes (`numbered`), raises the number of the facility (`headed`), and adds the changes to the bins. The
+ * statement runs after the lock, so it sees the numbers that the previous owner of the lock has given.
+ */
 const compactStatement = `with unnumbered as (
   select booking_id, version, action,
     (select change_number from facility where id = $1) + row_number() over (order by booking_id, version) as number
@@ -35,8 +38,12 @@ const compactStatement = `with unnumbered as (
 ), headed as (
   update facility set change_number = (select max(number) from numbered)
   where id = $1 and exists (select from numbered)
+), starts as (
+  ${startsOf('numbered')}
+), bins as (
+  ${binsOfStarts}
 )
-${countChanges('numbered')}`;
+${addBins}`;
 
 const facilitiesStatement = `select facility_id as id from booking_change where number is null
 group by facility_id order by facility_id limit $1`;

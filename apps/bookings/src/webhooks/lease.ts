@@ -1,9 +1,10 @@
 // Renews the leases of webhooks. A client that loses its access to a facility gets no more tokens for it. Its webhooks
-// stop receiving the events of this facility WEBHOOK_LEASE_DAYS days after its last request with such a token.
+// stop receiving the events of this facility WEBHOOK_LEASE_DAYS days after its last request with such a token. The time
+// of this request is the column `seen_at` of webhook_cursor.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { WebhookStore } from './api/store.ts';
+import type { CursorStore } from './delivery/cursor-store.ts';
 
 /** Returns the time since which a client must have sent a request with a token for the facility. */
 export const leaseStart = ({ config, now }: Pick<SharedServices, 'config' | 'now'>): Date =>
@@ -14,7 +15,7 @@ const minRenewalIntervalMs = 60_000;
 
 /** Returns a function to be called for each request. It never throws, and does not wait for the database. */
 export function createLeaseRenewal(
-  store: Pick<WebhookStore, 'renewLeases'>,
+  store: Pick<CursorStore, 'renewLeases'>,
   logger: Logger,
   now: () => Date,
 ): (caller: Caller) => void {

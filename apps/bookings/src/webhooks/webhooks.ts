@@ -75,10 +75,10 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       idempotency,
       secretBox,
       outbound,
-      findLatestNumbers: feed.latestNumbers,
+      findLatestNumbers: feed.numberChanges,
       wakeWorker,
     }),
-    noteRequest: createLeaseRenewal(store, logger, now),
+    noteRequest: createLeaseRenewal(cursors, logger, now),
     periodicJobs: [
       {
         name: 'webhook deliveries',

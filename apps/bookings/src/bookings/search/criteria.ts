@@ -1,4 +1,6 @@
 // Defines what a search selects, and its shape: everything that the text of its SQL depends on.
+import type { Scope } from '../../changes/totals/totals.ts';
+import type { Size } from '../../database/sql.ts';
 import type { BookingFilter } from './filter.ts';
 
 export interface Criteria extends BookingFilter {
@@ -12,11 +14,7 @@ export interface Criteria extends BookingFilter {
   readonly upcoming?: { readonly todayOnly: boolean } | undefined;
 }
 
-type Size = 'one' | 'several';
-
-export interface Shape {
-  readonly facilities: Size;
-  readonly locations: Size | undefined;
+export interface Shape extends Scope {
   readonly bays: Size | undefined;
   readonly ids: boolean;
   readonly externalBookingIds: boolean;

@@ -3,7 +3,8 @@
 // The bindings of the query builder are the names of parameters. The compiled statement lists these names in the order
 // of its placeholders.
 import type { Knex } from 'knex';
-import { oneOf, type Side, startCounts } from '../../changes/totals/totals.ts';
+import { type Side, startCounts } from '../../changes/totals/totals.ts';
+import { oneOf } from '../../database/sql.ts';
 import { publicFields, selectList } from '../storage/columns.ts';
 import { isSelective, type Shape, splitInstant } from './criteria.ts';
 import { type Condition, conditionsOf, inProgressAt } from './where.ts';
@@ -154,14 +155,15 @@ function countRows(db: Knex, shape: Shape): Knex.QueryBuilder {
 
 /**
  * Returns how the bins count a search. Undefined if they cannot: bins count bookings by their start only, so they
- * cannot count a search that combines conditions on dates. A selective search finds few rows, which are counted.
+ * cannot count a search with several conditions on dates. A selective search finds few rows, which are counted.
  */
 function binnedCount(shape: Shape): BinnedCount | undefined {
   const { isActive, time, upcoming } = shape;
   if (isSelective(shape) || upcoming || (time && isActive !== undefined)) return undefined;
+  // Whether a booking is `within` an interval depends on its end too.
+  if (time === 'within' || time === 'between' || time === 'instant') return undefined;
   if (time === 'until') return { at: 'end', side: 'before' };
   if (time === 'from') return { at: 'start', side: 'from', inProgress: 1 };
-  if (time) return undefined;
   if (isActive === undefined) return { at: undefined };
   return isActive ? { at: 'now', side: 'from', inProgress: 1 } : { at: 'now', side: 'before', inProgress: -1 };
 }

@@ -1,5 +1,5 @@
 // Translates the shape of a search to SQL conditions. A condition names its parameters (see statements.ts).
-import { oneOf } from '../../changes/totals/totals.ts';
+import { oneOf } from '../../database/sql.ts';
 import { bookedRange } from '../storage/statements.ts';
 import { type Shape, splitInstant } from './criteria.ts';
 

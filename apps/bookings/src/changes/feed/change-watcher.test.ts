@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { createChangeWatcher } from './change-watcher.ts';
 
 /** A store of facilities that never change, so no wait ends because of a change. */
-const store = { latestNumbers: async () => new Map<string, number>() };
+const store = { numberChanges: async () => new Map<string, number>() };
 
 test('at most 1200 requests of a client wait, and requests of other clients can still wait', async () => {
   const stopping = new AbortController();

@@ -15,7 +15,7 @@ interface Waiter extends WaitingRequest {
 }
 
 export interface ChangeWatcherOptions {
-  readonly store: Pick<FeedStore, 'latestNumbers'>;
+  readonly store: Pick<FeedStore, 'numberChanges'>;
   /** Aborted when the process begins to stop, which ends every wait. */
   readonly stopping?: AbortSignal | undefined;
 }
@@ -39,7 +39,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
 
   async function wakeChanged(): Promise<void> {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
-    const latestNumbers = await store.latestNumbers(facilityIds);
+    const latestNumbers = await store.numberChanges(facilityIds);
     for (const { facilityId, changeNumber, wake } of waiters) {
       if ((latestNumbers.get(facilityId) ?? 0) > changeNumber) wake();
     }

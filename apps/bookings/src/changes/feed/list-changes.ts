@@ -67,8 +67,7 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
   };
 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
-    // Numbers the changes that have no number yet, and returns the highest number.
-    const head = await feed.head(facilityId);
+    const changeNumber = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
     // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number
@@ -76,7 +75,7 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
     const startsFromBeginning = afterChangeNumber === 0 && removed === undefined;
     const knownRemoved = removed ?? (startsFromBeginning ? removedNumber : 0);
     if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
-    return { changes, changeNumber: head.changeNumber, removed: knownRemoved };
+    return { changes, changeNumber, removed: knownRemoved };
   }
 
   function envelopeOf(

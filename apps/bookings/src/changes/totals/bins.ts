@@ -20,38 +20,43 @@ const binKinds = `(values ${[
 ].join(', ')}) bin_kind (is_of_location, span)`;
 
 /** Selects one row for each start of a booking that a change adds (`n` = 1) or removes (-1). */
-const startsOf = (changes: string): string => `select facility_id, moved.location_id, start_date, n
-from (${changes}) change cross join lateral (values
-  (after ->> 'locationId', (after ->> 'startDate')::timestamptz, 1),
-  (before ->> 'locationId', (before ->> 'startDate')::timestamptz, -1)
-) moved (location_id, start_date, n) where moved.location_id is not null`;
+export const startsOf = (changes: string): string => `select facility_id, moved.location_id, start_date, n
+  from ${changes} change cross join lateral (values
+    (after ->> 'locationId', (after ->> 'startDate')::timestamptz, 1),
+    (before ->> 'locationId', (before ->> 'startDate')::timestamptz, -1)
+  ) moved (location_id, start_date, n)
+  where moved.location_id is not null`;
 
 /** The starts in the changes that are not in the bins. `inFacilities` is the right side of a condition, as `= $1`. */
 export const uncountedStarts = (inFacilities: string): string =>
   startsOf(
-    `select facility_id, before, after from booking_change where facility_id ${inFacilities} and number is null`,
+    `(select facility_id, before, after from booking_change where facility_id ${inFacilities} and number is null)`,
   );
 
-/** Selects the bins of rows with the columns `location_id`, `start_date` and `n`. */
-const binsOf = (rows: string): string => `select
-  case when is_of_location then location_id else '' end as location_id, span, ${binOf('start_date', 'span')} as begins, n
-from (${rows}) start cross join ${binKinds}`;
+/** Selects the bins of the rows of `starts`: columns `location_id`, `start_date` and `n`. */
+export const binsOfStarts = `select case when is_of_location then location_id else '' end as location_id, span,
+    ${binOf('start_date', 'span')} as begins, n
+  from starts cross join ${binKinds}`;
 
-/** Adds the sums of rows with the columns `location_id`, `span`, `begins` and `n` to the bins of facility $1. */
-const addToBins = (rows: string): string => `insert into booking_count (facility_id, location_id, span, begins, n)
-select $1, location_id, span, begins, sum(n) from (${rows}) bin
+/** Adds the rows of `bins` (columns `location_id`, `span`, `begins` and `n`) to the bins of facility $1. */
+export const addBins = `insert into booking_count (facility_id, location_id, span, begins, n)
+select $1, location_id, span, begins, sum(n) from bins
 group by location_id, span, begins having sum(n) <> 0 order by location_id, span, begins
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
-
-/** Adds changes of facility $1 to the bins. `changes` is a table or CTE. */
-export const countChanges = (changes: string): string => addToBins(binsOf(startsOf(`select * from ${changes}`)));
 
 /**
  * Corrects the bins of facility $1, and returns a row for each bin that was wrong. A bin is right if it counts all
  * bookings of its period, without the changes that are not in the bins. The statement reads everything in one snapshot,
  * so it needs no lock against requests that write bookings.
  */
-export const correctBins = `${addToBins(`${binsOf(`select location_id, start_date, 1 as n from booking where facility_id = $1
-  union all select location_id, start_date, -n from (${uncountedStarts('= $1')}) uncounted`)}
-  union all select location_id, span, begins, -n from booking_count where facility_id = $1`)}
+export const correctBins = `with starts as (
+  select location_id, start_date, 1 as n from booking where facility_id = $1
+  union all
+  select location_id, start_date, -n from (${uncountedStarts('= $1')}) uncounted
+), bins as (
+  ${binsOfStarts}
+  union all
+  select location_id, span, begins, -n from booking_count where facility_id = $1
+)
+${addBins}
 returning span`;

@@ -1,11 +1,12 @@
 // Builds the SQL that counts the bookings that start before or after an instant, from the bins (see bins.ts).
 import type { Knex } from 'knex';
+import { oneOf, type Size } from '../../database/sql.ts';
 import { facilitySpans, locationSpans, uncountedStarts } from './bins.ts';
 
-/** Whether a search names one or several facilities or locations. Undefined `locations`: all of the facilities. */
+/** Whose bookings are counted. Undefined `locations`: all locations of the facilities. */
 export interface Scope {
-  readonly facilities: 'one' | 'several';
-  readonly locations?: 'one' | 'several' | undefined;
+  readonly facilities: Size;
+  readonly locations: Size | undefined;
 }
 
 /** The bookings that start before an instant, or at this instant or later. */
@@ -14,9 +15,6 @@ export type Side = 'before' | 'from';
 const hourMs = 3_600_000;
 
 const spansOf = ({ locations }: Scope): readonly number[] => (locations ? locationSpans : facilitySpans);
-
-/** The right side of a condition. With a single value, PostgreSQL can return rows in the order of an index. */
-export const oneOf = (size: 'one' | 'several'): string => (size === 'one' ? '= ?::text' : '= any(?::text[])');
 
 /**
  * Returns queries whose rows have a column `n`. The sum of `n` is the number of bookings that start on this side of the

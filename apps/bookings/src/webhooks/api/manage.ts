@@ -97,9 +97,9 @@ export async function replayChanges(
     const hint = 'must be a facility of the webhook';
     throw badRequest(problemsOf([{ field: 'facilityId', kind: 'invalid', hint }]));
   }
-  // `changeNumber` is the number of the latest change. Deletions up to `removedNumber` were removed from the feed, so
-  // the replay would lack some deletions.
-  const { changeNumber, removedNumber } = await services.feed.head(facilityId);
+  const changeNumber = (await services.feed.numberChanges([facilityId])).get(facilityId) ?? 0;
+  // Deletions up to `removedNumber` were removed from the feed, so the replay would lack some deletions.
+  const { removedNumber } = await services.feed.changesAfter(facilityId, afterChangeNumber, 0);
   if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
   if (afterChangeNumber < changeNumber)
     await services.cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);

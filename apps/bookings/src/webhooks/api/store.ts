@@ -1,7 +1,8 @@
-// Reads and writes webhooks and their cursors, which are the position in the change feed and the lease (lease.ts) for
-// each facility of a webhook.
+// Reads and writes webhooks. Their cursors and deliveries change in the same transactions (delivery/).
 import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
+import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
+import { failDeliveries } from '../delivery/delivery-store.ts';
 import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
@@ -38,19 +39,6 @@ where id = $1 returning id`,
 where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
   replaceSecrets: `update webhook set secret = $3, previous_secret = $5
 where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
-
-  addCursors: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
-select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
-on conflict (webhook_id, facility_id) do nothing`,
-  resetCursors: `update webhook_cursor set number = added.number
-from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
-where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
-  removeCursors: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
-  /** Ends the pending deliveries for facilities that the webhook no longer has. */
-  failDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
-where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
-  renewLeases: `update webhook_cursor set seen_at = $3 from webhook
-where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
 } as const;
 
 export interface StoredSecrets {
@@ -90,7 +78,7 @@ export function createWebhookStore(db: Database) {
         if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback(false);
         const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
         send(tx, statements.insert, values);
-        send(tx, statements.addCursors, [id, ...arraysOf(latest), createdAt]);
+        addCursors(tx, id, latest, createdAt);
         return true;
       });
     },
@@ -128,11 +116,10 @@ export function createWebhookStore(db: Database) {
           state,
           at.toISOString(),
         ]);
-        send(tx, statements.removeCursors, [id, facilityIds]);
-        send(tx, statements.failDeliveries, [id, facilityIds]);
-        if (before.state === 'disabled' && state !== 'disabled')
-          send(tx, statements.resetCursors, [id, ...arraysOf(latest)]);
-        send(tx, statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]);
+        removeCursors(tx, id, facilityIds);
+        failDeliveries(tx, id, facilityIds);
+        if (before.state === 'disabled' && state !== 'disabled') resetCursors(tx, id, latest);
+        addCursors(tx, id, latest, at.toISOString());
         return (await updated)[0];
       }),
 
@@ -152,10 +139,6 @@ export function createWebhookStore(db: Database) {
       return (await query(db, statements.rotate, values)).length > 0;
     },
 
-    renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
-      await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
-    },
-
     /** Finds secrets that were not encrypted with the current key, of webhooks with ids after `after`. */
     findOldSecrets: (currentPrefix: string, after: string, limit: number) =>
       query<StoredSecrets>(db, statements.findOldSecrets, [currentPrefix, after, limit]),
@@ -165,8 +148,4 @@ export function createWebhookStore(db: Database) {
       await query(db, statements.replaceSecrets, [old.id, old.secret, secret, old.previousSecret, previousSecret]);
     },
   };
-}
-
-function arraysOf(latest: LatestNumbers): [string[], number[]] {
-  return [[...latest.keys()], [...latest.values()]];
 }

@@ -1,5 +1,6 @@
-// Reads and advances the cursors of webhooks. A cursor is the position of a webhook in the change feed of a facility.
-import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+// Reads and writes the table webhook_cursor: for each facility of a webhook, its position in the change feed and its
+// lease (lease.ts).
+import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import type { BookingEvent } from '../webhook.ts';
 import { addDeliveries, type NewDelivery } from './delivery-store.ts';
 
@@ -30,6 +31,15 @@ where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowM
   /** Continues an earlier replay whose position is lower. */
   startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
 where webhook_id = $1 and facility_id = $2`,
+  add: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
+select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+on conflict (webhook_id, facility_id) do nothing`,
+  reset: `update webhook_cursor set number = added.number
+from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
+  remove: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
+  renewLeases: `update webhook_cursor set seen_at = $3 from webhook
+where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
 } as const;
 
 export interface Cursor {
@@ -77,5 +87,23 @@ export function createCursorStore(db: Database) {
     startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
       await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
     },
+
+    renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
+      await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
+    },
   };
+}
+
+/** Adds a cursor for each facility that has none. `latest` maps facilities to the positions of the new cursors. */
+export function addCursors(tx: Transaction, webhookId: string, latest: ReadonlyMap<string, number>, at: string): void {
+  send(tx, statements.add, [webhookId, [...latest.keys()], [...latest.values()], at]);
+}
+
+export function resetCursors(tx: Transaction, webhookId: string, latest: ReadonlyMap<string, number>): void {
+  send(tx, statements.reset, [webhookId, [...latest.keys()], [...latest.values()]]);
+}
+
+/** Removes the cursors of all other facilities. */
+export function removeCursors(tx: Transaction, webhookId: string, facilityIds: readonly string[]): void {
+  send(tx, statements.remove, [webhookId, facilityIds]);
 }

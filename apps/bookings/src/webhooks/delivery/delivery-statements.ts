@@ -1,4 +1,4 @@
-// Defines the SQL of the table webhook_delivery.
+// Defines the SQL of the table webhook_delivery. Only `isBelowMaximum` (cursor-store.ts) reads the table too.
 
 /**
  * The maximum number of pings of a webhook that wait for their delivery. A ping to a failing receiver is attempted ten
@@ -96,6 +96,10 @@ from health where webhook.id = webhook_id and (failing_since is null) <> has_suc
 )
 update webhook_delivery set state = 'failed', next_attempt_at = null
 from disabled where webhook_id = disabled.id and state = 'pending'`,
+
+  /** Ends the pending deliveries of webhook $1 for facilities that are not in $2. */
+  failOthers: `update webhook_delivery set state = 'failed', next_attempt_at = null
+where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
 
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,

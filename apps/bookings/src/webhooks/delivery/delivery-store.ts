@@ -137,3 +137,8 @@ export function addDeliveries(tx: Transaction, webhookId: string, deliveries: re
     now.toISOString(),
   ]);
 }
+
+/** Ends the pending deliveries of all other facilities. */
+export function failDeliveries(tx: Transaction, webhookId: string, facilityIds: readonly string[]): void {
+  send(tx, deliveryStatements.failOthers, [webhookId, facilityIds]);
+}

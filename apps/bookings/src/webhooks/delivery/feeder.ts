@@ -19,7 +19,7 @@ const pageSize = 500;
 
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
-  readonly feed: Pick<FeedStore, 'latestNumbers' | 'changesAfter'>;
+  readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
   /** Called after deliveries were added. */
@@ -39,7 +39,9 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   if (active.length === 0) return false;
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   let hasMore = false;
-  for (const [facilityId, latest] of await feed.latestNumbers([...byFacility.keys()])) {
+  // The changes get their numbers here, unless a request for the feed or the job "compaction" has numbered them.
+  const latestNumbers = await feed.numberChanges([...byFacility.keys()]);
+  for (const [facilityId, latest] of latestNumbers) {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
@@ -72,7 +74,7 @@ async function addNewChanges(cursor: Cursor, changes: readonly Change[], options
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
   const move = { from: cursor.number, to: last.number, isReplay: false };
-  return (await addDeliveries(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
+  return (await advanceCursor(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
 }
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
@@ -89,11 +91,14 @@ async function addReplayedChanges(
   const isLastPage = changes.length < pageSize || selected.length < changes.length;
   const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
   const typeOf = ({ isDeleted }: Change): BookingEvent => (isDeleted ? 'booking.deleted' : 'booking.updated');
-  return (await addDeliveries(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
+  return (await advanceCursor(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
-/** Does nothing and returns false if another instance has moved the cursor, or if too many deliveries wait. */
-async function addDeliveries(
+/**
+ * Moves the cursor, and adds deliveries for the changes. Does nothing and returns false if another instance has moved
+ * the cursor, or if too many deliveries wait.
+ */
+async function advanceCursor(
   cursor: Cursor,
   move: CursorMove,
   changes: readonly Change[],
