@@ -110,9 +110,3 @@ function toBay({ bookable, locationId, timeZone, hours, closures, bookings, hold
 function toInterval({ startDate, endDate }: Times): Interval {
   return intervalOf({ startDate: `${startDate}Z`, endDate: `${endDate}Z` });
 }
-
-/** Returns the time of the database. */
-export async function readClock(db: Queryable): Promise<string> {
-  const [row] = await query<{ now: string }>(db, 'select clock_timestamp()::timestamptz(3) as now');
-  return (row as { now: string }).now;
-}
