@@ -30,7 +30,7 @@ interface FieldSchema {
 
 /** Generates bookings that follow the JSON Schema. `anyText` generates their texts. */
 function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
-  const valueOf = (field: PublicField): fc.Arbitrary<unknown> => {
+  const arbitraryOf = (field: PublicField): fc.Arbitrary<unknown> => {
     const schema: FieldSchema = bookingItemSchema.properties[field];
     if (schema.enum) return fc.constantFrom(...schema.enum);
     if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
@@ -39,7 +39,7 @@ function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
   };
   const isOptional = (field: PublicField) => optionalFields.some((optional) => optional === field);
   const values = Object.fromEntries(
-    publicFields.map((field) => [field, isOptional(field) ? fc.option(valueOf(field)) : valueOf(field)]),
+    publicFields.map((field) => [field, isOptional(field) ? fc.option(arbitraryOf(field)) : arbitraryOf(field)]),
   );
   return fc.record(values) as fc.Arbitrary<PublicBooking>;
 }
