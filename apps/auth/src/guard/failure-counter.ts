@@ -1,5 +1,5 @@
 // Counts failures and other events under keys, in the table `guard_count`, which all instances share.
-import type { Database } from '@bay-booking/service/database/database';
+import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
@@ -23,8 +23,8 @@ export const createFailureCounterFactory =
   (db: Database) =>
   ({ name, limit, windowSeconds }: CounterOptions) => {
     const limiter = new RateLimiterPostgres({
-      storeClient: db.connections.pool,
-      storeType: 'pool',
+      storeClient: asPgClient(db),
+      storeType: 'client',
       tableName: 'guard_count',
       // A migration creates the table, and jobs.ts deletes expired rows.
       tableCreated: true,

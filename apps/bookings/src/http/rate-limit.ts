@@ -1,6 +1,6 @@
 // Limits the requests per minute of each client and subject, over all instances (docs/behaviour.md, "Rate limits").
 import { hash } from 'node:crypto';
-import type { Database } from '@bay-booking/service/database/database';
+import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
@@ -24,8 +24,8 @@ export function createRateLimit(
   if (requestsPerMinute === 0) return undefined;
   const limiterOf = (keyPrefix: string, points: number) =>
     new RateLimiterPostgres({
-      storeClient: db.connections.pool,
-      storeType: 'pool',
+      storeClient: asPgClient(db),
+      storeType: 'client',
       tableName: 'rate_limit',
       // A migration creates the table.
       tableCreated: true,

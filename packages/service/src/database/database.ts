@@ -207,3 +207,13 @@ function statementName(sql: string): string | undefined {
   statementNames.set(sql, name);
   return name;
 }
+
+/** Adapts a database to libraries that expect a client of pg. It names statements only if the database prepares them. */
+export function asPgClient(db: Database) {
+  return {
+    query: async ({ text, values = [] }: { readonly text: string; readonly values?: readonly unknown[] }) => {
+      const rows = await query<object>(db, text, values);
+      return { rows, rowCount: rows.length };
+    },
+  };
+}
