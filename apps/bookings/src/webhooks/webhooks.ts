@@ -75,7 +75,6 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       idempotency,
       secretBox,
       outbound,
-      findLatestNumbers: feed.numberChanges,
       wakeWorker,
     }),
     noteRequest: createLeaseRenewal(cursors, logger, now),

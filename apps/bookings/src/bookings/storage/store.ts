@@ -1,7 +1,7 @@
 // Reads, creates, updates and deletes bookings.
 //
 // Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
-// lock rows in the same order: idempotency key, bays by facility and id, bookings, external booking ids.
+// lock rows in the same order: idempotency key, bays by facility and id, bookings, holds, external booking ids.
 import {
   type Database,
   errorCode,

@@ -51,7 +51,7 @@ export async function updateWebhook(
     description: body.description ?? webhook.description,
     state: body.state ?? webhook.state,
   };
-  const latest = await services.findLatestNumbers(change.facilityIds);
+  const latest = await services.feed.numberChanges(change.facilityIds);
   const options = { latest, at: services.now(), check: ifMatchCheck(services, request) };
   const updated = await services.store.update(webhook.id, change, options);
   // The webhook was deleted since it was found.

@@ -49,7 +49,7 @@ export function registerWebhook(
     const response = withSecret(createdResponse(webhookResource(webhook, link)), secret);
     const isCreated = await store.create(
       { ...webhook, encryptedSecret: secretBox.encrypt(secret, webhook.id) },
-      await services.findLatestNumbers(webhook.facilityIds),
+      await services.feed.numberChanges(webhook.facilityIds),
       // The response contains the secret, so the stored response is encrypted.
       keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
     );

@@ -9,7 +9,7 @@ import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
 import type { Webhook } from '../webhook.ts';
-import type { LatestNumbers, WebhookStore } from './store.ts';
+import type { WebhookStore } from './store.ts';
 
 export interface WebhookServices extends SharedServices {
   readonly store: WebhookStore;
@@ -19,11 +19,6 @@ export interface WebhookServices extends SharedServices {
   readonly idempotency: IdempotencyStore;
   readonly secretBox: SecretBox;
   readonly outbound: OutboundClient;
-  /**
-   * Returns the number of the latest change of each facility. If a facility is added to a webhook, the webhook gets
-   * only the later changes of this facility. If a disabled webhook is enabled, this applies to all its facilities.
-   */
-  readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;
 }
