@@ -229,11 +229,11 @@ describe('the signing keys', () => {
 
   test('a key that is no longer published leaves the cache within a minute, without any request', async () => {
     const { signingKeys } = await createExtraSystem({ sharing: system });
+    const kid = await system.issuer.rotate();
     // Only setTimeout and the monotonic clock are replaced, so that the test can simulate that a minute passes.
     jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval', 'hrtime'] });
     const stop = signingKeys.start();
     try {
-      const kid = await system.issuer.rotate();
       while (!signingKeys.has(kid)) await new Promise(setImmediate);
       await system.issuer.rotate({ retire: true });
       // A part of the minute can pass outside this cache: 2 s until auth notices the removal, 15 s in caches between

@@ -208,7 +208,7 @@ function statementName(sql: string): string | undefined {
   return name;
 }
 
-/** Adapts a database to libraries that expect a client of pg. It names statements only if the database prepares them. */
+/** Adapts a database to libraries that expect a client of pg. Statements are prepared only if `prepared` is true. */
 export function asPgClient(db: Database) {
   return {
     query: async ({ text, values = [] }: { readonly text: string; readonly values?: readonly unknown[] }) => {
