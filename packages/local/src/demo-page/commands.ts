@@ -4,9 +4,11 @@ import { assertionFields, tokenProof } from './key-client.ts';
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `-d` sends a field as it is, so all other values need `--data-urlencode`. */
-const fieldOf = ([name, value]: [string, string]) =>
-  /^[\w.~:/-]*$/.test(value) ? `-d ${name}=${value}` : `--data-urlencode ${quote(`${name}=${value}`)}`;
+/** `-d` sends a field as it is, so all other values need `--data-urlencode`. A value such as `$SOCIAL` is a variable. */
+function fieldOf([name, value]: [string, string]): string {
+  if (/^[\w.~:/-]*$/.test(value)) return `-d ${name}=${value}`;
+  return `--data-urlencode ${value.startsWith('$') ? `"${name}=${value}"` : quote(`${name}=${value}`)}`;
+}
 
 function tokenCommand(demo: Demo, client: Client, fields: Record<string, string>): string {
   const { client_id: id, client_secret: secret } = client;
@@ -42,26 +44,28 @@ interface Command {
 
 /** The flows without a browser. */
 export function commandsOf(demo: Demo, client: Client): readonly Command[] {
-  const commands: Command[] = [];
-  const add = (grant: string, text: string) =>
-    client.grant_types.includes(grant) && commands.push({ title: `${client.client_id}: ${grant}`, text });
   const scope = customScopes(client).join(' ');
-  add('client_credentials', tokenCommand(demo, client, { grant_type: 'client_credentials', scope }));
   const player = demo.accounts.find(({ username }) => username.startsWith('player@'));
-  if (player) {
-    const { username, password } = player;
-    add('password', tokenCommand(demo, client, { grant_type: 'password', username, password, scope }));
-  }
-  for (const provider of demo.socialNames) {
-    const fields = { grant_type: 'social_access_token', provider, token: '$SOCIAL', scope: `offline_access ${scope}` };
-    add(
-      'social_access_token',
-      socialToken(demo, provider) + tokenCommand(demo, client, fields).replace("'token=$SOCIAL'", '"token=$SOCIAL"'),
-    );
-  }
-  return commands;
+  const texts: Record<string, () => readonly string[]> = {
+    client_credentials: () => [tokenCommand(demo, client, { grant_type: 'client_credentials', scope })],
+    password: () => {
+      const { username = '', password = '' } = player ?? {};
+      return [tokenCommand(demo, client, { grant_type: 'password', username, password, scope })];
+    },
+    social_access_token: () =>
+      demo.socialNames.map((provider) => {
+        const token = { provider, token: '$SOCIAL', scope: `offline_access ${scope}` };
+        return (
+          socialToken(demo, provider) + tokenCommand(demo, client, { grant_type: 'social_access_token', ...token })
+        );
+      }),
+  };
+  return client.grant_types.flatMap((grant) =>
+    (texts[grant]?.() ?? []).map((text) => ({ title: `${client.client_id}: ${grant}`, text })),
+  );
 }
 
+/** Stores an access token of the provider in a shell variable. */
 const socialToken = ({ standIns }: Demo, provider: string) =>
   standIns
     ? `SOCIAL=$(curl -sS '${standIns}/${provider}/native-token?user=100001' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')\n`

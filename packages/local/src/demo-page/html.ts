@@ -62,7 +62,7 @@ const source = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`;
 export const headers = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
-    `default-src 'none'; style-src ${source(style)}; script-src ${source(script)}; ` +
+    `default-src 'none'; img-src data:; style-src ${source(style)}; script-src ${source(script)}; ` +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Cache-Control': 'no-store',
   'Referrer-Policy': 'no-referrer',
