@@ -36,7 +36,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
 const openRedirect = (browser: FormBrowser, { url }: Page): Promise<Page> =>
   browser.open(`${demo}${url.pathname}${url.search}`);
 
-/** Presses the buttons of a stand-in, of the sign-in, of the device page and of the consent, until none of them is left. */
+/** Presses the buttons of a stand-in, the sign-in, the device page and the consent, until none of them is left. */
 async function signIn(browser: FormBrowser, first: Page): Promise<Page> {
   let page = first;
   for (let step = 0; step < 5 && page.forms.length > 0; step += 1) {

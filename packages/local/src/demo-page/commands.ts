@@ -4,7 +4,7 @@ import { assertionFields, tokenProof } from './key-client.ts';
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `-d` sends a field as it is, so all other values need `--data-urlencode`. A value such as `$SOCIAL` is a variable. */
+/** `-d` sends a field as it is; other values need `--data-urlencode`. A value such as `$SOCIAL` is a variable. */
 function fieldOf([name, value]: [string, string]): string {
   if (/^[\w.~:/-]*$/.test(value)) return `-d ${name}=${value}`;
   return `--data-urlencode ${value.startsWith('$') ? `"${name}=${value}"` : quote(`${name}=${value}`)}`;
