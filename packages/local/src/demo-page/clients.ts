@@ -17,8 +17,6 @@ export interface Client {
 interface Account {
   readonly username: string;
   readonly password: string;
-  readonly name: string;
-  readonly kind: 'user' | 'service';
 }
 
 export interface Demo {

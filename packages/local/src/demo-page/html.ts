@@ -39,7 +39,7 @@ p { margin: .5rem 0 } .muted { color: var(--muted) }
 a { color: light-dark(#0b57c4, #8ab8ff) } header a, li a { display: inline-block; padding: .25rem 0 }
 ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0; padding: 0; list-style: none }
 table { width: 100%; border-collapse: collapse } th, td { padding: .4rem .5rem; text-align: start;
-  vertical-align: top; border-top: 1px solid var(--line); overflow-wrap: anywhere } th { width: 12rem }
+  vertical-align: top; border-top: 1px solid var(--line) } #parameters td { width: 100%; overflow-wrap: anywhere }
 pre { margin: .5rem 0; padding: .75rem; overflow-x: auto; border-radius: .5rem; background: light-dark(#eef1f6, #12151a);
   font-size: .875rem } pre.text { white-space: pre-wrap; overflow-wrap: anywhere } .code { font-size: 2rem }`;
 

@@ -6,9 +6,7 @@ import { command, Html, html, page, scriptElement } from './html.ts';
 import { postForm } from './key-client.ts';
 
 export function flowsPage(demo: Demo): string {
-  const users = demo.accounts.map(
-    ({ username, password, kind }) => html`<tr><th scope="row">${username}<td>${password}<td>${kind}`,
-  );
+  const users = demo.accounts.map(({ username, password }) => html`<tr><th scope="row">${username}<td>${password}`);
   const links = demo.clients
     .map((client) => ({ client, links: signInLinks(demo, client) }))
     .filter(({ links }) => links.length > 0)
@@ -25,7 +23,7 @@ export function flowsPage(demo: Demo): string {
 <section><h2>Sign in with a browser</h2>
 <p>Each link starts a flow as a demo client does. Auth then redirects the browser to port 4010, where this page shows
 what the client gets.</p>${links}</section>
-<section><h2>Accounts</h2><div><table><tr><th scope="col">User name<th scope="col">Password<th scope="col">Kind${users}</table></div>
+<section><h2>Accounts</h2><table><tr><th scope="col">User name<th scope="col">Password${users}</table>
 <p>Members of a facility use the <a href="${demo.auth}/portal">portal</a>.</p></section>
 <section><h2>Get a token without a browser</h2>${commands}</section>
 <section><h2>Book a bay</h2>${command(demo.booking)}
