@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Mails } from '../mails.ts';
+import { isLoopbackHost } from '../settings.ts';
 import { clientsAt, type Demo, isSignedOutPath } from './clients.ts';
 import { headers } from './html.ts';
 import { pushRequest } from './key-client.ts';
@@ -19,11 +20,10 @@ const ok = (body: string): Answer => ({ status: 200, body });
 /** @throws {Error} if the server cannot listen on the port */
 export async function startDemoPage(options: { port: number; host: string; demo: Demo; mails: Mails }) {
   const { port, host, demo, mails } = options;
-  const listensOnLoopback = isLoopback(urlOf(host));
   const server = createServer(async (request, response) => {
     const url = URL.parse(request.url ?? '', 'http://localhost');
     // Otherwise a website whose name leads to this machine could read the mails.
-    const isForeign = listensOnLoopback && !isLoopback(urlOf(request.headers.host ?? ''));
+    const isForeign = isLoopbackHost(host) && !isLoopback(`http://${request.headers.host}`);
     let answer: Answer;
     if (isForeign || !url) answer = failure(421, 'Only localhost is served.');
     else if (request.method !== 'GET' && request.method !== 'HEAD') answer = failure(405, 'Only GET is served.');
@@ -41,7 +41,6 @@ export async function startDemoPage(options: { port: number; host: string; demo:
   };
 }
 
-const urlOf = (host: string) => `http://${/^[\da-f:]*:[\da-f:]*:[\da-f:]*$/i.test(host) ? `[${host}]` : host}`;
 const failure = (status: number, text: string): Answer => ({ status, body: errorPage(`Error ${status}`, text) });
 
 async function answerTo({ pathname, searchParams }: URL, demo: Demo, mails: Mails): Promise<Answer> {
