@@ -15,6 +15,7 @@ import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
+import { createPushedRequestLimit } from './guard/pushed-request-limit.ts';
 import { createSignInGuard } from './guard/sign-in-guard.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
 import { createUserCodeGuard } from './guard/user-code-guard.ts';
@@ -160,6 +161,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     endSession,
     recordFirstUse,
     tokenRateLimit: createRateLimit(config.rateLimitPerMinute),
+    limitPushedRequests: createPushedRequestLimit(createCounter),
     proofs: createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse }),
     interactions: createInteractions(provider),
     grants: createConsentGrants(provider, resource),
