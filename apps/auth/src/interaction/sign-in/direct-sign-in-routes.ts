@@ -19,12 +19,12 @@ export function directSignInRoutes(
   signInPages: SignInPages,
   nameDestination: NameDestination,
 ): Router {
-  /** Redirects a user who is already signed in, unless the session is idle or the query contains `again`. */
+  /** Redirects a user who is already signed in, unless the query contains `again`. */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
     const again = queryText(request, 'again') !== undefined;
-    if (signedIn && !signedIn.isIdle && !again && request.method === 'GET') {
+    if (signedIn && !again && request.method === 'GET') {
       response.redirect(303, returnTo);
       return undefined;
     }
