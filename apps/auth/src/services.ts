@@ -5,6 +5,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createAccountEmails } from './accounts/account-emails.ts';
+import { createConfirmationCodes } from './accounts/confirmation-codes.ts';
 import { createOneTimeLinks } from './accounts/one-time-link-store.ts';
 import { createSignIn } from './accounts/sign-in.ts';
 import { createSocialIdentityStore, type SocialIdentity } from './accounts/social-identity-store.ts';
@@ -118,6 +119,10 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
       // A recipient who has reached the first limit gets the previous link again.
       recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, ...perHour }, nameKey),
       repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, windowSeconds: 300 }, nameKey),
+    }),
+    confirmationCodes: createConfirmationCodes(stores, {
+      mailer,
+      limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
     signIn: createSignIn(stores, guard),
     /** Begins a social sign-in, whose failures count only for the IP address. */

@@ -108,8 +108,8 @@ export function createAccountEmails(
 }
 
 /** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
-const emailAddressOf = ({ email, username }: Account): string | undefined =>
+export const emailAddressOf = ({ email, username }: Account): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);
 
 /** Anybody can register with the address of somebody else, and write what they want to say into the name. */
-const nameInEmail = ({ name, emailVerified }: Account): string | null => (emailVerified ? name : null);
+export const nameInEmail = ({ name, emailVerified }: Account): string | null => (emailVerified ? name : null);
