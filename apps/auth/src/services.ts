@@ -5,7 +5,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createAccountEmails } from './accounts/account-emails.ts';
-import { createConfirmationCodes } from './accounts/confirmation-codes.ts';
+import { createConfirmationCodes } from './accounts/confirmation-code-store.ts';
 import { createOneTimeLinks } from './accounts/one-time-link-store.ts';
 import { createSignIn } from './accounts/sign-in.ts';
 import { createSocialIdentityStore, type SocialIdentity } from './accounts/social-identity-store.ts';

@@ -21,7 +21,8 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
   return {
     /**
      * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
-     * no such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies the browser at the callback.
+     * no such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies
+     * the browser at the callback.
      *
      * @throws {Error} if the provider cannot be reached
      */
