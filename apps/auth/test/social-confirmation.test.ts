@@ -1,5 +1,5 @@
-// Tests how a user without a password confirms a sign-in that is no longer fresh: at the social provider, where the user
-// must sign in again, or with a mailed code.
+// Tests how a user without a password confirms a sign-in that is no longer fresh: by signing in again at the social
+// provider, or with a mailed code.
 import type { SocialName, SocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
