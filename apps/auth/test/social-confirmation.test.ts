@@ -147,7 +147,7 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     expect(ended.status).toBe(400);
     expect(await isFresh(browser, 'Google')).toBe(false);
 
-    const renewed = await browser.send(ended, {}, 'Send me a new code by e-mail');
+    const renewed = await browser.send(ended, {}, 'Send me a new code');
     expect((await browser.send(renewed, { code: codeIn(mails().at(-1) as Mail) })).url.pathname).toBe('/account');
     expect(await isFresh(browser, 'Google')).toBe(true);
   });
@@ -178,9 +178,9 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
   test('an account gets five codes an hour', async () => {
     const browser = await signInEarlier('facebook');
     let { page } = await openConfirmation(browser);
-    for (let sent = 1; sent < 5; sent++) page = await browser.send(page, {}, 'Send me a new code by e-mail');
+    for (let sent = 1; sent < 5; sent++) page = await browser.send(page, {}, 'Send me a new code');
     expect(page.status).toBe(200);
-    const refused = await browser.send(page, {}, 'Send me a new code by e-mail');
+    const refused = await browser.send(page, {}, 'Send me a new code');
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   });
