@@ -5,6 +5,8 @@ import { startLoop } from '@bay-booking/service/periodic';
 import { type Express, type RequestHandler, Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
 import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
+import { secondFactorRoutes } from './factors/second-factor-pages.ts';
+import { securityRoutes } from './factors/security-pages.ts';
 import { assetRoutes } from './html/asset.ts';
 import { assets } from './html/render.ts';
 import { allowEveryOrigin } from './http/cors.ts';
@@ -84,19 +86,21 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
 
 /** The pages outside of oidc-provider: sign-in, consent, devices, "Your account" and the portal. */
 function createPages(services: Services, startSession: StartSession): Router {
-  const signInServices = { ...services, startSession };
+  const signInServices = { ...services, ...startSession };
   const signInPages = createSignInPages(signInServices);
   const social = createSocialRoutes(signInServices);
   const router = Router();
   router.use(assetRoutes(assets));
   // The error handler of `interactionRoutes` also handles the errors of the paths of `social` below `/interaction`.
   router.use(social.router);
-  router.use(interactionRoutes(services, signInPages));
+  router.use(interactionRoutes(signInServices, signInPages));
   router.use(devicePages(services));
+  router.use(secondFactorRoutes(signInServices));
   router.use(directSignInRoutes(services, signInPages, createSignInDestination(services)));
   router.use(passwordResetRoutes(signInServices));
   router.use(emailVerificationRoutes(services));
   router.use(accountRoutes(services, social));
+  router.use(securityRoutes(signInServices));
   router.use(createPortal(signInServices));
   return router;
 }

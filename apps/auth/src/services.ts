@@ -14,6 +14,8 @@ import { createAudit } from './audit/audit.ts';
 import { createLogoutSender } from './backchannel-logout/sender.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
+import { createHalfSignIns } from './factors/half-sign-in-store.ts';
+import { createFactorStore } from './factors/store.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
 import { createPushedRequestLimit } from './guard/pushed-request-limit.ts';
@@ -85,6 +87,8 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
     accounts: createAccountStore({ db }),
     socialIdentities: createSocialIdentityStore({ db }),
     links: createOneTimeLinks({ db, key: config.encryptionKey }),
+    factors: createFactorStore({ db, encryptionKey: config.encryptionKey }),
+    halfSignIns: createHalfSignIns({ db }),
     clients: createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
@@ -103,7 +107,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
   const provider = () => (manager() as ProviderManager).provider();
   const sendLogoutTokens = (): void => logoutSender.sendQueued();
   const stores = createStores(dependencies, sendLogoutTokens);
-  const { config, db, audit, accounts, socialIdentities } = stores;
+  const { config, db, audit, accounts, factors, socialIdentities } = stores;
   // The first check may come before the manager has tried to load the keys.
   const isReady = (): boolean => manager()?.isReady() === true;
   const logoutSender = createLogoutSender(stores, createSendLogoutToken(provider), isReady);
@@ -127,9 +131,14 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     signIn: createSignIn(stores, guard),
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
-    /** Deletes the count of failed sign-ins of a user name. All spellings of the user name share one count. */
-    resetFailures: async (username: string): Promise<void> =>
-      guard.resetFailures((await accounts.lookUpForSignIn(username)).name),
+    /** Begins to check a second factor. Its failures count like wrong passwords of the account. */
+    beginFactorAttempt: async ({ username }: Account, address: string, device: string | undefined) =>
+      guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
+    /** Deletes the count of failed sign-ins after a password reset, which is no complete sign-in with a second factor. */
+    resetFailures: async ({ id, username }: Account): Promise<void> => {
+      if (await factors.hasSecondFactor(id)) return;
+      await guard.resetFailures((await accounts.lookUpForSignIn(username)).name);
+    },
     userCodeGuard: createUserCodeGuard(createCounter),
     /** Limits the new passwords for an account or invitation, because estimating their strength takes much CPU time. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, ...perHour }),
@@ -194,6 +203,12 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   return {
     services: { ...stores, ...accountServices, ...protocol, ...pageServices, logoutSender, outbound },
-    startSession: createStartSession(stores, { providerSessions, sessions, devices }),
+    startSession: createStartSession(stores, {
+      providerSessions,
+      sessions,
+      devices,
+      cookies,
+      interactions: protocol.interactions,
+    }),
   };
 }

@@ -2,6 +2,7 @@
 
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
+  factorChangedEmail,
   passwordChangedEmail,
   passwordResetEmail,
   type Recipient,
@@ -83,6 +84,13 @@ export function createAccountEmails(
       logFailure(
         sendNotice(account, '/reset-password', passwordChangedEmail),
         'e-mail about a changed password was not queued',
+      ),
+
+    /** `change` describes the change, such as `A passkey was added`. */
+    sendFactorChanged: (account: Account, change: string): Promise<void> =>
+      logFailure(
+        sendNotice(account, '/account/security', (recipient) => factorChangedEmail(recipient, change)),
+        'e-mail about a second factor was not queued',
       ),
 
     /** `provider` is the title of the provider. */

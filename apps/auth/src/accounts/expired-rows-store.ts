@@ -7,6 +7,8 @@ const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['confirmation_code', 'expires_at < now()'],
+  ['half_sign_in', 'expires_at < now()'],
+  ['used_challenge', 'expires_at < now()'],
   // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // The session of a new row may not be stored yet.

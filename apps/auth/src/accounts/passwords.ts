@@ -31,6 +31,10 @@ const normalize = (password: string): string => password.normalize('NFKC');
 /** @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed */
 export const hashPassword = (password: string): Promise<string> => enqueue(() => hash(normalize(password), parameters));
 
+/** Several secrets with one salt can be compared with a single hash. */
+export const hashWithSalt = (secret: string, salt: Buffer): Promise<string> =>
+  enqueue(() => hash(secret, { ...parameters, salt }));
+
 let dummyHash: Promise<string> | undefined;
 
 /**

@@ -25,7 +25,7 @@ export type SignInResult =
 export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 
 export const createSignIn =
-  ({ accounts, audit }: Stores, guard: SignInGuard): SignIn =>
+  ({ accounts, audit, factors }: Stores, guard: SignInGuard): SignIn =>
   async ({ username, password, address, deviceOf }) => {
     // Failures are counted under `name`, which is equal for all spellings of a user name.
     const { name, account } = await accounts.lookUpForSignIn(username);
@@ -36,7 +36,9 @@ export const createSignIn =
     }
     const passwordMatches = await verifyPassword(account?.passwordHash, password);
     const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
-    const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
+    // With a second factor, the right password is not yet a complete sign-in, and does not reset the count.
+    const isComplete = succeeded && !(await factors.hasSecondFactor(account.id));
+    const lockout = succeeded ? await attempt.succeeded({ isComplete }) : await attempt.failed();
     if (lockout) {
       audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });
       return { refused: 'locked', retryAfter: lockout.retryAfter };

@@ -160,8 +160,9 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Removes the password and all social identities of an account that somebody has created with the address of
-     * another person. Returns false if `email` is no longer the address of the account, or if it has been verified.
+     * Removes the password, all social identities and all second factors of an account that somebody has created with
+     * the address of another person. Returns false if `email` is no longer the address of the account, or if it has been
+     * verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
@@ -169,7 +170,10 @@ export function createAccountStore({ db }: { db: Database }) {
         `with disowned as (
            update account set password_hash = null, updated_at = now()
             where id = $1 and lower(email) = lower($2) and not email_verified returning id),
-         removed as (delete from social_identity s using disowned d where s.account_id = d.id)
+         removed as (delete from social_identity s using disowned d where s.account_id = d.id),
+         apps as (delete from authenticator_app f using disowned d where f.account_id = d.id),
+         keys as (delete from passkey f using disowned d where f.account_id = d.id),
+         codes as (delete from recovery_code f using disowned d where f.account_id = d.id)
          select id from disowned`,
         [accountId, email],
       );

@@ -82,10 +82,11 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
       const rejection = await slowDown(failuresOfUser);
       if (rejection) return rejection;
       return {
-        async succeeded(): Promise<Lockout | undefined> {
+        /** Only a complete sign-in deletes the count of the user's failures. */
+        async succeeded({ isComplete }: { isComplete: boolean }): Promise<Lockout | undefined> {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (ofUser && failuresOfUser > 0) await ofUser.counter.reset(ofUser.key);
+          if (ofUser && isComplete && failuresOfUser > 0) await ofUser.counter.reset(ofUser.key);
           return undefined;
         },
         async failed(): Promise<Lockout | undefined> {

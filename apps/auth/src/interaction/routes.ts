@@ -2,17 +2,18 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
+import { hasTwoFactors } from '../html/signed-in.ts';
 import type { Interaction } from '../oidc/authorization/interactions.ts';
-import type { Services } from '../services.ts';
 import { createConsentPage } from './consent/consent-page.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
+import type { SignInServices } from './sign-in/start-session.ts';
 
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
-export function interactionRoutes(services: Services, signInPages: SignInPages): Router {
-  const { interactions, site, providers } = services;
+export function interactionRoutes(services: SignInServices, signInPages: SignInPages): Router {
+  const { interactions, site, providers, sessions, factors, askForMissingFactor } = services;
   const consentPage = createConsentPage(services);
 
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
@@ -29,11 +30,29 @@ export function interactionRoutes(services: Services, signInPages: SignInPages):
       csrfContext: interaction.uid,
       allowExternalFormTargets: true,
       loginHint: interaction.loginHint,
-      complete: interaction.signIn,
+      next: { interactionUid: interaction.uid },
     };
   };
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext> =>
     signInContextOf(await interactions.find(request, response));
+
+  /**
+   * Asks a signed-in user for the second factor, or for its set-up, after which the browser returns here. Returns false
+   * if the user has to sign in again.
+   */
+  const addFactor = async (request: Request, response: Response, { uid, accountId, signIn }: Interaction) => {
+    const signedIn = await sessions.current(request, response);
+    if (!signedIn || signedIn.account.id !== accountId) return false;
+    if (hasTwoFactors(signedIn)) {
+      const { signedInAt, acr, amr } = signedIn;
+      await signIn(response, { accountId, signedInAt, acr, amr });
+    } else if (await factors.hasSecondFactor(accountId)) {
+      await askForMissingFactor(request, response, signedIn, { interactionUid: uid });
+    } else {
+      response.redirect(303, `/account/security?return=${encodeURIComponent(`/interaction/${uid}`)}`);
+    }
+    return true;
+  };
 
   const router = Router();
   router.use('/interaction/:uid', signInPages.routes(findSignInContext, csrfContext));
@@ -41,6 +60,7 @@ export function interactionRoutes(services: Services, signInPages: SignInPages):
     const interaction = await interactions.find(request, response);
     const { uid, prompt, socialProvider } = interaction;
     if (prompt === 'consent') return consentPage.show(response, interaction);
+    if (interaction.isMissingFactor && (await addFactor(request, response, interaction))) return;
     // The request chose a social provider with `acr_values=idp:NAME`.
     if (socialProvider !== undefined) return response.redirect(303, `/interaction/${uid}/social/${socialProvider}`);
     return signInPages.showSignIn(response, await signInContextOf(interaction));

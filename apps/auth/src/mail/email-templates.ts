@@ -68,6 +68,15 @@ export const passwordChangedEmail = (recipient: Recipient): Email =>
     ending: changeEnding,
   });
 
+/** `change` describes the change, such as `A passkey was added`. */
+export const factorChangedEmail = (recipient: Recipient, change: string): Email =>
+  composeEmail(recipient, {
+    subject: `${change} in your account`,
+    paragraphs: [`${change} in the sign-in security of your account at Bay Booking.`],
+    linkText: 'It was not me: look at my sign-in security',
+    ending: changeEnding,
+  });
+
 export const socialLinkedEmail = (recipient: Recipient, provider: string): Email =>
   composeEmail(recipient, {
     subject: `${provider} was added to your account`,

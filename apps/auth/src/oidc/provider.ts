@@ -6,7 +6,14 @@ import { addPollInterval, createDeviceFlow } from './authorization/device-flow.t
 import { limitToAllowedScopes } from './authorization/granted-scope.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
-import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization/requests.ts';
+import {
+  createRequestCheck,
+  idpParameter,
+  mfaParameter,
+  rewriteAuthorizationRequests,
+  setAcr,
+  twoFactors,
+} from './authorization/requests.ts';
 import { checkClientAssertion } from './clients/assertions.ts';
 import { allowLoopbackRedirects } from './clients/loopback-redirects.ts';
 import { applyClientPolicy } from './clients/policy.ts';
@@ -49,6 +56,7 @@ export function createProvider(services: Services, keys: readonly JWK[]): Provid
   // The first middleware is the outermost.
   registerResponseMiddleware(provider, services);
   rewriteAuthorizationRequests(provider, routes.authorization);
+  setAcr(provider);
   deleteImplicitCodes(provider);
   registerJwtIntrospection(provider, keys, services);
   addPollInterval(provider);
@@ -110,7 +118,8 @@ function createConfiguration(
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck(services) },
+    extraParams: { [idpParameter]: createRequestCheck(services), [mfaParameter]: null },
+    acrValues: [twoFactors, ...[...services.providers.keys()].map((name) => `idp:${name}`)],
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
     pkce: {

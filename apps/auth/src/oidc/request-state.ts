@@ -14,6 +14,8 @@ export interface RequestState {
   facilities?: readonly string[];
   /** As it was stored before the request. */
   session?: FoundSession;
+  /** How the user has proved who it is in the token request. */
+  proven?: { readonly authTime: number; readonly acr?: string | undefined; readonly amr: string[] };
   /** A hash. */
   usedRefreshToken?: string;
 }

@@ -4,7 +4,7 @@ export type ScopeTable = ReturnType<typeof createScopeTable>;
 
 /** To add a claim, also return its value from `claimsOf` (tokens/claims.ts). */
 export const claimsByScope = {
-  openid: ['sub'],
+  openid: ['sub', 'amr'],
   profile: ['name', 'preferred_username'],
   email: ['email', 'email_verified'],
   roles: ['roles'],

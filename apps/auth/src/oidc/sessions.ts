@@ -48,9 +48,9 @@ export function createProviderSessions(
 
   return {
     async find(request: IncomingMessage, response: ServerResponse) {
-      const { accountId, loginTs, uid } = await sessionOf(request, response);
+      const { accountId, loginTs, uid, acr, amr = [] } = await sessionOf(request, response);
       // The session cookie changes at every sign-in, but `uid` does not. `signedInAt` is in seconds since 1970.
-      return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
+      return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs, acr, amr } : undefined;
     },
 
     /** If another account was signed in, its session ends. */

@@ -19,10 +19,10 @@ export function createBrowserSessions({ accounts, sessionStore }: Stores, provid
   const find = async (request: Request, response: Response): Promise<SignedIn | undefined> => {
     const session = await providerSessions.find(request, response);
     if (!session) return undefined;
-    const { uid, accountId, signedInAt } = session;
+    const { uid, accountId, signedInAt, acr, amr } = session;
     const account = await accounts.findById(accountId);
     if (!account || account.disabledAt) return undefined;
-    return { account, sessionId: uid, isFresh: now() - signedInAt < freshLimitSeconds };
+    return { account, sessionId: uid, signedInAt, acr, amr, isFresh: now() - signedInAt < freshLimitSeconds };
   };
 
   return {
@@ -36,6 +36,11 @@ export function createBrowserSessions({ accounts, sessionStore }: Stores, provid
     /** Makes `current` read the session again, because it has changed. */
     forget: (request: Request): void => {
       cache.delete(request);
+    },
+
+    /** Replaces what `current` has read, for a page after a change of the session in the same request. */
+    set: (request: Request, signedIn: SignedIn): void => {
+      cache.set(request, Promise.resolve({ ...signedIn, isFresh: true }));
     },
 
     async end(request: Request, response: Response): Promise<void> {

@@ -48,7 +48,7 @@ export function directSignInRoutes(
       csrfContext,
       allowExternalFormTargets: false,
       reauthenticate,
-      complete: async (signInResponse) => signInResponse.redirect(303, returnTo),
+      next: { returnTo },
     };
   };
 

@@ -86,11 +86,11 @@ export function passwordResetRoutes(services: SignInServices): Router {
     if (!owner) return site.showMessage(response, linkExpired);
     await accounts.recover(id, { passwordHash, email: owner.email });
     await sessionStore.endEverything(id);
-    await services.resetFailures(username);
+    await services.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);
-    await services.startSession(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
-    response.redirect(303, '/reset-password/done');
+    const user = { account: { ...account, passwordHash }, amr: ['pwd'] };
+    await services.startSession(request, response, user, { returnTo: '/reset-password/done' });
   });
 
   const showDone: SignedInHandler = async (_request, response, { account }) => {

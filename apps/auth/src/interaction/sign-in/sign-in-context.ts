@@ -1,8 +1,8 @@
 // Defines what differs between a sign-in for an authorization request and a direct sign-in on this site.
 import type { Request, Response } from 'express';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { SignInResult } from '../../oidc/authorization/interactions.ts';
 import type { SocialProvider } from '../../social/provider.ts';
+import type { Destination } from './start-session.ts';
 
 export interface ProviderLink {
   readonly name: string;
@@ -30,8 +30,8 @@ export interface SignInContext {
   readonly loginHint?: string | undefined;
   /** The signed-in user, if the user must prove their identity again. */
   readonly reauthenticate?: SignedIn | undefined;
-  /** Sends the response that follows a successful sign-in. */
-  readonly complete: (response: Response, result: SignInResult) => Promise<void>;
+  /** Where the browser goes after a successful sign-in. */
+  readonly next: Destination;
 }
 
 /** Finds the sign-in context of a request. Returns undefined if the function has already sent a response. */

@@ -56,8 +56,8 @@ export function createSignInPages(services: SignInServices) {
     return site.show(response, 'register', { context, values }, page);
   };
 
-  const complete = async (request: Request, response: Response, context: SignInContext, account: Account) =>
-    context.complete(response, await startSession(request, response, { account, amr: ['pwd'] }));
+  const complete = (request: Request, response: Response, context: SignInContext, account: Account) =>
+    startSession(request, response, { account, amr: ['pwd'] }, context.next);
 
   const openSignIn: ContextHandler = async (_request, response, context) => {
     const user = withoutPassword(context);
@@ -86,7 +86,7 @@ export function createSignInPages(services: SignInServices) {
     const outcome = await confirmationCodes.use(user, code);
     if (outcome === 'right') {
       // `otp` means a code that works once (RFC 8176).
-      return context.complete(response, await startSession(request, response, { account, amr: ['otp'] }));
+      return startSession(request, response, { account, amr: ['otp'] }, context.next);
     }
     audit.record({
       kind: 'sign-in.refused',

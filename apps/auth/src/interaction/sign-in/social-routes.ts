@@ -93,11 +93,12 @@ export function createSocialRoutes(services: SignInServices) {
       return showFailure(response, name, purpose, 'refused');
     }
     const { interactionUid, returnTo } = purpose;
-    const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
+    // An interaction that is over must not sign the user in.
+    if (interactionUid !== null) await interactions.findByUid(interactionUid);
     // `fed` (federated) means that another provider has authenticated the user.
-    const result = await services.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
-    if (interaction) await interaction.signIn(response, result);
-    else response.redirect(303, returnTo ?? '/account');
+    const user = { account, acr: `idp:${name}`, amr: ['fed'] };
+    const destination = interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
+    await services.startSession(request, response, user, destination);
   };
 
   /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
@@ -117,8 +118,8 @@ export function createSocialRoutes(services: SignInServices) {
         links: [{ href: signInPageOf(purpose), text: 'Try again' }],
       });
     }
-    await services.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
-    response.redirect(303, purpose.returnTo ?? '/account');
+    const user = { account, acr: `idp:${name}`, amr: ['fed'] };
+    await services.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
   };
 
   const router = Router();

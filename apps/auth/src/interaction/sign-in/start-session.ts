@@ -1,8 +1,14 @@
 // Starts a session: the one door for every way to sign in. repository-tests/imports.test.ts lists who may use it.
+//
+// If the account has a second factor that the user has not proved yet, the user is only half signed in: the session
+// starts after the page for the second factor (factors/second-factor-pages.ts).
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
-import type { SignInResult } from '../../oidc/authorization/interactions.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
+import type { BrowserCookies } from '../../http/browser-cookies.ts';
+import type { Interactions } from '../../oidc/authorization/interactions.ts';
 import type { ProvenIdentity, ProviderSessions } from '../../oidc/sessions.ts';
+import { randomToken } from '../../secrets.ts';
 import type { Services, Stores } from '../../services.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { DeviceCookies } from './device-cookie.ts';
@@ -11,27 +17,95 @@ import { addSession } from './new-session-store.ts';
 /** A user who has just proved to own the account. */
 export type ProvenUser = Omit<ProvenIdentity, 'accountId'> & { readonly account: Account };
 
-/** If another account was signed in, its session ends. */
-export type StartSession = (request: Request, response: Response, user: ProvenUser) => Promise<SignInResult>;
+/** Where the browser goes after the sign-in: to an authorization request, or to a path of this site. */
+export type Destination = { readonly interactionUid: string } | { readonly returnTo: string };
+
+export type StartSession = ReturnType<typeof createStartSession>;
 
 /** What the ways to sign in use. */
-export type SignInServices = Services & { readonly startSession: StartSession };
+export type SignInServices = Services & StartSession;
 
 export interface StartSessionOptions {
   readonly providerSessions: Pick<ProviderSessions, 'start'>;
-  readonly sessions: Pick<BrowserSessions, 'forget'>;
+  readonly sessions: Pick<BrowserSessions, 'set' | 'forget'>;
   readonly devices: Pick<DeviceCookies, 'issue'>;
+  readonly cookies: BrowserCookies;
+  readonly interactions: Interactions;
 }
 
-export const createStartSession =
-  ({ db, audit }: Stores, { providerSessions, sessions, devices }: StartSessionOptions): StartSession =>
-  async (request, response, { account, acr, amr }) => {
+/** The cookie that identifies the browser of a half sign-in. */
+export const halfSignInCookie = '_half';
+const cookieLifetimeSeconds = 10 * 60;
+export const secondFactorPath = '/sign-in/second-factor';
+
+/** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
+export const mfa = 'mfa';
+
+export function createStartSession(
+  { db, audit, factors, halfSignIns }: Stores,
+  { providerSessions, sessions, devices, cookies, interactions }: StartSessionOptions,
+) {
+  /** If another account was signed in, its session ends. */
+  const start = async (request: Request, response: Response, { account, acr, amr }: ProvenUser) => {
     const accountId = account.id;
     const { uid, signedInAt } = await providerSessions.start(request, response, { accountId, acr, amr });
     await addSession(db, { uid, accountId, userAgent: request.get('user-agent'), address: request.ip });
     devices.issue(request, response, account);
     sessions.forget(request);
-    const detail = { method: acr ?? amr.join(' ') };
-    audit.record({ kind: 'sign-in.succeeded', accountId, address: request.ip, detail });
-    return { accountId, signedInAt, acr, amr };
+    return { accountId, uid, signedInAt, acr, amr };
   };
+
+  const askForSecondFactor = async (
+    request: Request,
+    response: Response,
+    { account, acr, amr }: ProvenUser,
+    destination: Destination,
+  ): Promise<void> => {
+    const browserSecret = cookies.get(request, response, halfSignInCookie) ?? randomToken();
+    const place = { interactionUid: null, returnTo: null, ...destination };
+    const id = await halfSignIns.add(browserSecret, { accountId: account.id, acr: acr ?? null, amr, ...place });
+    cookies.set(request, response, { name: halfSignInCookie, value: browserSecret, maxAge: cookieLifetimeSeconds });
+    response.redirect(303, `${secondFactorPath}?id=${id}`);
+  };
+
+  return {
+    /** Signs the user in, asks for the second factor if it is missing, and sends the browser to the destination. */
+    async startSession(
+      request: Request,
+      response: Response,
+      user: ProvenUser,
+      destination: Destination,
+    ): Promise<void> {
+      const { account, acr, amr } = user;
+      if (!amr.includes(mfa) && (await factors.hasSecondFactor(account.id))) {
+        return askForSecondFactor(request, response, user, destination);
+      }
+      const result = await start(request, response, user);
+      const detail = { method: [...(acr ? [acr] : []), ...amr].join(' ') };
+      audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
+      if ('returnTo' in destination) return response.redirect(303, destination.returnTo);
+      await (await interactions.findByUid(destination.interactionUid)).signIn(response, result);
+    },
+
+    /** Asks a user who is signed in with one factor for the missing one. */
+    askForMissingFactor: (
+      request: Request,
+      response: Response,
+      signedIn: SignedIn,
+      destination: Destination,
+    ): Promise<void> => askForSecondFactor(request, response, signedIn, destination),
+
+    /** Adds a factor that the user has just set up to the session: setting it up counts as using it. */
+    async addFactorToSession(
+      request: Request,
+      response: Response,
+      signedIn: SignedIn,
+      method: 'otp' | 'pop',
+    ): Promise<void> {
+      const { account, acr } = signedIn;
+      const amr = [...new Set([...signedIn.amr, method, mfa])];
+      const { signedInAt } = await start(request, response, { account, acr, amr });
+      sessions.set(request, { ...signedIn, amr, signedInAt });
+    },
+  };
+}

@@ -1,12 +1,15 @@
-// Adds four checks to those with which oidc-provider decides whether to show the sign-in page or the consent page. A
+// Adds five checks to those with which oidc-provider decides whether to show the sign-in page or the consent page. A
 // check returns true if the page must be shown.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { offlineAccess, splitScope } from '../scopes.ts';
 import { grantedScope } from './granted-scope.ts';
-import { idpParameter } from './requests.ts';
+import { idpParameter, needsTwoFactors } from './requests.ts';
 
 const { base, Check } = interactionPolicy;
+
+/** The only reason of a prompt for a user who is signed in with one factor, if the request needs two. */
+export const mfaReason = 'mfa_requested';
 
 export function createInteractionPolicy(audience: string): interactionPolicy.DefaultPolicy {
   const policy = base();
@@ -22,6 +25,11 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
       const idp = oidc.params?.[idpParameter];
       return Boolean(idp && !oidc.result?.login && oidc.session?.acr !== `idp:${idp}`);
     }),
+  );
+  login?.checks.add(
+    new Check(mfaReason, 'a second factor was requested', 'login_required', ({ oidc }) =>
+      Boolean(needsTwoFactors(oidc.params) && oidc.session?.accountId && !oidc.session.amr?.includes('mfa')),
+    ),
   );
   login?.checks.add(
     // oidc-provider compares the hinted user only with the session at the start (OpenID Connect Core section 3.1.2.1).

@@ -5,6 +5,7 @@ import { errors, type Provider } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { splitScope } from '../scopes.ts';
 import type { ProvenIdentity } from '../sessions.ts';
+import { mfaReason } from './interaction-policy.ts';
 import { idpParameter } from './requests.ts';
 
 /** Pages show this error as an expired sign-in. */
@@ -19,6 +20,7 @@ export interface SignInResult extends ProvenIdentity {
 }
 
 export type Interaction = ReturnType<typeof describe>;
+export type Interactions = ReturnType<typeof createInteractions>;
 
 export function createInteractions(provider: () => Provider) {
   return {
@@ -59,6 +61,8 @@ function describe(provider: Provider, stored: StoredInteraction) {
     uid: stored.uid,
     /** `login` or `consent` */
     prompt: stored.prompt.name,
+    /** Whether the signed-in user must only add the second factor. */
+    isMissingFactor: stored.prompt.reasons.length === 1 && stored.prompt.reasons[0] === mfaReason,
     requestedScopes: splitScope(parameter('scope')),
     redirectUri: parameter('redirect_uri'),
     isForDevice: stored.deviceCode !== undefined,

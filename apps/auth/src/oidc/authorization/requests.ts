@@ -13,16 +13,37 @@ import { replaceTokenResponseType } from './implicit-flow.ts';
 /** An internal parameter, with the social provider of `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
 const idpPrefix = 'idp:';
+/** An internal parameter: `required` if the request needs two factors (`acr_values=2`). */
+export const mfaParameter = 'mfa';
+/** The value of `acr` for two factors. */
+export const twoFactors = '2';
+/** Every sign-in has this level, which no token names. */
+const oneFactor = '1';
 
-/** oidc-provider would reject `acr_values` without openid, and compare it with the session. A sent `idp` is removed. */
-function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
-  const { acr_values: acrValues, [idpParameter]: sentByClient, ...others } = query;
-  if (Array.isArray(acrValues) || Array.isArray(sentByClient)) return query;
-  const values = acrValues?.split(' ').filter((value) => value !== '') ?? [];
+/** Returns the level that the client prefers (OpenID Connect Core section 3.1.2.1). Unknown values are ignored. */
+const levelOf = (acrValues: unknown): string | undefined =>
+  String(acrValues ?? '')
+    .split(' ')
+    .find((value) => value === oneFactor || value === twoFactors);
+
+/** Also if the client is registered with `default_acr_values`. */
+export const needsTwoFactors = (params: Readonly<Record<string, unknown>> = {}): boolean =>
+  params[mfaParameter] !== undefined || levelOf(params.acr_values) === twoFactors;
+
+/**
+ * oidc-provider would reject `acr_values` without openid. Internal parameters that the client has sent are removed.
+ */
+function moveAcrValues(query: AuthorizationQuery): AuthorizationQuery {
+  const { acr_values: acrValues, [idpParameter]: sentIdp, [mfaParameter]: sentMfa, ...others } = query;
+  if ([acrValues, sentIdp, sentMfa].some(Array.isArray)) return query;
+  const values = (acrValues as string | undefined)?.split(' ').filter((value) => value !== '') ?? [];
   const idp = values.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
-  const remaining = values.filter((value) => !value.startsWith(idpPrefix));
+  const isOpenid = splitScope(String(query.scope ?? '')).includes('openid');
+  // With openid, the library returns the claim `acr` because of the parameter.
+  const remaining = values.filter((value) => !value.startsWith(idpPrefix) && (value !== twoFactors || isOpenid));
   return {
     ...others,
+    ...(levelOf(acrValues) === twoFactors && { [mfaParameter]: 'required' }),
     ...(remaining.length > 0 && { acr_values: remaining.join(' ') }),
     ...(idp !== undefined && { [idpParameter]: idp }),
   };
@@ -42,7 +63,7 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
 
 export function rewriteAuthorizationQuery(query: AuthorizationQuery): AuthorizationQuery {
   const supported = replaceTokenResponseType(query);
-  return removeRepeatedSpaces(removeUnusedNonce(moveIdp(supported)));
+  return removeRepeatedSpaces(removeUnusedNonce(moveAcrValues(supported)));
 }
 
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
@@ -51,6 +72,14 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
       ctx.query = rewriteAuthorizationQuery(ctx.query as AuthorizationQuery) as typeof ctx.query;
     }
     return next();
+  });
+}
+
+/** `acr` is `2` if the request asked for two factors. oidc-provider always takes it from the session. */
+export function setAcr(provider: Provider): void {
+  provider.on('authorization.accepted', ({ oidc }) => {
+    const isRequested = needsTwoFactors(oidc.params) || String(oidc.params?.acr_values).split(' ').includes(twoFactors);
+    if (isRequested && oidc.session?.amr?.includes('mfa')) Object.defineProperty(oidc, 'acr', { value: twoFactors });
   });
 }
 

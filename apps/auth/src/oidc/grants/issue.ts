@@ -2,6 +2,7 @@
 // for authorization codes. The library has no public function for them.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
 import type { Services } from '../../services.ts';
+import { requestState } from '../request-state.ts';
 import { offlineAccess } from '../scopes.ts';
 import { verifyProofOfRequest } from '../tokens/dpop.ts';
 
@@ -10,12 +11,14 @@ export interface TokenRequest {
   readonly granted: readonly string[];
   /** oidc-provider stores the name of the grant type in `gty`. */
   readonly gty: string;
+  readonly acr?: string;
+  readonly amr: string[];
 }
 
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
   { resource, lifetimes, proofs }: Services,
-  { accountId, granted, gty }: TokenRequest,
+  { accountId, granted, gty, acr, amr }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc;
   const issuesRefreshToken = granted.includes(offlineAccess);
@@ -24,6 +27,8 @@ export async function issueTokens(
   // A client that gets `use_dpop_nonce` tries again, and the first request must leave no grant.
   const jkt = await verifyProofOfRequest(ctx, proofs);
 
+  const proven = { authTime: Math.floor(Date.now() / 1000), acr, amr };
+  requestState(ctx).proven = proven;
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (issuesRefreshToken) grant.addOIDCScope(offlineAccess);
   // A client may request a token every hour, and each grant would be stored for a year.
@@ -52,6 +57,7 @@ export async function issueTokens(
       resource: resource.audience,
       rotations: 0,
       scope,
+      ...proven,
       // RFC 9449 section 5
       ...(client.clientAuthMethod === 'none' && jkt !== undefined && { jkt }),
     });

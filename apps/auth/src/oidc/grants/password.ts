@@ -4,7 +4,7 @@ import type { Services } from '../../services.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import { unavailable } from '../unavailable.ts';
 import { issueTokens } from './issue.ts';
-import { lockedOut } from './locked-out.ts';
+import { lockedOut, refuseMissingFactor } from './refusals.ts';
 
 export function registerPasswordGrant(provider: Provider, services: Services): void {
   provider.registerGrantType<{ username?: string; password?: string }>(
@@ -22,7 +22,9 @@ export function registerPasswordGrant(provider: Provider, services: Services): v
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {
-        await issueTokens(ctx, services, { accountId: result.account.id, granted, gty: 'password' });
+        const accountId = result.account.id;
+        await refuseMissingFactor(services, accountId);
+        await issueTokens(ctx, services, { accountId, granted, gty: 'password', amr: ['pwd'] });
         return;
       }
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });

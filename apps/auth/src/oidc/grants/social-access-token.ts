@@ -6,7 +6,7 @@ import { verifyNativeToken } from '../../social/native-token.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import { unavailable } from '../unavailable.ts';
 import { issueTokens } from './issue.ts';
-import { lockedOut } from './locked-out.ts';
+import { lockedOut, refuseMissingFactor } from './refusals.ts';
 
 export function registerSocialGrant(provider: Provider, services: Services): void {
   provider.registerGrantType<{ token?: string; provider?: string }>(
@@ -29,7 +29,9 @@ export function registerSocialGrant(provider: Provider, services: Services): voi
       );
       const account = await services.findOrCreateSocialAccount(identity);
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });
-      await issueTokens(ctx, services, { accountId: account.id, granted, gty: 'social_access_token' });
+      await refuseMissingFactor(services, account.id);
+      const proven = { acr: `idp:${identity.provider}`, amr: ['fed'] };
+      await issueTokens(ctx, services, { accountId: account.id, granted, gty: 'social_access_token', ...proven });
     },
     ['token', 'provider', 'scope'],
   );

@@ -1,7 +1,7 @@
 // Adds our own claims to access tokens. Together with the claims that oidc-provider sets, they follow RFC 9068.
 import type { Configuration } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
-import { grantSourceOf } from '../request-state.ts';
+import { grantSourceOf, requestState } from '../request-state.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import type { FacilitiesClaim } from './facilities-claim.ts';
 
@@ -29,8 +29,12 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   if (openidScopes) payload.scope = [openidScopes, payload.scope].filter(Boolean).join(' ');
   // Userinfo, introspection and revocation find the grant by this claim.
   payload.grant_id = token.grantId;
-  const authTime = source?.authTime ?? session?.authTime();
+  // Of the sign-in for the code or refresh token, of the session (implicit flow), or of the token request itself.
+  const { authTime, acr, amr } =
+    source ??
+    requestState(ctx).proven ??
+    (session ? { authTime: session.authTime(), acr: ctx.oidc.acr, amr: ctx.oidc.amr } : {});
   if (authTime !== undefined) payload.auth_time = authTime;
-  const acr = source?.acr ?? session?.acr;
   if (acr !== undefined) payload.acr = acr;
+  if (amr !== undefined) payload.amr = amr;
 };

@@ -73,12 +73,12 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
     );
   };
 
-  /** Records that the account has accepted the invitation, and redirects to the page that welcomes the user. */
-  const complete = (response: Response, { invitation }: InvitationContext, accountId: string): void => {
+  /** Records that the account has accepted the invitation. Returns the path of the page that welcomes the user. */
+  const complete = (response: Response, { invitation }: InvitationContext, accountId: string): string => {
     const { id, facilityId, email, role } = invitation;
     const detail = { email, role, invitation: id };
     audit.record({ kind: 'invitation.accepted', accountId, address: response.req.ip, facilityId, detail });
-    response.redirect(303, `/portal?welcome=${encodeURIComponent(facilityId)}`);
+    return `/portal?welcome=${encodeURIComponent(facilityId)}`;
   };
 
   const acceptSignedIn: InvitationHandler = async (request, response, context) => {
@@ -92,7 +92,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
     if ('error' in outcome) return showEndedLink(response, await invitationStore.findByToken(token));
     // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);
-    return complete(response, context, account.id);
+    response.redirect(303, complete(response, context, account.id));
   };
 
   const acceptWithNewAccount: InvitationHandler = async (request, response, context) => {
@@ -124,12 +124,11 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
         : showEndedLink(response, await invitationStore.findByToken(token));
     }
     const account = await accounts.findById(outcome.accountId);
-    if (account) {
-      await services.startSession(request, response, { account, amr: ['pwd'] });
-      const detail = { by: 'invitation' };
-      audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
-    }
-    return complete(response, context, outcome.accountId);
+    if (!account) throw new Error('the new account was deleted');
+    const detail = { by: 'invitation' };
+    audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
+    const returnTo = complete(response, context, account.id);
+    await services.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
   };
 
   /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */

@@ -1,0 +1,25 @@
+// Creates the secrets of authenticator apps, and checks their codes (TOTP, RFC 6238).
+import { Secret, TOTP } from 'otpauth';
+import { renderSVG } from 'uqr';
+
+const issuer = 'Bay Booking';
+const periodSeconds = 30;
+/** In bytes, as RFC 4226 recommends. */
+const secretSize = 20;
+/** The clock of a phone may differ by one step. */
+const window = 1;
+
+export const createSecret = (): string => new Secret({ size: secretSize }).base32;
+
+/** `secret` is in base32. */
+const totpOf = (secret: string, label = ''): TOTP => new TOTP({ issuer, label, secret, period: periodSeconds });
+
+/** Returns the step of the code, or undefined if the code is wrong. */
+export function stepOfCode(secret: string, code: string, now = Date.now()): number | undefined {
+  if (!/^\d{6}$/.test(code)) return undefined;
+  const difference = totpOf(secret).validate({ token: code, timestamp: now, window });
+  return difference === null ? undefined : Math.floor(now / 1000 / periodSeconds) + difference;
+}
+
+/** Returns the QR code that an authenticator app scans, as SVG. Scanners need dark modules on a light ground. */
+export const qrCodeOf = (secret: string, username: string): string => renderSVG(totpOf(secret, username).toString());

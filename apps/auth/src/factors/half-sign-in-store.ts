@@ -1,0 +1,55 @@
+// Stores the sign-ins that wait for the second factor of their account (table `half_sign_in`).
+import { type Database, query } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '../secrets.ts';
+
+/** Where the browser goes after the sign-in: exactly one of the fields is not null. */
+export interface StoredDestination {
+  readonly interactionUid: string | null;
+  readonly returnTo: string | null;
+}
+
+/** What the user has already proved. */
+export interface HalfSignIn extends StoredDestination {
+  readonly accountId: string;
+  readonly acr: string | null;
+  readonly amr: readonly string[];
+}
+
+const lifetimeSeconds = 10 * 60;
+
+const columns = `account_id as "accountId", acr, amr, interaction_uid as "interactionUid", return_to as "returnTo"`;
+const isOpen = 'id_sha256 = $1 and browser_sha256 = $2 and expires_at > now()';
+
+export function createHalfSignIns({ db }: { db: Database }) {
+  return {
+    /** Returns the id. Only the browser that has `browserSecret` can use it. */
+    async add(browserSecret: string, { accountId, acr, amr, interactionUid, returnTo }: HalfSignIn): Promise<string> {
+      const id = randomToken();
+      await query(
+        db,
+        `insert into half_sign_in (id_sha256, browser_sha256, account_id, acr, amr, interaction_uid, return_to,
+                                   expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
+        [hashSecret(id), hashSecret(browserSecret), accountId, acr, amr, interactionUid, returnTo, lifetimeSeconds],
+      );
+      return id;
+    },
+
+    async find(id: string, browserSecret: string): Promise<HalfSignIn | undefined> {
+      const [row] = await query<HalfSignIn>(db, `select ${columns} from half_sign_in where ${isOpen}`, [
+        hashSecret(id),
+        hashSecret(browserSecret),
+      ]);
+      return row;
+    },
+
+    /** Of several calls at the same time, only one gets the sign-in. */
+    async consume(id: string, browserSecret: string): Promise<HalfSignIn | undefined> {
+      const [row] = await query<HalfSignIn>(db, `delete from half_sign_in where ${isOpen} returning ${columns}`, [
+        hashSecret(id),
+        hashSecret(browserSecret),
+      ]);
+      return row;
+    },
+  };
+}

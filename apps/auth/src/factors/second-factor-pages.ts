@@ -1,0 +1,145 @@
+// Serves the page that asks a half signed-in user for the second factor of the account.
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Account } from '../accounts/store.ts';
+import { errorMessages } from '../html/error-messages.ts';
+import { field, queryText } from '../html/form-body.ts';
+import { localPath, signInPath } from '../html/local-path.ts';
+import { hasTwoFactors } from '../html/signed-in.ts';
+import type { FormState } from '../html/site.ts';
+import { setRetryAfterAndExplain } from '../html/validation-errors.ts';
+import {
+  type Destination,
+  halfSignInCookie,
+  mfa,
+  type SignInServices,
+  secondFactorPath,
+} from '../interaction/sign-in/start-session.ts';
+import type { HalfSignIn, StoredDestination } from './half-sign-in-store.ts';
+
+interface HalfSignedIn {
+  readonly id: string;
+  readonly signIn: HalfSignIn;
+  readonly account: Account;
+}
+
+const csrfContext = 'second-factor';
+/** A recovery code with spaces. */
+const maxCodeLength = 40;
+
+export function secondFactorRoutes(services: SignInServices): Router {
+  const { site, accounts, factors, halfSignIns, cookies, devices, sessions, startSession, audit } = services;
+
+  const browserSecretOf = (request: Request, response: Response): string =>
+    cookies.get(request, response, halfSignInCookie) ?? '';
+
+  const find = async (request: Request, response: Response): Promise<HalfSignedIn | undefined> => {
+    const id = queryText(request, 'id') ?? '';
+    const signIn = await halfSignIns.find(id, browserSecretOf(request, response));
+    const account = signIn && (await accounts.findById(signIn.accountId));
+    return signIn && account && !account.disabledAt ? { id, signIn, account } : undefined;
+  };
+
+  const showExpired = (response: Response): Promise<void> =>
+    site.showMessage(response, {
+      status: 400,
+      ...errorMessages.signInExpired,
+      tone: 'bad',
+      links: [{ href: '/sign-in', text: 'Sign in' }],
+    });
+
+  const show = async (
+    response: Response,
+    { id, signIn, account }: HalfSignedIn,
+    state: FormState = {},
+  ): Promise<void> => {
+    const { passkeys, authenticatorApp } = await factors.list(account.id);
+    const data = {
+      action: `${secondFactorPath}?id=${encodeURIComponent(id)}`,
+      username: account.username,
+      hasPasskey: passkeys.length > 0,
+      hasAuthenticatorApp: authenticatorApp !== undefined,
+      startAgain: startOf(signIn),
+      maxCodeLength,
+    };
+    await site.show(response, '/factors/views/second-factor', data, {
+      title: 'One more step to sign in',
+      csrfContext,
+      allowExternalFormTargets: signIn.interactionUid !== null,
+      script: passkeys.length > 0,
+      ...state,
+    });
+  };
+
+  const submit = async (request: Request, response: Response, user: HalfSignedIn): Promise<void> => {
+    const { id, account } = user;
+    const code = field(request, 'code').slice(0, maxCodeLength);
+    const showError = (text: string): Promise<void> =>
+      show(response, user, { validationErrors: [{ field: 'code', text }], status: 400 });
+    const showLocked = (retryAfter: number): Promise<void> => {
+      audit.record({ kind: 'sign-in.locked', accountId: account.id, address: request.ip });
+      const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
+      return show(response, user, { validationErrors: [{ text }], status: 429 });
+    };
+    if (code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
+    const device = devices.find(request, response, account);
+    const attempt = await services.beginFactorAttempt(account, request.ip ?? '', device);
+    if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
+    const kind = await factors.useCode(account.id, code);
+    const lockout = kind ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
+    if (lockout) return showLocked(lockout.retryAfter);
+    if (!kind) {
+      audit.record({
+        kind: 'factor.refused',
+        accountId: account.id,
+        address: request.ip,
+        detail: { reason: 'wrong or used code' },
+      });
+      return showError('The code is wrong or was already used. Wait for the next code of your app and try again.');
+    }
+    audit.record({ kind: 'factor.used', accountId: account.id, address: request.ip, detail: { factor: kind } });
+    if (kind === 'recovery code') {
+      const { recoveryCodes } = await factors.list(account.id);
+      await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
+    }
+    const completed = await halfSignIns.consume(id, browserSecretOf(request, response));
+    if (!completed) return showExpired(response);
+    const { acr, amr } = completed;
+    const proven = { account, acr: acr ?? undefined, amr: [...new Set([...amr, 'otp', mfa])] };
+    await startSession(request, response, proven, destinationOf(completed));
+  };
+
+  const withHalfSignIn =
+    (handler: (request: Request, response: Response, user: HalfSignedIn) => Promise<void>): RequestHandler =>
+    async (request, response) => {
+      const user = await find(request, response);
+      return user ? handler(request, response, user) : showExpired(response);
+    };
+
+  /** Asks a signed-in user for the missing factor, or for the set-up, and then returns to the path `return`. */
+  const askForMissingFactor: RequestHandler = async (request, response) => {
+    const returnTo = localPath(queryText(request, 'return'), '/account');
+    const signedIn = await sessions.current(request, response);
+    if (!signedIn) return response.redirect(303, signInPath(returnTo));
+    if (hasTwoFactors(signedIn)) return response.redirect(303, returnTo);
+    await services.askForMissingFactor(request, response, signedIn, { returnTo });
+  };
+
+  const router = Router();
+  router.get(secondFactorPath, (request, response, next) =>
+    queryText(request, 'return') === undefined
+      ? withHalfSignIn((_request, shownResponse, user) => show(shownResponse, user))(request, response, next)
+      : askForMissingFactor(request, response, next),
+  );
+  router.post(secondFactorPath, ...site.form(() => csrfContext, withHalfSignIn(submit)));
+  router.use(secondFactorPath, site.errorHandler);
+  return router;
+}
+
+const destinationOf = ({ interactionUid, returnTo }: StoredDestination): Destination =>
+  interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
+
+/** Returns the path of the page where the sign-in began. */
+const startOf = ({ interactionUid, returnTo }: StoredDestination): string =>
+  interactionUid === null
+    ? signInPath(returnTo ?? '/account', { again: true })
+    : `/interaction/${interactionUid}/sign-in`;

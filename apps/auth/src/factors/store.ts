@@ -1,0 +1,248 @@
+// Stores the second factors of accounts: authenticator apps, passkeys and recovery codes.
+import { randomBytes } from 'node:crypto';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { createSecretBox } from '@bay-booking/service/secret-box';
+import { stepOfCode } from './authenticator.ts';
+import { hashRecoveryCode } from './recovery-codes.ts';
+
+export interface StoredPasskey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly publicKey: Buffer;
+  readonly transports: readonly string[];
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+}
+
+export type NewPasskey = Omit<StoredPasskey, 'createdAt' | 'lastUsedAt'>;
+
+interface AuthenticatorApp {
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+}
+
+export interface Factors {
+  readonly passkeys: readonly StoredPasskey[];
+  readonly authenticatorApp: AuthenticatorApp | undefined;
+  readonly recoveryCodes: number;
+}
+
+export type FactorStore = ReturnType<typeof createFactorStore>;
+
+export const maxPasskeys = 20;
+
+const passkeyColumns = `id, account_id as "accountId", name, public_key as "publicKey", transports,
+  created_at as "createdAt", last_used_at as "lastUsedAt"`;
+/** Whether the account $1 has a second factor. */
+const hasFactor = `(exists (select from authenticator_app where account_id = $1)
+  or exists (select from passkey where account_id = $1))`;
+/** Whether a facility of the account $1 requires a second factor. */
+const isRequired = `exists (select from membership m join facility f on f.id = m.facility_id
+  where m.account_id = $1 and f.requires_second_factor)`;
+
+export async function storeRecoveryCodes(tx: Queryable, accountId: string, codes: readonly string[]): Promise<void> {
+  const salt = randomBytes(16);
+  const hashes = await Promise.all(codes.map((code) => hashRecoveryCode(code, salt)));
+  await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
+  await query(tx, 'insert into recovery_code (account_id, code_hash, salt) select $1, unnest($2::text[]), $3', [
+    accountId,
+    hashes,
+    salt,
+  ]);
+}
+
+/** Removes every factor of the account. */
+export async function deleteFactors(tx: Queryable, accountId: string): Promise<void> {
+  await query(
+    tx,
+    `with apps as (delete from authenticator_app where account_id = $1),
+          keys as (delete from passkey where account_id = $1)
+     delete from recovery_code where account_id = $1`,
+    [accountId],
+  );
+}
+
+export function createFactorStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
+  const box = createSecretBox([encryptionKey]);
+  const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
+
+  const lockAccount = (tx: Queryable, accountId: string) =>
+    query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
+
+  /** Runs `add`, which returns false if the factor exists. The first factor comes with recovery codes. */
+  const addFactor = (
+    accountId: string,
+    codes: readonly string[],
+    add: (tx: Queryable) => Promise<boolean>,
+  ): Promise<{ readonly isFirst: boolean } | undefined> =>
+    transaction(db, async (tx) => {
+      await lockAccount(tx, accountId);
+      const [before] = await query<{ has: boolean }>(tx, `select ${hasFactor} as has`, [accountId]);
+      if (!(await add(tx))) return undefined;
+      const isFirst = before?.has !== true;
+      if (isFirst) await storeRecoveryCodes(tx, accountId, codes);
+      return { isFirst };
+    });
+
+  /** Runs `remove`, unless it would remove the last factor of an account that needs one. */
+  const removeFactor = (
+    accountId: string,
+    remove: (tx: Queryable) => Promise<readonly object[]>,
+  ): Promise<'removed' | 'not-found' | 'required'> =>
+    transaction(db, async (tx) => {
+      await lockAccount(tx, accountId);
+      // With the lock, no owner can begin to require a second factor meanwhile.
+      await query(
+        tx,
+        `select 1 as locked from facility where id in (select facility_id from membership where account_id = $1)
+          order by id for share`,
+        [accountId],
+      );
+      if ((await remove(tx)).length === 0) return 'not-found';
+      const [after] = await query<{ has: boolean; required: boolean }>(
+        tx,
+        `select ${hasFactor} as has, ${isRequired} as required`,
+        [accountId],
+      );
+      if (after?.has) return 'removed';
+      if (after?.required) throw new LastFactorRequired();
+      await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
+      return 'removed';
+    }).catch((error: unknown) => {
+      if (error instanceof LastFactorRequired) return 'required';
+      throw error;
+    });
+
+  const useAuthenticatorCode = async (accountId: string, code: string): Promise<boolean> => {
+    const [app] = await query<{ secret: string }>(
+      db,
+      'select secret_encrypted as secret from authenticator_app where account_id = $1',
+      [accountId],
+    );
+    const step = app && stepOfCode(box.decrypt(app.secret, ownerOf(accountId)), code);
+    if (step === undefined) return false;
+    const used = await query(
+      db,
+      `update authenticator_app set last_step = $2, last_used_at = now()
+        where account_id = $1 and last_step < $2 returning 1 as done`,
+      [accountId, step],
+    );
+    return used.length > 0;
+  };
+
+  const useRecoveryCode = async (accountId: string, code: string): Promise<boolean> => {
+    const [row] = await query<{ salt: Buffer }>(db, 'select salt from recovery_code where account_id = $1 limit 1', [
+      accountId,
+    ]);
+    if (!row) return false;
+    const used = await query(
+      db,
+      `delete from recovery_code where account_id = $1 and code_hash = $2 and ${hasFactor} returning 1 as done`,
+      [accountId, await hashRecoveryCode(code, row.salt)],
+    );
+    return used.length > 0;
+  };
+
+  return {
+    async hasSecondFactor(accountId: string): Promise<boolean> {
+      const [row] = await query<{ has: boolean }>(db, `select ${hasFactor} as has`, [accountId]);
+      return row?.has === true;
+    },
+
+    async list(accountId: string): Promise<Factors> {
+      const [passkeys, apps, codes] = await Promise.all([
+        query<StoredPasskey>(
+          db,
+          `select ${passkeyColumns} from passkey where account_id = $1 order by created_at, id limit ${maxPasskeys}`,
+          [accountId],
+        ),
+        query<AuthenticatorApp>(
+          db,
+          `select created_at as "createdAt", last_used_at as "lastUsedAt" from authenticator_app where account_id = $1`,
+          [accountId],
+        ),
+        query<{ count: number }>(db, 'select count(*)::int as count from recovery_code where account_id = $1', [
+          accountId,
+        ]),
+      ]);
+      return { passkeys, authenticatorApp: apps[0], recoveryCodes: codes[0]?.count ?? 0 };
+    },
+
+    /** Each code works once. Returns which kind of code it was. */
+    async useCode(accountId: string, code: string): Promise<'authenticator app' | 'recovery code' | undefined> {
+      const digits = code.replaceAll(/\s/g, '');
+      if (/^\d{6}$/.test(digits)) {
+        return (await useAuthenticatorCode(accountId, digits)) ? 'authenticator app' : undefined;
+      }
+      return code !== '' && (await useRecoveryCode(accountId, code)) ? 'recovery code' : undefined;
+    },
+
+    /** `step` is the step of the code that confirmed the set-up. Returns undefined if the account has an app. */
+    addAuthenticatorApp: (
+      { accountId, secret, step }: { accountId: string; secret: string; step: number },
+      recoveryCodes: readonly string[],
+    ) =>
+      addFactor(accountId, recoveryCodes, async (tx) => {
+        const rows = await query(
+          tx,
+          `insert into authenticator_app (account_id, secret_encrypted, last_step, last_used_at)
+           values ($1, $2, $3, now()) on conflict do nothing returning 1 as done`,
+          [accountId, box.encrypt(secret, ownerOf(accountId)), step],
+        );
+        return rows.length > 0;
+      }),
+
+    removeAuthenticatorApp: (accountId: string) =>
+      removeFactor(accountId, (tx) =>
+        query(tx, 'delete from authenticator_app where account_id = $1 returning 1 as done', [accountId]),
+      ),
+
+    replaceRecoveryCodes: (accountId: string, codes: readonly string[]): Promise<void> =>
+      transaction(db, async (tx) => {
+        await lockAccount(tx, accountId);
+        await storeRecoveryCodes(tx, accountId, codes);
+      }),
+
+    /** Removes every factor of the account. */
+    removeAll: (accountId: string): Promise<void> => deleteFactors(db, accountId),
+
+    /** For an import. Existing codes of the app stay used. */
+    async importAuthenticatorApp(tx: Queryable, accountId: string, secret: string): Promise<void> {
+      const [stored] = await query<{ secret: string }>(
+        tx,
+        'select secret_encrypted as secret from authenticator_app where account_id = $1',
+        [accountId],
+      );
+      if (stored && box.decrypt(stored.secret, ownerOf(accountId)) === secret) return;
+      await query(
+        tx,
+        `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
+         on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
+        [accountId, box.encrypt(secret, ownerOf(accountId))],
+      );
+    },
+
+    /** Encrypts every secret with another key. */
+    reencrypt: (newKey: Buffer): Promise<void> =>
+      transaction(db, async (tx) => {
+        const both = createSecretBox([newKey, encryptionKey]);
+        const rows = await query<{ accountId: string; secret: string }>(
+          tx,
+          'select account_id as "accountId", secret_encrypted as secret from authenticator_app for update',
+          [],
+        );
+        for (const { accountId, secret } of rows) {
+          const owner = ownerOf(accountId);
+          await query(tx, 'update authenticator_app set secret_encrypted = $2 where account_id = $1', [
+            accountId,
+            both.encrypt(both.decrypt(secret, owner), owner),
+          ]);
+        }
+      }),
+  };
+}
+
+class LastFactorRequired extends Error {
+  override readonly name = 'LastFactorRequired';
+}

@@ -1,0 +1,39 @@
+// Sets up authenticator apps for tests, and computes their codes.
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { Secret, TOTP } from 'otpauth';
+import type { AuthServer } from './auth-server.ts';
+
+const periodMs = 30_000;
+
+/** Returns the code of the app now. The server also accepts the codes of one step before (`-1`) and after (`1`). */
+export const codeOf = (secret: string, step = 0): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + step * periodMs });
+
+export const wrongCodeFor = (secret: string): string => {
+  const valid = [-2, -1, 0, 1, 2].map((step) => codeOf(secret, step));
+  return ['000000', '111111', '222222', '333333', '444444', '555555'].find((code) => !valid.includes(code)) as string;
+};
+
+/** Changes the database as if the last code of every app had been used long ago. */
+export const forgetUsedCodes = async ({ db }: AuthServer): Promise<void> => {
+  await db.raw('update authenticator_app set last_step = 0');
+};
+
+export interface SetUp {
+  readonly secret: string;
+  readonly recoveryCodes: readonly string[];
+  readonly page: Page;
+}
+
+/** Sets up an authenticator app on the page "Sign-in security" for a browser with a fresh sign-in. */
+export async function setUpApp(
+  server: AuthServer,
+  browser: FormBrowser,
+  from = '/account/security/authenticator',
+): Promise<SetUp> {
+  const form = await browser.open(new URL(from, server.origin));
+  const secret = (/id="secret">([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
+  const page = await browser.send(form, { code: codeOf(secret) });
+  const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
+  return { secret, recoveryCodes, page };
+}
