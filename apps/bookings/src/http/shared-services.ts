@@ -4,11 +4,13 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
+import type { Audit } from './audit.ts';
 
 export interface SharedServices {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly link: MakeLink;
+  readonly audit: Audit;
   readonly now: () => Date;
 }
 
