@@ -63,6 +63,8 @@ export interface TestSystemOptions {
     /** How long the issuer delays its responses after `fail('slow')`. */
     readonly slowMilliseconds?: number;
   };
+  /** With false, the list of revocations is not read, and every request gets 503. */
+  readonly readsRevocations?: boolean;
   /** By default, events are not delivered, and webhooks can only have public addresses. */
   readonly webhooks?: {
     readonly deliver: boolean;
@@ -110,7 +112,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const app = createApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
   const { signingKeys, revocations } = app;
   // Without the list, every request gets 503. Some tests simulate that it cannot be read.
-  await revocations.read().catch(() => {});
+  if (options.readsRevocations !== false) await revocations.read().catch(() => {});
   const stopWebhooks = options.webhooks?.deliver ? app.webhooks?.start() : undefined;
   const server = await startHttpServer({ handler: app.express, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
