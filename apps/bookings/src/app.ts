@@ -108,7 +108,6 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
       (entries) => endHoldRights(db, entries),
     ],
     logger,
-    now,
     timeout: options.signingKeys?.timeout,
   });
   const idempotency = createIdempotencyStore(db);

@@ -80,7 +80,7 @@ export const errorCatalogue = {
     headers: challenge,
     appliesTo: 'every endpoint',
   },
-  // createHold returns this error if holds are switched off (HOLDS_PER_CLIENT).
+  // createHold returns this error if holds are switched off (HOLDS_PER_OWNER).
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
   ERR00405: {
     status: 405,

@@ -25,7 +25,6 @@ export interface RevocationsOptions {
   readonly pollSeconds: number;
   readonly endRights: readonly EndRights[];
   readonly logger: Logger;
-  readonly now: () => Date;
   readonly timeout?: number | undefined;
 }
 
@@ -55,7 +54,7 @@ const clockToleranceSeconds = 10;
 const newList = (): List => ({ entries: new Map(), last: undefined, startedAt: performance.now() });
 
 export function createRevocations(options: RevocationsOptions) {
-  const { pollSeconds, endRights, logger, now } = options;
+  const { pollSeconds, endRights, logger } = options;
   /** The list in force. Undefined until it was read to its end for the first time. */
   let list: List | undefined;
   /** The list that the next page belongs to: the list in force, or its successor. */
@@ -88,7 +87,7 @@ export function createRevocations(options: RevocationsOptions) {
       const batch = pending.slice(start, start + batchSize);
       await Promise.all(endRights.map((end) => end(batch)));
     }
-    const repeated = now().getTime() / 1000 - repeatSeconds;
+    const repeated = Date.now() / 1000 - repeatSeconds;
     pending = pending.filter(({ before }) => before > repeated);
   };
 
@@ -129,7 +128,7 @@ function idsOf({ tokenId, clientId, grantId, subject, facilities }: Caller): rea
 
 async function fetchPage(
   after: number | undefined,
-  { uri, issuer, signingKeys, now, timeout = 4_000 }: RevocationsOptions,
+  { uri, issuer, signingKeys, timeout = 4_000 }: RevocationsOptions,
 ): Promise<Page> {
   const token = (await fetchText(after === undefined ? uri : `${uri}?after=${after}`, timeout)).trim();
   const header = jsonwebtoken.decode(token, { complete: true })?.header;
@@ -141,7 +140,6 @@ async function fetchPage(
     algorithms: ['ES256'],
     issuer: withAndWithoutSlash(issuer),
     clockTolerance: clockToleranceSeconds,
-    clockTimestamp: Math.floor(now().getTime() / 1000),
   }) as Jwt;
   if (!isPage(payload)) throw new Error('the list of revocations has missing or invalid claims');
   return payload;
