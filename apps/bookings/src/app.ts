@@ -6,6 +6,7 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/http/readin
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
+import { createAudit } from './audit.ts';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
@@ -26,7 +27,6 @@ import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
-import { createAudit } from './http/audit.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';

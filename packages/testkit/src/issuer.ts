@@ -1,6 +1,6 @@
-// Runs an authorization server for tests. It serves discovery, a JWKS and the list of revocations, and signs access tokens
-// (RFC 9068) with the claims that a test chooses. It can rotate its keys. It can also simulate failures: refused connections, slow
-// responses, errors and invalid JSON.
+// Runs an authorization server for tests. It serves discovery, a JWKS and the list of revocations, and signs access
+// tokens (RFC 9068) with the claims that a test chooses. It can rotate its keys. It can also simulate failures: refused
+// connections, slow responses, errors and invalid JSON.
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,8 +53,8 @@ export interface TestIssuer {
   /** Adds to the JWKS the keys that `rotate` left out. */
   publish(): void;
   /**
-   * Adds an entry for a right, such as `client demo-web`, to the list of revocations. By default, it concerns all tokens
-   * that were issued before now, and in the current second.
+   * Adds an entry for a right, such as `client demo-web`, to the list of revocations. By default, it concerns all
+   * tokens that were issued before now, and in the current second.
    */
   revoke(right: string, before?: number): void;
   /**

@@ -8,8 +8,8 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { createAudit } from '../audit.ts';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
-import { createAudit } from '../http/audit.ts';
 import { readImport } from '../import/document.ts';
 import { importPlaces } from '../import/store.ts';
 

@@ -32,8 +32,8 @@ const countHolds = `select count(*)::int as holds from booking_hold
 where facility_id = $1 and subject = $2 and expires_at > clock_timestamp()`;
 
 /**
- * Locks the row of an owner and facility, so that only one request at a time counts their holds and adds one. The update changes
- * no value. It is needed to lock a row that already exists.
+ * Locks the row of an owner and facility, so that only one request at a time counts the holds and adds one. The update
+ * changes no value. It is needed to lock a row that already exists.
  */
 const lockOwner = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;

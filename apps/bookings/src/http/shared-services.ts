@@ -2,9 +2,9 @@
 import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Metrics } from '@bay-booking/service/metrics';
+import type { Audit } from '../audit.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
-import type { Audit } from './audit.ts';
 
 export interface SharedServices {
   readonly config: Config;

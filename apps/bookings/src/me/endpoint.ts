@@ -1,10 +1,10 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
-import { type Database, query } from '@bay-booking/service/database/database';
 import type { Caller } from '../auth/caller.ts';
 import { dateTimeSchema, responseSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
+import type { Facility, PlacesStore } from '../places/store.ts';
 
 const path = '/api/me';
 const string = { type: 'string' } as const;
@@ -30,16 +30,7 @@ const meSchema = responseSchema({
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const meComponents = { Me: meSchema } as const;
 
-const findFacilities = `select id, name, time_zone as "timeZone" from facility where id = any($1) order by name, id`;
-
 type TokenDescription = Pick<Caller, 'clientId' | 'subject' | 'scopes' | 'expiresAt'>;
-
-interface Facility {
-  readonly id: string;
-  readonly name: string;
-  readonly timeZone: string;
-}
-
 const facilityExample: Facility = { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' };
 const callerExample: TokenDescription = {
   clientId: 'demo-pat-north',
@@ -48,7 +39,7 @@ const callerExample: TokenDescription = {
   expiresAt: Date.UTC(2030, 4, 1, 10) / 1000,
 };
 
-export function createMeEndpoint({ db, link }: SharedServices & { readonly db: Database }) {
+export function createMeEndpoint({ places, link }: SharedServices & { readonly places: PlacesStore }) {
   const resourceOf = ({ clientId, subject, scopes, expiresAt }: TokenDescription, facilities: readonly Facility[]) => ({
     clientId,
     subject,
@@ -74,7 +65,7 @@ export function createMeEndpoint({ db, link }: SharedServices & { readonly db: D
     },
     handle: async ({ caller }) => ({
       status: 200,
-      body: resourceOf(caller, await query<Facility>(db, findFacilities, [caller.facilities])),
+      body: resourceOf(caller, await places.findFacilities(caller.facilities)),
     }),
   });
 }

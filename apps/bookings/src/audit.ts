@@ -1,6 +1,6 @@
 // Writes audit lines to the log: who changed what (docs/behaviour.md, "Health, metrics and logs").
 import type { Logger } from '@bay-booking/service/logging';
-import type { Caller } from '../auth/caller.ts';
+import type { Caller } from './auth/caller.ts';
 
 export interface AuditEvent {
   /** The subject and the action, such as `closure.created`. */
