@@ -46,9 +46,6 @@ interface Page {
 
 /** The whole list is read again at this interval, in milliseconds, which removes the entries that have expired. */
 const renewalInterval = 3_600_000;
-/** Requests that were authorized before their right ended may create something afterwards, so entries are repeated. */
-const repeatSeconds = 60;
-const batchSize = 5_000;
 const clockToleranceSeconds = 10;
 
 const newList = (): List => ({ entries: new Map(), last: undefined, startedAt: performance.now() });
@@ -63,6 +60,8 @@ export function createRevocations(options: RevocationsOptions) {
   let readAt: number | undefined;
   /** The entries whose rights are still to be ended. */
   let pending: readonly EndedRight[] = [];
+  /** The last entries are repeated, because a request that was authorized before may have created something since. */
+  let repeated: readonly EndedRight[] = [];
 
   const readPage = async (): Promise<boolean> => {
     if (performance.now() - reading.startedAt > renewalInterval) reading = newList();
@@ -83,21 +82,24 @@ export function createRevocations(options: RevocationsOptions) {
   };
 
   const endPendingRights = async (): Promise<void> => {
-    for (let start = 0; start < pending.length; start += batchSize) {
-      const batch = pending.slice(start, start + batchSize);
-      await Promise.all(endRights.map((end) => end(batch)));
-    }
-    const repeated = Date.now() / 1000 - repeatSeconds;
-    pending = pending.filter(({ before }) => before > repeated);
+    const entries = [...repeated, ...pending];
+    if (entries.length > 0) await Promise.all(endRights.map((end) => end(entries)));
+    repeated = pending;
+    pending = [];
   };
 
   const read = async (): Promise<void> => {
-    try {
-      let hasMore = true;
-      while (hasMore) hasMore = await readPage();
-    } finally {
-      await endPendingRights();
+    let failure: unknown;
+    let hasMore = true;
+    while (hasMore) {
+      hasMore = await readPage();
+      // While the database is unavailable, the entries stay pending, and the list is still read.
+      if (failure === undefined)
+        await endPendingRights().catch((error: unknown) => {
+          failure = error;
+        });
     }
+    if (failure !== undefined) throw failure;
   };
 
   return {
@@ -131,8 +133,9 @@ async function fetchPage(
   { uri, issuer, signingKeys, timeout = 4_000 }: RevocationsOptions,
 ): Promise<Page> {
   const token = (await fetchText(after === undefined ? uri : `${uri}?after=${after}`, timeout)).trim();
-  const header = jsonwebtoken.decode(token, { complete: true })?.header;
-  if (header?.typ !== 'revocations+jwt') throw new Error(`${uri} did not return a list of revocations`);
+  // Decoding the whole token here, too, would take much memory.
+  const header = JSON.parse(Buffer.from(token.split('.', 1)[0] as string, 'base64url').toString());
+  if (header.typ !== 'revocations+jwt') throw new Error(`${uri} did not return a list of revocations`);
   const key = await signingKeys.find(header.kid);
   if (!key) throw new Error('the list of revocations is signed with an unknown key');
   const { payload } = jsonwebtoken.verify(token, key.key, {
