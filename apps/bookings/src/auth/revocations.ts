@@ -67,8 +67,11 @@ export function createRevocations(options: RevocationsOptions) {
     if (performance.now() - reading.startedAt > renewalInterval) reading = newList();
     const { revoked, last, more } = await fetchPage(reading.last, options);
     if (reading.last !== undefined && last < reading.last) {
+      // The authorization server has removed its last entries, or was restored from a backup.
+      const mayRestart = reading === list;
       reading = newList();
-      throw new Error('the numbers of the revocations began again, so the list will be read again');
+      if (mayRestart) return true;
+      throw new Error('the numbers of the revocations decrease');
     }
     if (more && last === reading.last) throw new Error('the list of revocations does not continue');
     for (const { id, before } of revoked) reading.entries.set(id, Math.max(before, reading.entries.get(id) ?? 0));
