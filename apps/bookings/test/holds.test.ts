@@ -88,7 +88,7 @@ describe('holds', () => {
   });
 
   test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds', async () => {
-    const limited = await createExtraSystem({ sharing: system, config: { holdsPerClient: 2 }, poolMax: 20 });
+    const limited = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 2 }, poolMax: 20 });
     const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
     const create = () =>
       limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId: 'bay-n2-01' })), token });
@@ -100,8 +100,8 @@ describe('holds', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('the endpoints for holds do not exist if HOLDS_PER_CLIENT is 0', async () => {
-    const withoutHolds = await createExtraSystem({ sharing: system, config: { holdsPerClient: 0 } });
+  test('the endpoints for holds do not exist if HOLDS_PER_OWNER is 0', async () => {
+    const withoutHolds = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 0 } });
     expect((await withoutHolds.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
   });
 
