@@ -48,7 +48,7 @@ export const errorEnvelopeSchema = {
             properties: {
               externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
               field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
-              heldUntil: { type: 'string', format: 'date-time', description: 'When the conflicting hold ends.' },
+              heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
               closure: {
                 type: 'string',
                 description: 'The reason of the closure, blocked without a reason, or closed outside opening hours.',
