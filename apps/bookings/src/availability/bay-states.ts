@@ -77,8 +77,8 @@ const statesWithReasons = bayStates(closuresOfBay);
 const statesWithoutClosures = bayStates('null');
 
 /**
- * Reads when the bays $2 and their locations are closed between $3 and $4, in seconds since 1970. Closures that touch or
- * overlap are joined, and each closure is read once, however many bays it closes.
+ * Reads when the bays $2 and their locations are closed between $3 and $4, in seconds since 1970. Closures that touch
+ * or overlap are joined. Each closure of a location is read once, however many bays it has.
  */
 const closedTimes = `with closure as materialized (
   select location_id, bay_ids, tstzrange(start_date, end_date) as time from booking_closure
