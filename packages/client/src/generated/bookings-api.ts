@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getBooking"];
         /**
          * Update a booking
-         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored.
+         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
          */
         put: operations["updateBooking"];
         post?: never;
@@ -563,8 +563,15 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
         };
         SearchBody: {
+            /**
+             * Format: date-time
+             * @description Read if the query has no startDate.
+             */
+            startDate?: string;
             /**
              * Format: date-time
              * @description Read if the query has no endDate.
@@ -613,6 +620,10 @@ export interface components {
             id: string;
             /** @description Location name. */
             name: string;
+            /** @description The facility of the location. */
+            facilityId: string;
+            /** @description The IANA time zone of the facility. */
+            timeZone: string;
             _links: {
                 self: components["schemas"]["Link"];
                 bays: components["schemas"]["Link"];
@@ -639,6 +650,10 @@ export interface components {
             description: string;
             /** @description The kind of the bays, for example RangeBay. */
             kind: string;
+            /** @description Whether the bay can be booked at all. */
+            bookable: boolean;
+            /** @description The owning location. */
+            locationId: string;
             /** @description The owning location. */
             location: {
                 id: string;
@@ -1282,15 +1297,22 @@ export interface components {
                 description: string;
                 /** @description Additional information; may be empty. */
                 moreInfo: string;
-                /** @description Context of the error; errors of a booking name its externalBookingId ("" where there is none). */
+                /** @description What the texts say, for programs. */
                 contextData: {
+                    /** @description In errors of a booking; "" where there is none. */
                     externalBookingId?: string;
+                    /** @description The parameter, or the path of a field inside the body. */
+                    field?: string;
+                    /** @description When the conflicting hold ends, UTC. */
+                    heldUntil?: string;
+                    /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
+                    closure?: string;
                 };
             }[];
         };
     };
     responses: {
-        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | HOOK00001: A client can have 20 webhooks at most. | ERR00400: The request is not valid HTTP. */
+        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | CLOS00001: A facility can have 1000 closures at most that have not ended. | HOOK00001: A client can have 20 webhooks at most. | ERR00400: The request is not valid HTTP. */
         Error400: {
             headers: {
                 [name: string]: unknown;
@@ -1481,13 +1503,13 @@ export interface operations {
                 bayIds?: string[];
                 /** @description Location IDs. They change the meaning of startDate and endDate. */
                 locationIds?: string[];
-                /** @description User alias to search for. */
+                /** @description The whole alias, case-sensitive. */
                 userAlias?: string;
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
-                /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. */
+                /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. Can be sent in the body instead. */
                 startDate?: string;
-                /** @description See startDate. Can be sent in the body instead. */
+                /** @description See startDate. */
                 endDate?: string;
                 /** @description Page to return, from 1; 1 if left out. */
                 page?: number;
@@ -2077,6 +2099,8 @@ export interface operations {
                      *         {
                      *           "id": "loc-north-1",
                      *           "name": "North Range, ground floor",
+                     *           "facilityId": "fac-north",
+                     *           "timeZone": "Europe/Copenhagen",
                      *           "_links": {
                      *             "self": {
                      *               "method": "GET",
@@ -2149,6 +2173,8 @@ export interface operations {
                      * @example {
                      *       "id": "loc-north-1",
                      *       "name": "North Range, ground floor",
+                     *       "facilityId": "fac-north",
+                     *       "timeZone": "Europe/Copenhagen",
                      *       "_links": {
                      *         "self": {
                      *           "method": "GET",
@@ -2212,6 +2238,8 @@ export interface operations {
                      *           "name": "Bay 1",
                      *           "description": "Bay 1 on the ground floor.",
                      *           "kind": "RangeBay",
+                     *           "bookable": true,
+                     *           "locationId": "loc-north-1",
                      *           "location": {
                      *             "id": "loc-north-1",
                      *             "name": "North Range, ground floor"
