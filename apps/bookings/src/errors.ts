@@ -66,7 +66,11 @@ export const errorCatalogue = {
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.', appliesTo: reservations },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.', appliesTo: reservations },
   BOOK00004: { status: 400, description: 'The client has too many holds.', appliesTo: ['createHold'] },
-  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.', appliesTo: ['createWebhook'] },
+  HOOK00001: {
+    status: 400,
+    description: 'An owner can have 20 webhooks at a facility at most.',
+    appliesTo: ['createWebhook', 'updateWebhook'],
+  },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,
