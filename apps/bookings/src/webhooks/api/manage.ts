@@ -95,8 +95,8 @@ export async function pingWebhook(services: WebhookServices, request: ApiRequest
 }
 
 /**
- * Sends the changes of a facility after `afterChangeNumber` again, up to a maximum. The router has checked that no field
- * is missing.
+ * Sends the changes of a facility after `afterChangeNumber` again, up to a maximum. The router has checked that no
+ * field is missing.
  */
 export async function replayChanges(
   services: WebhookServices,

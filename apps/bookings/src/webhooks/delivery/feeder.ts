@@ -1,7 +1,7 @@
 // Creates deliveries for the changes after the cursor of each webhook and facility, and moves the cursor.
 //
-// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor. Replays have
-// their own loop, so that they do not delay new events.
+// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor. Replays
+// have their own loop, so that they do not delay new events.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
