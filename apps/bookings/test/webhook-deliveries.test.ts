@@ -2,6 +2,7 @@
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { checkEvent } from './support/check-response.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 import {
@@ -59,6 +60,7 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   if (!received) throw new Error('nothing received');
   verifySignature(received, secret);
   expect(received.event).toMatchObject({ type: 'webhook.ping', data: {} });
+  checkEvent(received.event);
   expect(received.headers['content-type']).toBe('application/json');
   const [delivery] = await until(
     () => deliveriesOf(path, '?state=delivered'),
@@ -113,6 +115,7 @@ test('creating, updating and deleting a booking sends events with the booking as
   const deleted = (await receiver.received(3))[2];
   expect(deleted?.event).toMatchObject({ type: 'booking.deleted', data: { booking: { userAlias: 'Bob' } } });
   expect(deleted?.event.data.booking).toEqual(updated?.event.data.booking);
+  for (const { event } of receiver.events) checkEvent(event);
   const changeNumbers = receiver.events.map(({ event }) => event.data.modified as number);
   expect(changeNumbers).toEqual(changeNumbers.toSorted((a, b) => a - b));
 });
