@@ -49,10 +49,11 @@ from facility left join (
 // The changes after $2, up to $3, of which the first $4 are counted.
 const countStatement = `select max(number) filter (where position <= $4)::float8 as last,
   coalesce(bool_or(position > $4), false) as "hasMore",
-  count(*) filter (where position <= $4 and has_state and action <> 'deleted')::int as updated,
-  count(*) filter (where position <= $4 and has_state and action = 'deleted')::int as deleted
+  count(*) filter (where position <= $4 and has_after)::int as updated,
+  count(*) filter (where position <= $4 and not has_after and has_before)::int as deleted
 from (
-  select number, action, coalesce(after, before) is not null as has_state, row_number() over (order by number) as position
+  select number, after is not null as has_after, before is not null as has_before,
+    row_number() over (order by number) as position
   from booking_change where facility_id = $1 and latest and number > $2::bigint and number <= $3::bigint
   order by number limit $4::int + 1
 ) change`;
