@@ -123,7 +123,8 @@ test('when the owner loses a facility, its webhooks lose the facility and its wa
 
 test('staff list the webhooks of a facility, and take the facility out of one', async () => {
   const owner = newOwner();
-  const token = await system.token(['fac-north', 'fac-east'], { sub: owner, client_id: 'partner' });
+  const scope = 'https://bay-booking.example/golf/bookings';
+  const token = await system.token(['fac-north', 'fac-east'], { sub: owner, client_id: 'partner', scope });
   const { path, id } = await register(token);
   const staff = await system.token(['fac-east'], { sub: newOwner(), scope: scheduleScope });
   const list = () => get('/api/facilities/fac-east/webhooks', staff);
