@@ -131,7 +131,7 @@ export async function replayChanges(
 function tooManyEvents(retryAt: Date, now: Date): ApiError {
   const seconds = Math.max(1, Math.ceil((retryAt.getTime() - now.getTime()) / 1000));
   return apiError('ERR00429', {
-    moreInfo: `A webhook gets at most ${maxReplayedEvents} events of replays in an hour.`,
+    moreInfo: `A webhook replays at most ${maxReplayedEvents} events in an hour, and an earlier replay must end first.`,
     headers: { 'Retry-After': String(seconds) },
   });
 }
