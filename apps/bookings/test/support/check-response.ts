@@ -1,5 +1,5 @@
-// Checks responses and events against openapi.json. The status of a response must be documented, the documented headers must be
-// present, and the body must match its schema.
+// Checks responses and events against openapi.json. The status of a response must be documented, the documented headers
+// must be present, and the body must match its schema.
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
