@@ -45,6 +45,7 @@ import { createCatalogue } from './places/catalogue-store.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore } from './places/store.ts';
 import { formats } from './time/formats.ts';
+import { endWebhookRights } from './webhooks/rights.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
@@ -106,6 +107,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     endRights: [
       async () => changeWatcher.endWaits((caller) => revocations.isRevoked(caller)),
       (entries) => endHoldRights(db, entries),
+      (entries) => endWebhookRights(db, entries),
     ],
     logger,
     timeout: options.signingKeys?.timeout,

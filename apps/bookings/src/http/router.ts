@@ -90,6 +90,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     const queryString = queryStringOf(request.url);
     const queryInput = readQueryString(queryString, queryProperties);
     const query = validateQuery(queryInput);
+    const queryErrors = errorsOfParameters(query.validationErrors);
     const bodyInput = await readBody(request, response);
     const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
@@ -98,7 +99,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
           ...Object.keys(bodyInput).filter((name) => !(name in bodyProperties)),
         ]
       : [];
-    const validationErrors = [...query.validationErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
+    const validationErrors = [...queryErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
     return { query: query.value, body: body.value, validationErrors };
   };
 }
@@ -154,6 +155,12 @@ function withoutFieldsOfQuery(
   query: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(body).filter(([name]) => query[name] === undefined));
+}
+
+/** Several elements of a parameter can be invalid. Their positions mean nothing to the client. */
+function errorsOfParameters(errors: readonly ValidationError[]): readonly ValidationError[] {
+  const firstOf = [...Map.groupBy(errors, ({ field }) => field).values()].flatMap((ofField) => ofField.slice(0, 1));
+  return firstOf.map(({ field, kind, hint }) => ({ field, kind, hint }));
 }
 
 function unknownErrors(names: readonly string[]): readonly ValidationError[] {
