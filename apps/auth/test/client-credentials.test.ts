@@ -220,7 +220,10 @@ describe('the lifecycle of a personal access token', () => {
   afterAll(() => audit.flush());
   /** Creates a personal access token of acc-bot-north. */
   const create = async (days = 90) => {
-    const token = await clients.createPersonalAccessToken({ name: 'Till', days }, actor);
+    const token = await clients.createPersonalAccessToken(
+      { name: 'Till', days, access: 'write', facilityIds: ['fac-north'] },
+      actor,
+    );
     if ('error' in token) throw new Error(token.error);
     return token;
   };

@@ -9,6 +9,7 @@ import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import type { Services } from '../services.ts';
 import { createPasswordChange } from './change-password.ts';
+import { accountDataRoutes } from './data-routes.ts';
 import { createAccountPage } from './page.ts';
 
 export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'begin'>): Router {
@@ -91,6 +92,7 @@ export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'be
     { requireFresh: true },
   );
 
+  router.use(accountDataRoutes(services));
   router.use('/account', site.errorHandler);
   return router;
 }

@@ -38,7 +38,9 @@ export function createAccountEmails(
   /** Informs the owner about a change of the account. */
   const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
     const to = emailAddressOf(account);
-    if (to) await mailer.enqueue(write({ to, name: account.name, link: `${issuer}${path}` }));
+    if (!to) return;
+    const mail = write({ to, name: account.name, link: `${issuer}${path}` });
+    await mailer.enqueue({ ...mail, accountId: account.id });
   };
 
   const mailVerificationLink = async ({ id, name, email, emailVerified }: Account): Promise<void> => {
@@ -47,7 +49,8 @@ export function createAccountEmails(
     if (isOverLimit) return;
     const lifetimeSeconds = lifetimeSecondsOf.verification;
     const token = await links.issue({ accountId: id, email, purpose: 'verify-email', lifetimeSeconds });
-    await mailer.enqueue(verificationEmail({ to: email, name, link: `${issuer}/verify-email?token=${token}` }));
+    const mail = verificationEmail({ to: email, name, link: `${issuer}/verify-email?token=${token}` });
+    await mailer.enqueue({ ...mail, accountId: id });
   };
 
   const mailResetLink = async (username: string, address: string | undefined): Promise<void> => {
@@ -63,7 +66,7 @@ export function createAccountEmails(
     const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
     const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
     const link = `${issuer}/reset-password/new?token=${token}`;
-    await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
+    await mailer.enqueue({ ...passwordResetEmail({ to: email, name: account.name, link }), accountId: account.id });
   };
 
   return {
@@ -108,5 +111,5 @@ export function createAccountEmails(
 }
 
 /** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
-const emailAddressOf = ({ email, username }: Account): string | undefined =>
+export const emailAddressOf = ({ email, username }: Pick<Account, 'email' | 'username'>): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);

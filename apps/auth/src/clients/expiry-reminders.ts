@@ -1,0 +1,49 @@
+// Sends an e-mail to the owner of a service account 14 and 3 days before one of its personal access tokens expires.
+import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { emailAddressOf } from '../accounts/account-emails.ts';
+import { expiringTokenEmail } from '../mail/email-templates.ts';
+import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import { isActiveClient } from './store.ts';
+
+interface ExpiringToken {
+  readonly id: string;
+  readonly name: string;
+  readonly accountName: string | null;
+  readonly username: string;
+  readonly email: string | null;
+  readonly expiresAt: Date;
+}
+
+const days = [3, 14] as const;
+const batchSize = 100;
+
+/** Resolves to true if there may be more. The e-mail is stored in the transaction that marks the token. */
+export async function sendExpiryReminders(db: Database, mailer: OutboxMailer, issuer: string): Promise<boolean> {
+  for (const daysBefore of days) {
+    const count = await transaction(db, async (tx) => {
+      const tokens = await query<ExpiringToken>(
+        tx,
+        // A token that was created for a shorter time gets no such e-mail.
+        `with due as (
+           select c.id from client c join account a on a.id = c.account_id and a.disabled_at is null
+            where ${isActiveClient} and c.expires_at <= now() + make_interval(days => $1)
+              and c.created_at < c.expires_at - make_interval(days => $1)
+              and coalesce(c.expiry_reminder, 1000) > $1
+            order by c.expires_at limit ${batchSize} for update of c skip locked)
+         update client c set expiry_reminder = $1 from due, account a
+          where c.id = due.id and a.id = c.account_id
+         returning c.id, coalesce(c.name, '') as name, a.name as "accountName", a.username, a.email,
+                   c.expires_at as "expiresAt"`,
+        [daysBefore],
+      );
+      for (const { id, name, accountName, expiresAt, ...account } of tokens) {
+        const to = emailAddressOf(account);
+        const recipient = to && { to, name: accountName, link: `${issuer}/portal` };
+        if (recipient) await mailer.enqueue(expiringTokenEmail(recipient, { name: name || id, expiresAt }), tx);
+      }
+      return tokens.length;
+    });
+    if (count === batchSize) return true;
+  }
+  return false;
+}
