@@ -239,7 +239,7 @@ describe('the lifecycle of a personal access token', () => {
     const token = await create();
     // 43 characters of base64url contain 256 bits.
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
-    expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
+    expect(token.clientSecret).toMatch(/^bbs_[\w-]{43}$/);
     expect((await useToken(token)).status).toBe(200);
     const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
     expect(JSON.stringify(rows)).not.toContain(token.clientSecret);

@@ -9,7 +9,7 @@ import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-
 export const password = 'demo-person-pass';
 export const north = '/portal/facilities/fac-north';
 
-type Role = 'owner' | 'staff' | 'bookings-manager';
+type Role = 'owner' | 'staff' | 'bookings-manager' | 'facility-manager';
 type NewAccount = NonNullable<ImportDocument['accounts']>[number];
 
 /** Returns an account with the id `acc-NAME` and the user name `NAME@range.example`. */

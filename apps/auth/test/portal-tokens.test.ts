@@ -195,7 +195,7 @@ test('the list of tokens shows name, creation, last use with its address, and ex
   const used = await openPortal(browser);
   expect(textOf(used.html)).toContain('from 127.0.0.1');
   expect(used.html).toContain(`<time datetime="${at.toISOString()}"`);
-  expect(textOf(used.html)).toContain('keep working until they expire, for up to 1 hour');
+  expect(textOf(used.html)).toContain('Within 15 seconds, the Bookings API also refuses');
 });
 
 describe('a service account revokes a token', () => {

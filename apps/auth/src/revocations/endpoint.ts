@@ -31,13 +31,18 @@ export function revocationRoutes({ config, revocations }: Services, { signingKey
     const claims = { revoked, last, ...(hasMore && { more: true }) };
     const now = Math.floor(Date.now() / 1000);
     const version = JSON.stringify([key.kid, claims, Math.floor(now / maxCopyAge)]);
-    response.set({ 'Cache-Control': 'max-age=5', ETag: `"${hash('sha256', version, 'base64url')}"` });
+    const etag = `"${hash('sha256', version, 'base64url')}"`;
+    response.set({ 'Cache-Control': 'max-age=5', ETag: etag });
+    // Express would send the list again if the request also has `Cache-Control: no-cache`, as those of Node.js have.
+    if (request.get('If-None-Match')?.includes(etag)) {
+      response.status(304).end();
+      return;
+    }
     const token = new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'revocations+jwt' })
       .setIssuer(config.issuer)
       .setIssuedAt(now)
       .setExpirationTime(now + lifetime);
-    // `send` responds with 304 if the request has the ETag.
     response.type('application/jwt').send(await token.sign(await importJWK(key as JWK, 'ES256')));
   };
 
