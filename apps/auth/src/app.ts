@@ -39,6 +39,8 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
+  /** Sends the e-mails about tokens that expire soon. This also happens every minute. */
+  readonly remindOfExpiringTokens: () => Promise<void>;
   /** Waits for work that continues after responses: audit events, e-mails and logout tokens. */
   readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -59,6 +61,12 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
 
+  const reminders = startLoop({
+    name: 'remind of expiring tokens',
+    intervalMs: 60_000,
+    logger,
+    run: () => sendExpiryReminders(db, mailer, config.issuer),
+  });
   const loops = [
     startLoop({ name: 'delete expired rows', intervalMs: 60_000, logger, run: () => deleteExpiredRows(db) }),
     // Their access tokens must be refused within 15 s.
@@ -68,18 +76,14 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
       logger,
       run: services.revocations.publishExpiredTokens,
     }),
-    startLoop({
-      name: 'remind of expiring tokens',
-      intervalMs: 60_000,
-      logger,
-      run: () => sendExpiryReminders(db, mailer, config.issuer),
-    }),
+    reminders,
     startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
   ];
 
   return {
     app: createExpressApp(services, createPages(services, startSession), providerManager),
     refreshKeys: providerManager.refresh,
+    remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
       await logoutSender.waitUntilIdle();

@@ -82,7 +82,12 @@ export async function importDocument(
     throwIfAny(errors);
     return [...deleted];
   });
-  return { skipped, facilities: facilities.length, accounts: accounts.length, clients: clients.length };
+  return {
+    skipped,
+    facilities: facilities.length,
+    accounts: accounts.length - skipped.length,
+    clients: clients.length,
+  };
 }
 
 function throwIfAny(errors: readonly string[]): void {

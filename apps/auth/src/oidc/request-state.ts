@@ -8,6 +8,8 @@ export interface FoundSession {
 }
 
 export interface RequestState {
+  /** In seconds since 1970. */
+  startedAt?: number;
   /** The rules of clients/policy.ts apply once for each request. */
   isClientChecked?: boolean;
   account?: AccountWithMemberships;

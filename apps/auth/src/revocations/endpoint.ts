@@ -43,7 +43,8 @@ export function revocationRoutes({ config, revocations }: Services, { signingKey
       .setIssuer(config.issuer)
       .setIssuedAt(now)
       .setExpirationTime(now + lifetime);
-    response.type('application/jwt').send(await token.sign(await importJWK(key as JWK, 'ES256')));
+    // A text would get a charset.
+    response.type('application/jwt').send(Buffer.from(await token.sign(await importJWK(key as JWK, 'ES256'))));
   };
 
   const router = Router({ caseSensitive: true, strict: true });
