@@ -6,7 +6,7 @@ import { type Express, type RequestHandler, Router } from 'express';
 import { eraseLateEvents } from './account/deletion-store.ts';
 import { accountRoutes } from './account/routes.ts';
 import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
-import { sendExpiryReminders } from './clients/expiry-reminders.ts';
+import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
 import { assetRoutes } from './html/asset.ts';
 import { assets } from './html/render.ts';
 import { allowEveryOrigin } from './http/cors.ts';

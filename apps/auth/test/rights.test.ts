@@ -1,5 +1,5 @@
-// Tests which scopes of the Bookings API a token gets, and for which facilities: by role, and by the access of a personal
-// access token.
+// Tests which scopes of the Bookings API a token gets, and for which facilities: by role, and by the access of a
+// personal access token.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';

@@ -1,4 +1,5 @@
-// Deletes expired artifacts, revocations, one-time links, unfinished social sign-ins, counts of failures, and sessions of browsers.
+// Deletes expired artifacts, revocations, one-time links, unfinished social sign-ins, counts of failures, and sessions
+// of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [

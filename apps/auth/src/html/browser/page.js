@@ -1,5 +1,5 @@
-// Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text. This script runs in the browser.
-// Pages also work without the script.
+// Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text. This
+// script runs in the browser. Pages also work without it.
 
 /** Formats a time like `5 Mar 2026, 19:00 GMT+9`. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', {
