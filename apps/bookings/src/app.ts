@@ -128,7 +128,7 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
     ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),
     ...createAvailabilityEndpoints({ ...services, findHold: holds.find }),
     // A maximum of 0 holds switches holds off.
-    ...(config.holdsPerClient === 0 ? [] : createHoldEndpoints({ ...services, store: holds })),
+    ...(config.holdsPerOwner === 0 ? [] : createHoldEndpoints({ ...services, store: holds })),
     ...(webhooks?.endpoints ?? []),
   ];
 }

@@ -31,7 +31,7 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
-/** For the limits, 0 means no limit. HOLDS_PER_CLIENT=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
+/** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
@@ -47,13 +47,12 @@ const fields = {
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   maxBookingHours: optional('MAX_BOOKING_HOURS', integer(0, 1_000_000), 0),
   maxDaysAhead: optional('MAX_DAYS_AHEAD', integer(0, 1_000_000), 0),
-  holdsPerClient: optional('HOLDS_PER_CLIENT', integer(0, 10_000), 50),
+  holdsPerOwner: optional('HOLDS_PER_OWNER', integer(0, 10_000), 50),
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
-  webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 

@@ -39,17 +39,17 @@ export function createAccountEmails(
   const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
     const to = emailAddressOf(account);
     if (!to) return;
-    const mail = write({ to, name: account.name, link: `${issuer}${path}` });
+    const mail = write({ to, name: nameInEmail(account), link: `${issuer}${path}` });
     await mailer.enqueue({ ...mail, accountId: account.id });
   };
 
-  const mailVerificationLink = async ({ id, name, email, emailVerified }: Account): Promise<void> => {
+  const mailVerificationLink = async ({ id, email, emailVerified }: Account): Promise<void> => {
     if (!email || emailVerified) return;
     const isOverLimit = (await recipientLimit.use(email)) > 0;
     if (isOverLimit) return;
     const lifetimeSeconds = lifetimeSecondsOf.verification;
     const token = await links.issue({ accountId: id, email, purpose: 'verify-email', lifetimeSeconds });
-    const mail = verificationEmail({ to: email, name, link: `${issuer}/verify-email?token=${token}` });
+    const mail = verificationEmail({ to: email, name: null, link: `${issuer}/verify-email?token=${token}` });
     await mailer.enqueue({ ...mail, accountId: id });
   };
 
@@ -66,7 +66,8 @@ export function createAccountEmails(
     const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
     const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
     const link = `${issuer}/reset-password/new?token=${token}`;
-    await mailer.enqueue({ ...passwordResetEmail({ to: email, name: account.name, link }), accountId: account.id });
+    const mail = passwordResetEmail({ to: email, name: nameInEmail(account), link });
+    await mailer.enqueue({ ...mail, accountId: account.id });
   };
 
   return {
@@ -113,3 +114,7 @@ export function createAccountEmails(
 /** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
 export const emailAddressOf = ({ email, username }: Pick<Account, 'email' | 'username'>): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);
+
+/** Anybody can register with the address of somebody else, and write what they want to say into the name. */
+export const nameInEmail = ({ name, emailVerified }: Pick<Account, 'name' | 'emailVerified'>): string | null =>
+  emailVerified ? name : null;

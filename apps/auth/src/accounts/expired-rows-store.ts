@@ -1,5 +1,5 @@
-// Deletes expired artifacts, revocations, one-time links, unfinished social sign-ins, counts of failures, and sessions
-// of browsers.
+// Deletes expired artifacts, revocations, one-time links and codes, unfinished social sign-ins, counts of failures, and
+// sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [
@@ -8,6 +8,7 @@ const conditions = [
   ['revocation', 'expires_at < now() and number < (select max(number) from revocation)'],
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
+  ['confirmation_code', 'expires_at < now()'],
   // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // The session of a new row may not be stored yet.

@@ -1,16 +1,18 @@
 // Sends an e-mail to the owner of a service account 14 and 3 days before one of its personal access tokens expires.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
-import { emailAddressOf } from '../accounts/account-emails.ts';
+import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { expiringTokenEmail } from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import { isActiveClient } from './store.ts';
 
 interface ExpiringToken {
   readonly id: string;
-  readonly name: string;
-  readonly accountName: string | null;
+  readonly accountId: string;
+  readonly tokenName: string | null;
+  readonly name: string | null;
   readonly username: string;
   readonly email: string | null;
+  readonly emailVerified: boolean;
   readonly expiresAt: Date;
 }
 
@@ -32,14 +34,16 @@ export async function sendExpiryReminders(db: Database, mailer: OutboxMailer, is
             order by c.expires_at limit ${batchSize} for update of c skip locked)
          update client c set expiry_reminder = $1 from due, account a
           where c.id = due.id and a.id = c.account_id
-         returning c.id, coalesce(c.name, '') as name, a.name as "accountName", a.username, a.email,
-                   c.expires_at as "expiresAt"`,
+         returning c.id, c.name as "tokenName", a.id as "accountId", a.name, a.username, a.email,
+                   a.email_verified as "emailVerified", c.expires_at as "expiresAt"`,
         [daysBefore],
       );
-      for (const { id, name, accountName, expiresAt, ...account } of tokens) {
+      for (const { id, accountId, tokenName, expiresAt, ...account } of tokens) {
         const to = emailAddressOf(account);
-        const recipient = to && { to, name: accountName, link: `${issuer}/portal` };
-        if (recipient) await mailer.enqueue(expiringTokenEmail(recipient, { name: name || id, expiresAt }), tx);
+        if (!to) continue;
+        const recipient = { to, name: nameInEmail(account), link: `${issuer}/portal` };
+        const name = nameInEmail({ ...account, name: tokenName }) || id;
+        await mailer.enqueue({ ...expiringTokenEmail(recipient, { name, expiresAt }), accountId }, tx);
       }
       return tokens.length;
     });

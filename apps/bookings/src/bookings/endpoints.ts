@@ -93,8 +93,7 @@ export function createBookingEndpoints(services: BookingServices) {
         '500 values at most.',
       query: searchQuerySchema,
       queryExamples: { bayIds: ['bay-n1-01'] },
-      // A client can also send the `endDate` of a search in the body of the GET request, as an object or as a JSON
-      // string.
+      // A client can also send the dates of a search in the body of the GET request, or `endDate` as a JSON string.
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',
@@ -127,7 +126,9 @@ export function createBookingEndpoints(services: BookingServices) {
       path: '/api/bookings/{id}',
       tag,
       summary: 'Update a booking',
-      description: 'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored.',
+      description:
+        'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. ' +
+        'With holdId, the booking moves to the held time and uses up the hold.',
       params,
       headers: ifMatchHeader,
       body: updateBookingSchema,

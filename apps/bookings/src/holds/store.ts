@@ -26,13 +26,13 @@ const findHold = `select facility_id as "facilityId", id, bay_id as "bayId", sta
 from booking_hold where facility_id = $1 and id = $2::uuid and client_id = $3 and subject = $4
   and expires_at > clock_timestamp()`;
 
-/** Counts the live holds of a client and subject over all facilities. */
+/** Counts the live holds of a client and subject at a facility. */
 const countHolds = `select count(*)::int as holds from booking_hold
-where client_id = $1 and subject = $2 and expires_at > clock_timestamp()`;
+where facility_id = $1 and client_id = $2 and subject = $3 and expires_at > clock_timestamp()`;
 
 /**
- * Locks the row of a client and subject, so that only one request at a time counts their holds and adds one. The
- * update changes no value. It is needed to lock a row that already exists.
+ * Locks the row of a client and subject at a facility, so that only one request at a time counts their holds and adds
+ * one. The update changes no value. It is needed to lock a row that already exists.
  */
 const lockOwner = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;
@@ -85,8 +85,8 @@ export function createHoldStore(db: Database) {
         await storeResponse(tx, response, hold);
         const interval = intervalOf(hold);
         const [, [counted], , bays] = await Promise.all([
-          query(tx, lockOwner, [ownerKey(caller)]),
-          query<Count>(tx, countHolds, [clientId, subject]),
+          query(tx, lockOwner, [ownerKey(facilityId, caller)]),
+          query<Count>(tx, countHolds, [facilityId, clientId, subject]),
           lockBays(tx, facilityId, [bayId]),
           readBayStates(tx, facilityId, [bayId], interval),
         ]);
@@ -106,7 +106,7 @@ export function createHoldStore(db: Database) {
     ): Promise<readonly Conflict[]> => {
       const interval = times && intervalOf(times);
       const bays = await readBayStates(db, facilityId, [bayId], interval);
-      const [counted] = await query<Count>(db, countHolds, [clientId, subject]);
+      const [counted] = await query<Count>(db, countHolds, [facilityId, clientId, subject]);
       return [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
     },
 
@@ -164,12 +164,13 @@ export function useHold(tx: Transaction, facilityId: string, id: string): void {
 }
 
 function findExcess(counted: Count | undefined, maxHolds: number): readonly Conflict[] {
-  return counted && counted.holds < maxHolds ? [] : [{ code: 'BOOK00004', moreInfo: '' }];
+  if (counted && counted.holds < maxHolds) return [];
+  return [{ code: 'BOOK00004', moreInfo: `at most ${maxHolds} holds at a facility` }];
 }
 
 /** Returns the id of the row in booking_hold_client that is locked while this caller creates a hold. */
-function ownerKey({ clientId, subject }: Caller): string {
+function ownerKey(facilityId: string, { clientId, subject }: Caller): string {
   return createHash('sha256')
-    .update(JSON.stringify([clientId, subject]))
+    .update(JSON.stringify([facilityId, clientId, subject]))
     .digest('base64url');
 }

@@ -88,6 +88,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     const queryString = queryStringOf(request.url);
     const queryInput = readQueryString(queryString, queryProperties);
     const query = validateQuery(queryInput);
+    const queryErrors = errorsOfParameters(query.validationErrors);
     const bodyInput = await readBody(request, response);
     const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
@@ -96,7 +97,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
           ...Object.keys(bodyInput).filter((name) => !(name in bodyProperties)),
         ]
       : [];
-    const validationErrors = [...query.validationErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
+    const validationErrors = [...queryErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
     return { query: query.value, body: body.value, validationErrors };
   };
 }
@@ -148,6 +149,12 @@ function withoutFieldsOfQuery(
   query: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(body).filter(([name]) => query[name] === undefined));
+}
+
+/** Several elements of a parameter can be invalid. Their positions mean nothing to the client. */
+function errorsOfParameters(errors: readonly ValidationError[]): readonly ValidationError[] {
+  const firstOf = [...Map.groupBy(errors, ({ field }) => field).values()].flatMap((ofField) => ofField.slice(0, 1));
+  return firstOf.map(({ field, kind, hint }) => ({ field, kind, hint }));
 }
 
 function unknownErrors(names: readonly string[]): readonly ValidationError[] {

@@ -21,7 +21,8 @@ export interface PlacesServices extends SharedServices {
 }
 
 export function createPlacesEndpoints({ store, link }: PlacesServices) {
-  const locationExample = locationResource({ id: 'loc-north-1', name: 'North Range, ground floor' }, link);
+  const { locationId, locationName, facilityId, timeZone } = bayExample;
+  const locationExample = locationResource({ id: locationId, name: locationName, facilityId, timeZone }, link);
 
   return [
     defineEndpoint({

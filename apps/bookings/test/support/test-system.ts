@@ -48,7 +48,7 @@ export interface TestSystemOptions {
   /** The clock of the service. Default: the system clock. */
   readonly now?: () => Date;
   /**
-   * Replaces settings of the service. Without `config`, only `holdsPerClient` (10,000) differs from the defaults: all
+   * Replaces settings of the service. Without `config`, only `holdsPerOwner` (10,000) differs from the defaults: all
    * tests of a file create their holds with the same client.
    */
   readonly config?: Partial<Config>;
@@ -99,7 +99,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   });
   const config = {
     ...readBookingsConfig({ DATABASE_URL: databaseUrl, BASE_URL: baseUrl, AUTH_ISSUER: issuer.url }),
-    holdsPerClient: 10_000,
+    holdsPerOwner: 10_000,
     webhookKeys: options.webhooks?.keys ?? [webhookKey],
     webhookAllowNetworks: options.webhooks?.allowNetworks ?? [],
     ...options.config,
