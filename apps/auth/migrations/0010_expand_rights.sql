@@ -111,10 +111,14 @@ create constraint trigger membership_reduced after update of role on membership 
 -- The events about people other than their actor, which are few.
 create index audit_event_people on audit_event (id) where detail ?| array['account', 'email', 'invitation'];
 
--- Removes the personal data of an account from the audit trail, which the service cannot change (migration 0008): IP
--- addresses of its own events, its names, and its e-mail addresses (in lower case), also in invitations to it.
+-- Removes the personal data of a deleted account from the audit trail, which the service cannot change (migration 0008):
+-- IP addresses of its own events, its names, and its e-mail addresses (in lower case), also in invitations to it.
 create function erase_audit_events(erased_id text, emails text[]) returns void
-language sql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from public.account where id = erased_id) then
+    raise exception 'the account % exists', erased_id;
+  end if;
   update public.audit_event set address = null where account_id = erased_id and address is not null;
   update public.audit_event set detail = detail - 'name'
    where detail ?| array['account', 'email', 'invitation'] and detail ->> 'account' = erased_id and detail ? 'name';
@@ -123,5 +127,6 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
      and (lower(detail ->> 'email') = any (emails)
           or detail ->> 'invitation' in (
                select detail ->> 'invitation' from public.audit_event
-                where account_id = erased_id and kind = 'invitation.accepted'))
+                where account_id = erased_id and kind = 'invitation.accepted'));
+end
 $$;

@@ -142,6 +142,12 @@ test('the only owner of a facility cannot delete the account, also if two owners
   expect(rows).toHaveLength(1);
 });
 
+test('the audit trail of an account that exists cannot be erased', async () => {
+  await expect(portal.server.db.raw("select erase_audit_events('acc-owner', '{}')")).rejects.toThrow(
+    'the account acc-owner exists',
+  );
+});
+
 test('both pages need a fresh sign-in', async () => {
   await portal.addAccounts(accountOf('stale'));
   const { browser } = await portal.signIn('stale');
