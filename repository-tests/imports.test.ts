@@ -124,7 +124,11 @@ describe('modules of an app', () => {
     ]);
     expect(importersOf(`${signIn}start-session.ts`)).toEqual([
       'app.ts',
+      'factors/second-factor-pages.ts',
+      'factors/security-pages.ts',
+      'interaction/routes.ts',
       'interaction/sign-in/password-reset-routes.ts',
+      'interaction/sign-in/sign-in-context.ts',
       'interaction/sign-in/sign-in-pages.ts',
       'interaction/sign-in/social-routes.ts',
       'portal/invitations/acceptance-pages.ts',

@@ -31,7 +31,7 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   return keys;
 };
 
-/** For the limits, 0 means no limit. HOLDS_PER_CLIENT=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
+/** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
@@ -40,6 +40,8 @@ const fields = {
   port: optional('PORT', port, 4001),
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),
+  authRevocationsUri: optional('AUTH_REVOCATIONS_URI', baseUrl),
+  revocationPollSeconds: optional('REVOCATION_POLL_SECONDS', integer(1, 60), 5),
   audience: optional('AUDIENCE', text),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
@@ -47,22 +49,34 @@ const fields = {
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   maxBookingHours: optional('MAX_BOOKING_HOURS', integer(0, 1_000_000), 0),
   maxDaysAhead: optional('MAX_DAYS_AHEAD', integer(0, 1_000_000), 0),
-  holdsPerClient: optional('HOLDS_PER_CLIENT', integer(0, 10_000), 50),
+  holdsPerOwner: optional('HOLDS_PER_OWNER', integer(0, 10_000), 50),
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
-  webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 
 /** Without AUDIENCE, the audience is the base URL. */
-export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
+export type Config = Omit<ConfigOf<typeof fields>, 'audience' | 'authRevocationsUri'> & {
+  readonly audience: string;
+  readonly authRevocationsUri: string;
+};
 
 export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   const config = readConfig(environment, fields, publicServiceErrors(environment));
-  return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });
+  return Object.freeze({
+    ...config,
+    audience: config.audience ?? config.baseUrl,
+    authRevocationsUri: config.authRevocationsUri ?? defaultRevocationsUri(config),
+  });
+}
+
+/** An internal address of the signing keys is also the one of the revocations. */
+function defaultRevocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' | 'authJwksUri'>): string {
+  const internal = /^(.*)\/connect\/jwks$/.exec(authJwksUri ?? '')?.[1];
+  return `${internal ?? authIssuer}/.well-known/revocations`;
 }
 
 const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>

@@ -66,7 +66,16 @@ export const errorCatalogue = {
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.', appliesTo: reservations },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.', appliesTo: reservations },
   BOOK00004: { status: 400, description: 'The client has too many holds.', appliesTo: ['createHold'] },
-  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.', appliesTo: ['createWebhook'] },
+  CLOS00001: {
+    status: 400,
+    description: 'A facility can have 1000 closures at most that have not ended.',
+    appliesTo: ['createClosure', 'updateClosure'],
+  },
+  HOOK00001: {
+    status: 400,
+    description: 'An owner can have 20 webhooks at a facility at most.',
+    appliesTo: ['createWebhook', 'updateWebhook'],
+  },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,
@@ -80,7 +89,7 @@ export const errorCatalogue = {
     headers: challenge,
     appliesTo: 'every endpoint',
   },
-  // createHold returns this error if holds are switched off (HOLDS_PER_CLIENT).
+  // createHold returns this error if holds are switched off (HOLDS_PER_OWNER).
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
   ERR00405: {
     status: 405,
@@ -148,8 +157,8 @@ export function problemOf(code: ErrorCode, contextData: ContextData = {}): Probl
 const unknownField = "'{fieldName}' is not known.";
 
 export function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): Problem[] {
-  return validationErrors.map(({ field, kind, hint }) => {
-    const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
+  return validationErrors.map(({ field, path = field, kind, hint }) => {
+    const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', { ...contextData, field: path });
     const template = kind === 'unknown' ? unknownField : problem.description;
     return { ...problem, description: template.replace('{fieldName}', field), moreInfo: hint && `${field}: ${hint}` };
   });

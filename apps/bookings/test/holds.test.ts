@@ -28,7 +28,7 @@ const hold = (body: object, options: { token?: string; headers?: Headers } = {})
 const book = (body: object, options: { token?: string; headers?: Headers } = {}) =>
   system.call('POST', '/api/bookings', { body, ...options });
 /** Returns a token of another client than the client of the default token. */
-const tokenOfOtherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
+const tokenOfOtherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other', sub: 'somebody-else' });
 const expire = (id: string) =>
   query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
 const secondsBetween = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
@@ -76,32 +76,40 @@ describe('holds', () => {
   ])('a hold with %s is rejected', async (_title, overrides, codes) => {
     const response = await hold(holdBody(bookingBody(), overrides));
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
-    expect(response.body.errors[0].contextData).toEqual({});
+    expect(response.body.errors[0].contextData).not.toHaveProperty('externalBookingId');
   });
 
-  test('a hold of another client or subject returns 404', async () => {
+  test('every client of the owner finds a hold, and another owner with the same client gets 404', async () => {
     const { body } = await hold(holdBody(bookingBody()));
-    for (const token of [await tokenOfOtherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
-      expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
-      expect((await system.call('DELETE', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
-    }
+    const path = `/api/booking-holds/${body.id}`;
+    const otherOwner = await system.token(['fac-north'], { sub: 'somebody' });
+    expect((await system.call('GET', path, { token: otherOwner })).status).toBe(404);
+    expect((await system.call('DELETE', path, { token: otherOwner })).status).toBe(404);
+    const otherClient = await system.token(['fac-north'], { client_id: 'new-token-of-the-account' });
+    expect((await system.call('GET', path, { token: otherClient })).body).toEqual(body);
+    expect((await system.call('DELETE', path, { token: otherClient })).status).toBe(204);
   });
 
-  test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds', async () => {
-    const limited = await createExtraSystem({ sharing: system, config: { holdsPerClient: 2 }, poolMax: 20 });
-    const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
-    const create = () =>
-      limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId: 'bay-n2-01' })), token });
-    const responses = await Promise.all(Array.from({ length: 16 }, create));
+  test('a hold is rejected with BOOK00004 if the owner has the maximum number of live holds at the facility', async () => {
+    const limited = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 2 }, poolMax: 20 });
+    const tokenOf = (sub: string, client: string) =>
+      system.token(['fac-north', 'fac-south'], { client_id: client, sub });
+    const tokens = [await tokenOf('limited', 'one'), await tokenOf('limited', 'two')];
+    const create = (token = tokens[0] as string, bayId = 'bay-n2-01') =>
+      limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId })), token });
+    const responses = await Promise.all(Array.from({ length: 16 }, (_, index) => create(tokens[index % 2])));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
     const rejected = responses.filter(({ status }) => status === 400);
     expect(rejected.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
-    await query(system.db, "update booking_hold set expires_at = now() where client_id = 'limited'");
+    expect(rejected[0]?.body.errors[0].moreInfo).toBe('at most 2 holds at a facility');
+    expect((await create(tokens[0], 'bay-s1-01')).status).toBe(201);
+    expect((await create(await tokenOf('unlimited', 'one'))).status).toBe(201);
+    await query(system.db, "update booking_hold set expires_at = now() where subject = 'limited'");
     expect((await create()).status).toBe(201);
   });
 
-  test('the endpoints for holds do not exist if HOLDS_PER_CLIENT is 0', async () => {
-    const withoutHolds = await createExtraSystem({ sharing: system, config: { holdsPerClient: 0 } });
+  test('the endpoints for holds do not exist if HOLDS_PER_OWNER is 0', async () => {
+    const withoutHolds = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 0 } });
     expect((await withoutHolds.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
   });
 
@@ -123,7 +131,9 @@ describe('live holds', () => {
       await book(body),
       await book(body, { token: await tokenOfOtherClient() }),
     ])
-      expect(response.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
+      expect(response.body.errors).toMatchObject([
+        { code: 'BOOK00002', moreInfo, contextData: { heldUntil: held.expiresAt } },
+      ]);
     const other = await book(bookingBody({ bayId: 'bay-n1-02' }));
     expect(other.status).toBe(201);
     const moved = await system.call('PUT', `/api/bookings/${other.body.id}`, { body });
@@ -145,6 +155,47 @@ describe('live holds', () => {
     expect(booked.body).not.toHaveProperty('holdId');
     expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
+  });
+
+  test('a booking moves into a live hold of its client, and uses up the hold', async () => {
+    const { body: booking } = await book(bookingBody({ bayId: 'bay-n1-08' }));
+    const held = bookingBody({ bayId: 'bay-s1-04' });
+    const { body: live } = await hold(holdBody(held));
+    const move = (body: object, options: object = {}) =>
+      system.call('PUT', `/api/bookings/${booking.id}`, { body: { ...held, holdId: live.id, ...body }, ...options });
+    const startsBefore = { startDate: new Date(Date.parse(held.startDate) - 1).toISOString() };
+    for (const outside of [{ bayId: 'bay-s1-05' }, startsBefore]) {
+      const { body } = await move(outside);
+      expect(body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: 'holdId' } }]);
+    }
+    expect(errorCodes(await move({}, { token: await tokenOfOtherClient() }))).toEqual(['BOOK00002']);
+    // A rejected update leaves the hold.
+    expect((await move({}, { headers: { 'If-Match': '"0-0"' } })).status).toBe(412);
+    expect((await system.call('GET', `/api/booking-holds/${live.id}`)).status).toBe(200);
+    const moved = await move({});
+    expect([moved.status, moved.body.bayId, moved.body.holdId]).toEqual([200, held.bayId, undefined]);
+    expect((await system.call('GET', `/api/booking-holds/${live.id}`)).status).toBe(404);
+    // The hold is used up, so a repeated request is an update without a hold.
+    expect((await move({})).status).toBe(200);
+  });
+
+  test('of concurrent updates and creations with the same hold, exactly one succeeds', async () => {
+    const instance = await createExtraSystem({ sharing: system, poolMax: 16 });
+    for (let round = 0; round < 5; round += 1) {
+      const own = await Promise.all(Array.from({ length: 8 }, () => book(bookingBody({ bayId: 'bay-n1-09' }))));
+      const held = bookingBody({ bayId: 'bay-n1-08' });
+      const { body: live } = await hold(holdBody(held));
+      const body = { ...held, holdId: live.id };
+      const responses = await Promise.all([
+        ...own.map((booking) => instance.call('PUT', `/api/bookings/${booking.body.id}`, { body })),
+        ...own.map(() => instance.call('POST', '/api/bookings', { body })),
+      ]);
+      expect(responses.filter(({ status }) => status < 300)).toHaveLength(1);
+      expect(new Set(responses.map(({ status }) => status))).toEqual(
+        new Set([400, responses.find(({ status }) => status < 300)?.status]),
+      );
+    }
+    expect(instance.databaseErrors).toEqual([]);
   });
 
   test('a booking of another bay or outside the times of its hold returns ERR00002', async () => {

@@ -44,9 +44,16 @@ export const errorEnvelopeSchema = {
           moreInfo: { type: 'string', description: 'Additional information; may be empty.' },
           contextData: {
             type: 'object',
-            description:
-              'Context of the error; errors of a booking name its externalBookingId ("" where there is none).',
-            properties: { externalBookingId: { type: 'string' } },
+            description: 'What the texts say, for programs.',
+            properties: {
+              externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
+              field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
+              heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
+              closure: {
+                type: 'string',
+                description: 'The reason of the closure, blocked without a reason, or closed outside opening hours.',
+              },
+            },
           },
         },
       },

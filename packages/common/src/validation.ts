@@ -1,9 +1,11 @@
-// Validates the query and the body of a request. Reports at most one error for each field.
+// Validates the query and the body of a request.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
+  /** Where the error is inside the field, such as `weekly.monday[0].closes`. Default: the whole field. */
+  readonly path?: string;
   /** Only the router reports `unknown`. */
   readonly kind: 'missing' | 'invalid' | 'unknown';
   /** Says how to correct the value, such as `must not be empty`. May be empty. */
@@ -21,6 +23,8 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
 const noErrors: readonly ValidationError[] = [];
+/** A large body can have an error in each of its elements. */
+const maxErrors = 100;
 
 export function createAjv(formats: Formats): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: true, strict: true });
@@ -38,27 +42,37 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
       const value: Record<string, unknown> = {};
       for (const field of fields) if (Object.hasOwn(input, field) && input[field] !== null) value[field] = input[field];
       if (check(value)) return { value, validationErrors: noErrors };
-      const validationErrors = validationErrorsOf(check.errors ?? [], formats);
-      for (const { field } of validationErrors) delete value[field];
-      return { value, validationErrors };
+      const errors = check.errors ?? [];
+      // Without the whole field, no invalid part of it reaches a handler.
+      for (const error of errors) delete value[segmentsOf(error)[0] ?? ''];
+      return { value, validationErrors: validationErrorsOf(errors, formats) };
     };
   };
 }
 
-/** Returns the first error that ajv reports for each field. */
+/** Returns the first error that ajv reports for each path. */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
-  const byField = new Map<string, ValidationError>();
+  const byPath = new Map<string, ValidationError>();
   for (const error of ajvErrors) {
-    if (error.keyword === 'required') {
-      const field = String(error.params.missingProperty);
-      byField.set(field, { field, kind: 'missing', hint: '' });
-      continue;
-    }
-    // `instancePath` is a JSON Pointer: the path `/bayIds/0` belongs to the field `bayIds`.
-    const field = error.instancePath.split('/')[1] ?? '';
-    if (!byField.has(field)) byField.set(field, { field, kind: 'invalid', hint: hintOf(error, formats) });
+    const segments = segmentsOf(error);
+    const parts = segments.map((segment) => (/^\d+$/.test(segment) ? `[${segment}]` : `.${segment}`));
+    const path = parts.join('').replace(/^\./, '');
+    if (byPath.has(path)) continue;
+    if (error.keyword === 'required')
+      byPath.set(path, { field: segments.at(-1) ?? '', path, kind: 'missing', hint: '' });
+    else byPath.set(path, { field: segments[0] ?? '', path, kind: 'invalid', hint: hintOf(error, formats) });
+    if (byPath.size === maxErrors) break;
   }
-  return [...byField.values()];
+  return [...byPath.values()];
+}
+
+/** Returns where the error is: the field, and the properties and indexes inside it. */
+function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
+  const pointer = instancePath.split('/').slice(1);
+  const segments = pointer.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  // ajv reports these errors for the object that lacks the property, or has too many.
+  const property: unknown = params.missingProperty ?? params.additionalProperty;
+  return property === undefined ? segments : [...segments, String(property)];
 }
 
 function hintOf(error: ErrorObject, formats: Formats): string {

@@ -55,14 +55,15 @@ async function findBay(bayId: string, facilities: readonly string[], catalogue: 
   return facilityId === undefined ? undefined : { facilityId, bayId };
 }
 
-/** Creates the error that reports all errors of a request together. `contextData` is that of each error. */
+/** Creates the error that reports all errors of a request together. Each error also has this `contextData`. */
 export function reservationError(
   { problems }: Reservation,
   conflicts: readonly Conflict[],
   contextData: Problem['contextData'] = {},
 ): ApiError {
-  const conflictProblems = conflicts.map(({ code, moreInfo }) => ({ ...problemOf(code), moreInfo }));
-  return badRequest([...problems, ...conflictProblems].map((problem) => ({ ...problem, contextData })));
+  const conflictProblems = conflicts.map(({ code, moreInfo, context }) => ({ ...problemOf(code, context), moreInfo }));
+  const all = [...problems, ...conflictProblems];
+  return badRequest(all.map((problem) => ({ ...problem, contextData: { ...contextData, ...problem.contextData } })));
 }
 
 /** The limits of bookings and holds, in hours and in days of 24 hours. The value 0 switches a limit off. */

@@ -67,13 +67,15 @@ test('every conflict is reported, with the reason of the first closure and the l
       { start: at(8), end: at(9), expiresAt },
     ],
   };
-  const held = { code: 'BOOK00002', moreInfo: 'held until 2030-01-01T00:02:00.000Z' };
-  expect(findConflicts(bay, requested)).toEqual([held, { code: 'BOOK00003', moreInfo: 'blocked: Cleaning' }]);
+  const heldUntil = '2030-01-01T00:02:00.000Z';
+  const held = { code: 'BOOK00002', moreInfo: `held until ${heldUntil}`, context: { heldUntil } };
+  const blocked = { code: 'BOOK00003', moreInfo: 'blocked: Cleaning', context: { closure: 'Cleaning' } };
+  expect(findConflicts(bay, requested)).toEqual([held, blocked]);
   expect(findConflicts(bay, requested, { ignoresHoursAndClosures: true })).toEqual([held]);
   const [start, end] = [at(10), at(30)];
   expect(findConflicts({ ...bay, bookings: [{ start, end: at(11) }] }, { start, end })).toEqual([
     { code: 'BOOK00002', moreInfo: '' },
-    { code: 'BOOK00003', moreInfo: 'closed' },
+    { code: 'BOOK00003', moreInfo: 'closed', context: { closure: 'closed' } },
   ]);
   expect(findConflicts({ ...bay, bookable: false }, undefined)).toEqual([{ code: 'BOOK00003', moreInfo: '' }]);
   expect(findConflicts(undefined, requested)).toEqual([{ code: 'ERR00012', moreInfo: '' }]);

@@ -17,7 +17,7 @@ export interface Hold extends Interval {
 export interface BayState {
   readonly bookable: boolean;
   readonly schedule: Schedule;
-  /** Sorted by start. */
+  /** Sorted by start, if a conflict must name the first one. */
   readonly closures: readonly Closure[];
   readonly bookings: readonly Interval[];
   /** The holds that have not expired. */
@@ -28,6 +28,8 @@ export interface BayState {
 export interface Conflict {
   readonly code: ErrorCode;
   readonly moreInfo: string;
+  /** Says in fields what `moreInfo` says in words, for `contextData`. */
+  readonly context?: { readonly heldUntil: string } | { readonly closure: string };
 }
 
 export interface ConflictOptions {
@@ -48,31 +50,34 @@ export function findConflicts(
   if (!bay) return [{ code: 'ERR00012', moreInfo: '' }];
   const conflicts = interval ? findTakenTime(bay, interval) : [];
   if (!bay.bookable) return [...conflicts, { code: 'BOOK00003', moreInfo: '' }];
-  const moreInfo = interval && !ignoresHoursAndClosures ? findClosedTime(bay, interval) : undefined;
-  return moreInfo === undefined ? conflicts : [...conflicts, { code: 'BOOK00003', moreInfo }];
+  return interval && !ignoresHoursAndClosures ? [...conflicts, ...findClosedTime(bay, interval)] : conflicts;
 }
 
 function findTakenTime({ bookings, holds }: BayState, interval: Interval): readonly Conflict[] {
   if (bookings.some((other) => doOverlap(other, interval))) return [{ code: 'BOOK00002', moreInfo: '' }];
   const expiries = holds.filter((other) => doOverlap(other, interval)).map(({ expiresAt }) => expiresAt);
   const latest = expiries.toSorted().at(-1);
-  return latest === undefined ? [] : [{ code: 'BOOK00002', moreInfo: `held until ${latest}` }];
+  if (latest === undefined) return [];
+  return [{ code: 'BOOK00002', moreInfo: `held until ${latest}`, context: { heldUntil: latest } }];
 }
 
-function findClosedTime({ schedule, closures }: BayState, interval: Interval): string | undefined {
-  if (!schedule.isOpenThroughout(interval)) return 'closed';
+function findClosedTime({ schedule, closures }: BayState, interval: Interval): readonly Conflict[] {
+  const closed = (closure: string, moreInfo: string): readonly Conflict[] => [
+    { code: 'BOOK00003', moreInfo, context: { closure } },
+  ];
+  if (!schedule.isOpenThroughout(interval)) return closed('closed', 'closed');
   const closure = closures.find((other) => doOverlap(other, interval));
-  if (!closure) return undefined;
-  return closure.reason === null ? 'blocked' : `blocked: ${closure.reason}`;
+  if (!closure) return [];
+  return closure.reason === null ? closed('blocked', 'blocked') : closed(closure.reason, `blocked: ${closure.reason}`);
 }
 
 /** Returns the parts of the interval that can be booked, in order of time. */
 export function findGaps({ bookable, schedule, closures, bookings, holds }: BayState, interval: Interval): Interval[] {
   if (!bookable || interval.start >= interval.end) return [];
-  const unavailable = [...closures, ...bookings, ...holds];
-  return schedule.openDuring(interval).flatMap(({ start, end }) => {
+  const open = schedule
+    .openDuring(interval)
     // An opening can begin before the interval, end after the interval, or lie outside it.
-    const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
-    return open.start < open.end ? subtract(open, unavailable) : [];
-  });
+    .map(({ start, end }) => ({ start: Math.max(start, interval.start), end: Math.min(end, interval.end) }))
+    .filter(({ start, end }) => start < end);
+  return subtract(open, [...closures, ...bookings, ...holds]);
 }

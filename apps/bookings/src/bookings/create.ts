@@ -1,13 +1,10 @@
 // Handles POST /api/bookings: validates the request and creates the booking, or reports why it cannot be created.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { ValidationError } from '@bay-booking/common/validation';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
-import type { Hold } from '../holds/hold.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
-import { parseDates } from '../time/date-times.ts';
-import { contains, intervalOf } from '../time/interval.ts';
+import { findHold } from './hold.ts';
 import { type Booking, bookingPath, bookingResponse, errorContextOf, type NewBooking } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { type CreateField, createFields, pick } from './storage/columns.ts';
@@ -23,9 +20,8 @@ export function createBooking(
   const now = services.now();
   const context = errorContextOf(body);
   return createOnce(request, { idempotency, now, context }, async (keyed, errors) => {
-    const hold = body.holdId === undefined ? undefined : await services.holds.find(body.holdId, caller);
-    const allErrors = [...errors, ...findHoldErrors(hold, body)];
-    const reservation = await validateReservation(body, allErrors, caller, { ...services, now });
+    const { hold, holdErrors } = await findHold(services.holds, body, caller);
+    const reservation = await validateReservation(body, [...errors, ...holdErrors], caller, { ...services, now });
     const { valid, bay, times } = reservation;
     if (!valid) {
       // The response also reports the conflicts that can already be found. A client that names no bay of its facilities
@@ -53,17 +49,4 @@ export function createBooking(
     if (conflicts.length > 0) throw reservationError(reservation, conflicts.flat(), context);
     return response;
   });
-}
-
-/** Without the hold, which can have expired, the booking can still succeed, because the bay may be free. */
-function findHoldErrors(hold: Hold | undefined, { bayId, startDate, endDate }: CreateBody): ValidationError[] {
-  if (!hold) return [];
-  const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
-  if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
-  const { start, end } = parseDates({ startDate, endDate });
-  // The validation of the booking reports missing and invalid times.
-  if (!start || !end || end < start) return [];
-  return contains(intervalOf(hold), { start: start.getTime(), end: end.getTime() })
-    ? []
-    : invalid('the hold does not contain the interval of the booking');
 }

@@ -17,6 +17,8 @@ const updateFields = {
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
 } as const;
 
+const holdId = { ...textSchema, description: 'A hold of the client, which the booking uses up.' };
+
 export const createBookingSchema = {
   type: 'object',
   required: ['bayId', 'userAlias', 'startDate', 'endDate'],
@@ -24,11 +26,11 @@ export const createBookingSchema = {
     externalBookingId,
     correlationId,
     ...updateFields,
-    holdId: { ...textSchema, description: 'A hold of the client, which the booking uses up.' },
+    holdId,
   },
 } as const;
 
-export const updateBookingSchema = { ...createBookingSchema, properties: updateFields } as const;
+export const updateBookingSchema = { ...createBookingSchema, properties: { ...updateFields, holdId } } as const;
 
 const bookingFields = {
   id: { type: 'string', format: 'uuid', description: 'Booking ID assigned by the service.' },
@@ -56,15 +58,16 @@ export const searchQuerySchema = listQuerySchema(
     correlationIds: idsSchema('Correlation IDs.'),
     bayIds: idsSchema('Bay IDs.'),
     locationIds: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
-    userAlias: { ...textSchema, description: 'User alias to search for.' },
+    userAlias: { ...textSchema, description: 'The whole alias, case-sensitive.' },
     isActive: { type: 'boolean', description: 'true: endDate is after now; false: it is not.' },
     startDate: {
       ...dateTime,
       description:
         'With locationIds: selects bookings that start and end within startDate and endDate, and both are required. ' +
-        'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end.',
+        'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. ' +
+        'Can be sent in the body instead.',
     },
-    endDate: { ...dateTime, description: 'See startDate. Can be sent in the body instead.' },
+    endDate: { ...dateTime, description: 'See startDate.' },
   },
   defaultPageSizes.bookings,
   // Continues the description of the default page size.
@@ -74,7 +77,10 @@ export const searchQuerySchema = listQuerySchema(
 /** The body of a search. The specification says that a search can have endDate in its body. */
 export const searchBodySchema = {
   type: 'object',
-  properties: { endDate: { ...dateTime, description: 'Read if the query has no endDate.' } },
+  properties: {
+    startDate: { ...dateTime, description: 'Read if the query has no startDate.' },
+    endDate: { ...dateTime, description: 'Read if the query has no endDate.' },
+  },
 } as const;
 
 export const upcomingQuerySchema = listQuerySchema(

@@ -2,8 +2,9 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/page-statements.ts';
+import { apiError } from '../errors.ts';
 import { type NewResponse, storeResponse } from '../idempotency/store.ts';
-import { lockPlaces, type Places } from '../places/locks.ts';
+import { lockFacility, lockPlaces, type Places } from '../places/locks.ts';
 import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 
@@ -36,6 +37,13 @@ const insertClosure = `insert into booking_closure (facility_id, id, bay_ids, lo
   created_at, last_updated_at)
 values ($1, $2::uuid, $3::text[], $4, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::timestamptz)`;
 const deleteClosure = 'delete from booking_closure where facility_id = $1 and id = $2::uuid';
+
+/** Counts the closures that have not ended. Returns 0 if the closure $2, which ends at $3, adds nothing to them. */
+const countClosures = `select count(*)::int as closures from booking_closure
+where facility_id = $1 and end_date > now() and $3::timestamptz > now() and not exists (
+  select from booking_closure counted where facility_id = $1 and counted.id = $2::uuid and counted.end_date > now())`;
+/** Requests read every closure of a facility that overlaps their interval, so their number is limited. */
+const maxClosures = 1_000;
 
 const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 order by ${byBayName}`;
 
@@ -74,9 +82,11 @@ export function createClosureStore(db: Database) {
     findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
       (await query<{ id: string }>(db, baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
 
+    /** @throws {ApiError} CLOS00001 */
     create: (closure: Closure, response: NewResponse | undefined): Promise<void> =>
       transaction(db, async (tx) => {
         await storeResponse(tx, response, closure);
+        await checkNumber(tx, closure);
         await lockPlaces(tx, placesOf(closure));
         send(tx, insertClosure, valuesOf(closure));
       }),
@@ -84,6 +94,7 @@ export function createClosureStore(db: Database) {
     /**
      * Replaces the closure, possibly with one of another facility. `replace` gets the current closure. If it throws an
      * error, nothing is changed. Returns undefined if the facility does not have the closure.
+     * @throws {ApiError} CLOS00001
      */
     replace: (
       { facilityId, id }: Closure,
@@ -93,7 +104,10 @@ export function createClosureStore(db: Database) {
         const current = await lock(tx, facilityId, id);
         if (!current) return undefined;
         const replacement = replace(current);
-        for (const places of byFacility([current, replacement].map(placesOf))) await lockPlaces(tx, places);
+        for (const places of byFacility([current, replacement].map(placesOf))) {
+          if (places.facilityId === replacement.facilityId) await checkNumber(tx, replacement);
+          await lockPlaces(tx, places);
+        }
         // Citus cannot change the facility of a row.
         send(tx, deleteClosure, [facilityId, id]);
         send(tx, insertClosure, valuesOf(replacement));
@@ -112,6 +126,18 @@ export function createClosureStore(db: Database) {
         return true;
       }),
   };
+}
+
+/**
+ * Checks that the facility can have one more closure, under a lock.
+ * @throws {ApiError} CLOS00001
+ */
+async function checkNumber(tx: Transaction, { facilityId, id, endDate }: Closure): Promise<void> {
+  const [, [counted]] = await Promise.all([
+    lockFacility(tx, facilityId),
+    query<{ closures: number }>(tx, countClosures, [facilityId, id, endDate]),
+  ]);
+  if ((counted?.closures ?? 0) >= maxClosures) throw apiError('CLOS00001');
 }
 
 /** Returns the bays or the location to which a closure applies. */

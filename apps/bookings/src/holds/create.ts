@@ -29,7 +29,7 @@ export function createHold(
     const { valid, bay, times } = reservation;
     if (!valid) {
       // The response also reports the conflicts that can already be found.
-      const conflicts = bay ? await store.findConflicts(bay, times, caller, config.holdsPerClient) : [];
+      const conflicts = bay ? await store.findConflicts(bay, times, caller, config.holdsPerOwner) : [];
       throw reservationError(reservation, conflicts);
     }
     // The clock of the database decides when the hold expires.
@@ -44,7 +44,7 @@ export function createHold(
     };
     const headers = { Location: link('GET', holdPath(hold)).href };
     const response = { status: 201, body: holdResource(hold, link), headers };
-    const conflicts = await store.create(hold, caller, config.holdsPerClient, keyed && newResponse(keyed, response));
+    const conflicts = await store.create(hold, caller, config.holdsPerOwner, keyed && newResponse(keyed, response));
     if (conflicts.length > 0) throw reservationError(reservation, conflicts);
     return response;
   });

@@ -13,8 +13,11 @@ const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
  * @throws {ApiError} 400, 413 or 415
  */
 export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
-  if (hasBody(request) && !(isJson(request) && isUtf8(request))) throw apiError('ERR00415');
-  const value = parseJson(await readBytes(request, response));
+  if (hasBody(request) && !((hasJsonType(request) || hasFormType(request)) && isUtf8(request)))
+    throw apiError('ERR00415');
+  const bytes = await readBytes(request, response);
+  if (!isJson(request, bytes)) throw apiError('ERR00415');
+  const value = parseJson(bytes);
   if (!isObject(value)) throw apiError('ERR00003');
   for (const name in value) if (value[name] === '') delete value[name];
   return value;
@@ -34,9 +37,10 @@ export async function readOptionalBody(
   const bytes = await readBytes(request, response);
   if (bytes.length === 0) return {};
   if (!isUtf8(request)) throw apiError('ERR00003');
-  if (formType.test(request.headers['content-type'] ?? ''))
-    return Object.fromEntries(new URLSearchParams(decode(bytes)));
-  if (!isJson(request)) throw apiError('ERR00003');
+  if (!isJson(request, bytes)) {
+    if (hasFormType(request)) return Object.fromEntries(new URLSearchParams(decode(bytes)));
+    throw apiError('ERR00003');
+  }
   const value = parseJson(bytes);
   if (typeof value === 'string' && stringField !== undefined) return { [stringField]: value };
   if (!isObject(value)) throw apiError('ERR00003');
@@ -48,8 +52,17 @@ function hasBody(request: Request): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
 }
 
-function isJson({ headers }: Request): boolean {
+function hasJsonType({ headers }: Request): boolean {
   return headers['content-type'] === undefined || jsonType.test(headers['content-type']);
+}
+
+function hasFormType({ headers }: Request): boolean {
+  return formType.test(headers['content-type'] ?? '');
+}
+
+/** `curl -d` sends a JSON object with the type of a form. No form begins with a brace. */
+function isJson(request: Request, bytes: Buffer): boolean {
+  return hasJsonType(request) || (hasFormType(request) && /^\s*\{/.test(bytes.toString('latin1', 0, 1_000)));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

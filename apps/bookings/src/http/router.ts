@@ -1,5 +1,5 @@
-// Routes requests to endpoints: authorize → rate limit → negotiate → validate → handle → send.
-import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
+// Routes requests to endpoints: authorize → check the scope → rate limit → negotiate → validate → handle → send.
+import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
@@ -23,6 +23,8 @@ const noFields: Schema = { type: 'object' };
 
 export interface RouterOptions {
   readonly authorize: Authorize;
+  /** @throws {ApiError} 403 */
+  readonly checkScope: (caller: Caller, access: Access) => void;
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly formats: Formats;
@@ -88,6 +90,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     const queryString = queryStringOf(request.url);
     const queryInput = readQueryString(queryString, queryProperties);
     const query = validateQuery(queryInput);
+    const queryErrors = errorsOfParameters(query.validationErrors);
     const bodyInput = await readBody(request, response);
     const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
@@ -96,7 +99,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
           ...Object.keys(bodyInput).filter((name) => !(name in bodyProperties)),
         ]
       : [];
-    const validationErrors = [...query.validationErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
+    const validationErrors = [...queryErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
     return { query: query.value, body: body.value, validationErrors };
   };
 }
@@ -104,11 +107,15 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
 function createHandler(
   endpoint: Endpoint<Caller>,
   compile: (schema: Schema) => Validate,
-  { authorize, onCaller, rateLimit }: RouterOptions,
+  { authorize, checkScope, onCaller, rateLimit }: RouterOptions,
 ) {
   const readInput = createInputReader(endpoint, compile);
   return async (request: Request, response: Response): Promise<void> => {
+    const locals = response.locals as RequestLocals;
     const caller = await authorize(request as AuthorizedRequest);
+    locals.clientId = caller.clientId;
+    locals.subject = caller.subject;
+    checkScope(caller, endpoint.access);
     onCaller?.(caller);
     if (rateLimit) {
       const headers = await rateLimit(caller);
@@ -127,7 +134,7 @@ function createHandler(
       ...input,
       header: (name) => request.get(name),
       caller,
-      requestId: (response.locals as RequestLocals).requestId,
+      requestId: locals.requestId,
     };
     // The list of endpoints lacks the types of query and body, which `readInput` has validated.
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
@@ -148,6 +155,12 @@ function withoutFieldsOfQuery(
   query: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(body).filter(([name]) => query[name] === undefined));
+}
+
+/** Several elements of a parameter can be invalid. Their positions mean nothing to the client. */
+function errorsOfParameters(errors: readonly ValidationError[]): readonly ValidationError[] {
+  const firstOf = [...Map.groupBy(errors, ({ field }) => field).values()].flatMap((ofField) => ofField.slice(0, 1));
+  return firstOf.map(({ field, kind, hint }) => ({ field, kind, hint }));
 }
 
 function unknownErrors(names: readonly string[]): readonly ValidationError[] {

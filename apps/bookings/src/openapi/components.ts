@@ -4,8 +4,10 @@ import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
 import { changeListSchema } from '../changes/feed/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
+import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
+import { bookingEventSchema, pingEventSchema } from '../webhooks/api/events.ts';
 import { webhookComponents } from '../webhooks/api/schema.ts';
 
 /** In the order of the API reference. */
@@ -14,11 +16,14 @@ export const tags = [
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
-  { name: 'Holds', description: 'Bays that are kept free for one client.' },
+  { name: 'Holds', description: 'Bays that are kept free for one owner.' },
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
+  { name: 'Token', description: 'What the access token allows.' },
 ];
 
 export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
+
+export const bookingEvent = bookingEventSchema(bookingItemSchema);
 
 /** Clients that are generated from the document use these names for their types. */
 export const namedSchemas = {
@@ -26,8 +31,11 @@ export const namedSchemas = {
   BookingChangeList: bookingChangeListSchema,
   ...placeComponents,
   ...webhookComponents,
+  BookingEvent: bookingEvent,
+  PingEvent: pingEventSchema,
   ...openingHoursComponents,
   ...closureComponents,
   ...availabilityComponents,
   ...holdComponents,
+  ...meComponents,
 };

@@ -21,13 +21,15 @@ export interface PlacesServices extends SharedServices {
 }
 
 export function createPlacesEndpoints({ store, link }: PlacesServices) {
-  const locationExample = locationResource({ id: 'loc-north-1', name: 'North Range, ground floor' }, link);
+  const { locationId, locationName, facilityId, timeZone } = bayExample;
+  const locationExample = locationResource({ id: locationId, name: locationName, facilityId, timeZone }, link);
 
   return [
     defineEndpoint({
       operationId: 'listBookingLocations',
       clientFunction: 'locations.list',
       method: 'GET',
+      access: 'read',
       path: locationsPath,
       tag: 'Places',
       summary: 'List booking locations',
@@ -50,6 +52,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       operationId: 'getBookingLocation',
       clientFunction: 'locations.get',
       method: 'GET',
+      access: 'read',
       path: `${locationsPath}/{id}`,
       tag: 'Places',
       summary: 'Get one booking location',
@@ -67,6 +70,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       operationId: 'listBookingBays',
       clientFunction: 'bays.list',
       method: 'GET',
+      access: 'read',
       path: baysPath,
       tag: 'Places',
       summary: 'List the bays of a location',

@@ -1,5 +1,5 @@
-// Locks the rows of locations and bays. Every transaction locks locations before bays, and bays by facility and id, so
-// two transactions cannot wait for each other.
+// Locks the rows of facilities, locations and bays. Every transaction locks a facility before its locations, locations
+// before bays, and bays by facility and id, so two transactions cannot wait for each other.
 import { query, type Transaction } from '@bay-booking/service/database/database';
 
 /** These bays, and all bays of these locations. */
@@ -9,6 +9,7 @@ export interface Places {
   readonly bayIds: readonly string[];
 }
 
+const lockFacilities = 'select id from facility where id = $1 for no key update';
 const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 const lockBaysOfPlaces = `select id from bay where facility_id = $1 and (location_id = any($2) or id = any($3))
@@ -20,6 +21,11 @@ order by id for no key update`;
  */
 export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
   return query(tx, lockSomeBays, [facilityId, bayIds]);
+}
+
+/** Locks a facility whose closures are counted. Requests that write bookings do not wait. */
+export function lockFacility(tx: Transaction, facilityId: string): Promise<unknown> {
+  return query(tx, lockFacilities, [facilityId]);
 }
 
 /** Locks places whose opening hours or closures change. */

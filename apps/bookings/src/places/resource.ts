@@ -2,11 +2,13 @@
 import type { MakeLink } from '@bay-booking/common/links';
 import type { BayRow, LocationRow } from './store.ts';
 
-export function locationResource({ id, name }: LocationRow, link: MakeLink) {
+export function locationResource({ id, name, facilityId, timeZone }: LocationRow, link: MakeLink) {
   const encodedId = encodeURIComponent(id);
   return {
     id,
     name,
+    facilityId,
+    timeZone,
     _links: {
       self: link('GET', `/api/booking-locations/${encodedId}`),
       bays: link('GET', `/api/booking-bays?locationId=${encodedId}`),
@@ -28,6 +30,7 @@ export const bayExample: BayRow = {
 };
 
 /** The specification requires an empty `_links` for a bay. */
-export function bayResource({ id, name, description, kind, locationId, locationName }: BayRow) {
-  return { id, name, description, kind, location: { id: locationId, name: locationName }, _links: {} };
+export function bayResource({ id, name, description, kind, bookable, locationId, locationName }: BayRow) {
+  const location = { id: locationId, name: locationName };
+  return { id, name, description, kind, bookable, locationId, location, _links: {} };
 }

@@ -6,6 +6,8 @@ import { idsSchema, noLinksSchema, responseSchema, textSchema } from '../http/sc
 export const locationSchema = responseSchema({
   id: { ...textSchema, description: 'Location ID.' },
   name: { type: 'string', description: 'Location name.' },
+  facilityId: { type: 'string', description: 'The facility of the location.' },
+  timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
   _links: linksSchema('self', 'bays'),
 });
 
@@ -14,6 +16,8 @@ export const baySchema = responseSchema({
   name: { type: 'string', description: 'Bay name.' },
   description: { type: 'string', description: 'Bay description.' },
   kind: { type: 'string', description: 'The kind of the bays, for example RangeBay.' },
+  bookable: { type: 'boolean', description: 'Whether the bay can be booked at all.' },
+  locationId: { type: 'string', description: 'The owning location.' },
   location: {
     ...responseSchema({ id: { type: 'string' }, name: { type: 'string' } }),
     description: 'The owning location.',

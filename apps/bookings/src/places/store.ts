@@ -3,9 +3,17 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/page-statements.ts';
 
+export interface Facility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone: string;
+}
+
 export interface LocationRow {
   readonly id: string;
   readonly name: string;
+  readonly facilityId: string;
+  readonly timeZone: string;
 }
 
 export interface BayRow {
@@ -20,15 +28,20 @@ export interface BayRow {
   readonly timeZone: string;
 }
 
-/** The collation "C" gives the same order in every database. */
-export const byBayName = 'bay.name collate "C", bay.id collate "C"';
+/** In `name_order`, `Bay 2` comes before `Bay 10`. The collation "C" gives the same order in every database. */
+const byName = (table: 'bay' | 'location') => `${table}.name_order, ${table}.name collate "C", ${table}.id collate "C"`;
+export const byBayName = byName('bay');
+
+const findFacilities = `select id, name, time_zone as "timeZone" from facility where id = any($1)
+order by name collate "C", id collate "C"`;
 
 // $1 are the facilities of the token. For a filter, null selects all rows.
 const locations = {
-  columns: 'id, name',
-  from: `from location
-where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`,
-  orderBy: 'name collate "C", id collate "C"',
+  columns: 'location.id, location.name, location.facility_id as "facilityId", facility.time_zone as "timeZone"',
+  from: `from location join facility on facility.id = location.facility_id
+where location.facility_id = any($1) and ($2::text[] is null or location.facility_id = any($2))
+  and ($3::text[] is null or location.id = any($3))`,
+  orderBy: byName('location'),
 };
 const bays = {
   columns: `bay.id, bay.name, bay.description, bay.kind, bay.bookable, bay.location_id as "locationId",
@@ -39,7 +52,8 @@ where bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any
   and ($3::text[] is null or bay.id = any($3))`,
   orderBy: byBayName,
 };
-const findLocation = 'select id, name from location where facility_id = any($1) and id = $2';
+const findLocation = `select ${locations.columns} from location join facility on facility.id = location.facility_id
+where location.facility_id = any($1) and location.id = $2`;
 
 export interface LocationFilter {
   readonly facilityIds?: readonly string[] | undefined;
@@ -55,6 +69,8 @@ export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
 export function createPlacesStore(db: Queryable) {
   return {
+    findFacilities: (facilities: readonly string[]) => query<Facility>(db, findFacilities, [facilities]),
+
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
       queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
 

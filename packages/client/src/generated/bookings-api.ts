@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getBooking"];
         /**
          * Update a booking
-         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored.
+         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
          */
         put: operations["updateBooking"];
         post?: never;
@@ -148,6 +148,26 @@ export interface paths {
          * @description The bays of a location, or of all of the token's facilities, by name.
          */
         get: operations["listBookingBays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what the access token allows
+         * @description The client, the subject, the scopes, the facilities and the expiry of the access token.
+         */
+        get: operations["getMe"];
         put?: never;
         post?: never;
         delete?: never;
@@ -313,7 +333,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The webhooks that this client registered and whose facilities the token names, oldest first.
+         * @description The webhooks of the owner of which the token names a facility, oldest first.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -337,12 +357,12 @@ export interface paths {
         };
         /**
          * Get one webhook
-         * @description A webhook of this client.
+         * @description A webhook of the owner, of which the token names a facility.
          */
         get: operations["getWebhook"];
         /**
          * Update a webhook
-         * @description Fields that are left out do not change.
+         * @description Fields that are left out do not change. The token must name all facilities of the webhook.
          */
         put: operations["updateWebhook"];
         post?: never;
@@ -407,7 +427,7 @@ export interface paths {
         put?: never;
         /**
          * Send changes again
-         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted.
+         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events in an hour. If `next` is a number, continue after it.
          */
         post: operations["replayWebhook"];
         delete?: never;
@@ -436,8 +456,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/facilities/{id}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of a facility
+         * @description The webhooks of all owners that get the events of the facility.
+         */
+        get: operations["listFacilityWebhooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/facilities/{id}/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a facility out of a webhook
+         * @description The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted.
+         */
+        delete: operations["removeFacilityWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "booking.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was created, or moved to the facility
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "booking.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was changed
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "booking.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was deleted, or moved to another facility
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A test event
+         * @description Sent after `POST /api/webhooks/{id}/ping`.
+         */
+        post: operations["receiveWebhookPing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         Booking: {
@@ -563,8 +704,15 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
         };
         SearchBody: {
+            /**
+             * Format: date-time
+             * @description Read if the query has no startDate.
+             */
+            startDate?: string;
             /**
              * Format: date-time
              * @description Read if the query has no endDate.
@@ -613,6 +761,10 @@ export interface components {
             id: string;
             /** @description Location name. */
             name: string;
+            /** @description The facility of the location. */
+            facilityId: string;
+            /** @description The IANA time zone of the facility. */
+            timeZone: string;
             _links: {
                 self: components["schemas"]["Link"];
                 bays: components["schemas"]["Link"];
@@ -639,6 +791,10 @@ export interface components {
             description: string;
             /** @description The kind of the bays, for example RangeBay. */
             kind: string;
+            /** @description Whether the bay can be booked at all. */
+            bookable: boolean;
+            /** @description The owning location. */
+            locationId: string;
             /** @description The owning location. */
             location: {
                 id: string;
@@ -675,6 +831,8 @@ export interface components {
              * @enum {string}
              */
             state: "active" | "paused" | "disabled";
+            /** @description Why the service paused the webhook; null if it did not. */
+            pausedBecause: string | null;
             /**
              * Format: date-time
              * @description The first failed attempt since the last successful one.
@@ -716,6 +874,8 @@ export interface components {
              * @enum {string}
              */
             state: "active" | "paused" | "disabled";
+            /** @description Why the service paused the webhook; null if it did not. */
+            pausedBecause: string | null;
             /**
              * Format: date-time
              * @description The first failed attempt since the last successful one.
@@ -786,6 +946,50 @@ export interface components {
             /** @description Changes after this number are sent again. Take the number from `modified` of an event or of the change feed. */
             afterChangeNumber: number;
         };
+        ReplayResult: {
+            /** @description The number of events that are sent, at most 10,000. */
+            events: number;
+            /** @description The number after which the next replay continues; null if nothing is left. */
+            next: number | null;
+        };
+        FacilityWebhookList: {
+            items: {
+                /** @description Webhook ID. */
+                id: string;
+                /** @description The address of the receiver. */
+                url: string;
+                /** @description The `sub` of the tokens that can change the webhook. */
+                owner: string;
+                /** @description The client that created the webhook, or changed it last. */
+                clientId: string;
+                /** @description The facilities of the webhook, as far as the token names them. */
+                facilityIds: string[];
+                /**
+                 * @description Only an active webhook gets events.
+                 * @enum {string}
+                 */
+                state: "active" | "paused" | "disabled";
+                /**
+                 * Format: date-time
+                 * @description The last successful delivery, to the minute; null before.
+                 */
+                lastSuccessAt: string | null;
+                /**
+                 * Format: date-time
+                 * @description Creation timestamp, UTC.
+                 */
+                createdAt: string;
+            }[];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
         DeliveryList: {
             items: {
                 /** @description The webhook-id of the delivery. */
@@ -808,6 +1012,8 @@ export interface components {
                 attempts: number;
                 /** @description The status of the last response; null if there was no response. */
                 lastStatus: number | null;
+                /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
+                lastError: string | null;
                 /**
                  * Format: date-time
                  * @description The time of the last attempt.
@@ -828,6 +1034,36 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
+        };
+        BookingEvent: {
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
+            type: "booking.created" | "booking.updated" | "booking.deleted";
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            timestamp: string;
+            data: {
+                /** @description The facility of the booking. */
+                facilityId: string;
+                /** @description The change number, which gives the order of events. */
+                modified: number;
+                booking: components["schemas"]["BookingItem"];
+            };
+        };
+        PingEvent: {
+            /** @constant */
+            type: "webhook.ping";
+            /**
+             * Format: date-time
+             * @description When the ping was requested.
+             */
+            timestamp: string;
+            /** @description Empty. */
+            data: Record<string, never>;
         };
         OpeningHours: {
             /** @description Location ID. */
@@ -1253,6 +1489,31 @@ export interface components {
             /** @description Counts from now. A hold lasts 30 minutes in total at most. */
             holdSeconds: number;
         };
+        Me: {
+            /** @description The client of the token. */
+            clientId: string;
+            /** @description The account, or the client that acts for itself. Owns holds and webhooks. */
+            subject: string;
+            /** @description The scopes of the token. */
+            scopes: string[];
+            /** @description The facilities of the token, by name. */
+            facilities: {
+                /** @description Facility ID. */
+                id: string;
+                /** @description Facility name. */
+                name: string;
+                /** @description Time zone of the facility, such as Europe/Copenhagen. */
+                timeZone: string;
+            }[];
+            /**
+             * Format: date-time
+             * @description When the token expires, UTC.
+             */
+            expiresAt: string;
+            _links: {
+                self: components["schemas"]["Link"];
+            };
+        };
         Link: {
             /** @description HTTP method. */
             method: string;
@@ -1282,15 +1543,22 @@ export interface components {
                 description: string;
                 /** @description Additional information; may be empty. */
                 moreInfo: string;
-                /** @description Context of the error; errors of a booking name its externalBookingId ("" where there is none). */
+                /** @description What the texts say, for programs. */
                 contextData: {
+                    /** @description In errors of a booking; "" where there is none. */
                     externalBookingId?: string;
+                    /** @description The parameter, or the path of a field inside the body. */
+                    field?: string;
+                    /** @description When the conflicting hold ends, UTC. */
+                    heldUntil?: string;
+                    /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
+                    closure?: string;
                 };
             }[];
         };
     };
     responses: {
-        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | HOOK00001: A client can have 20 webhooks at most. | ERR00400: The request is not valid HTTP. */
+        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | CLOS00001: A facility can have 1000 closures at most that have not ended. | HOOK00001: An owner can have 20 webhooks at a facility at most. | ERR00400: The request is not valid HTTP. */
         Error400: {
             headers: {
                 [name: string]: unknown;
@@ -1481,13 +1749,13 @@ export interface operations {
                 bayIds?: string[];
                 /** @description Location IDs. They change the meaning of startDate and endDate. */
                 locationIds?: string[];
-                /** @description User alias to search for. */
+                /** @description The whole alias, case-sensitive. */
                 userAlias?: string;
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
-                /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. */
+                /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. Can be sent in the body instead. */
                 startDate?: string;
-                /** @description See startDate. Can be sent in the body instead. */
+                /** @description See startDate. */
                 endDate?: string;
                 /** @description Page to return, from 1; 1 if left out. */
                 page?: number;
@@ -2077,6 +2345,8 @@ export interface operations {
                      *         {
                      *           "id": "loc-north-1",
                      *           "name": "North Range, ground floor",
+                     *           "facilityId": "fac-north",
+                     *           "timeZone": "Europe/Copenhagen",
                      *           "_links": {
                      *             "self": {
                      *               "method": "GET",
@@ -2149,6 +2419,8 @@ export interface operations {
                      * @example {
                      *       "id": "loc-north-1",
                      *       "name": "North Range, ground floor",
+                     *       "facilityId": "fac-north",
+                     *       "timeZone": "Europe/Copenhagen",
                      *       "_links": {
                      *         "self": {
                      *           "method": "GET",
@@ -2212,6 +2484,8 @@ export interface operations {
                      *           "name": "Bay 1",
                      *           "description": "Bay 1 on the ground floor.",
                      *           "kind": "RangeBay",
+                     *           "bookable": true,
+                     *           "locationId": "loc-north-1",
                      *           "location": {
                      *             "id": "loc-north-1",
                      *             "name": "North Range, ground floor"
@@ -2240,6 +2514,59 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["BookingBayList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the token allows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "demo-pat-north",
+                     *       "subject": "acc-bot-north",
+                     *       "scopes": [
+                     *         "https://bay-booking.example/golf/bookings"
+                     *       ],
+                     *       "facilities": [
+                     *         {
+                     *           "id": "fac-north",
+                     *           "name": "North Range",
+                     *           "timeZone": "Europe/Copenhagen"
+                     *         }
+                     *       ],
+                     *       "expiresAt": "2030-05-01T10:00:00.000Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/me"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -3308,6 +3635,7 @@ export interface operations {
                      *             "fac-north"
                      *           ],
                      *           "state": "active",
+                     *           "pausedBecause": null,
                      *           "failingSince": null,
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3432,6 +3760,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3527,6 +3856,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3641,6 +3971,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3771,6 +4102,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3888,7 +4220,15 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "events": 12,
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReplayResult"];
+                };
             };
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
@@ -3947,6 +4287,7 @@ export interface operations {
                      *           "state": "delivered",
                      *           "attempts": 1,
                      *           "lastStatus": 204,
+                     *           "lastError": null,
                      *           "lastAttemptAt": "2026-04-30T18:21:08.123Z",
                      *           "nextAttemptAt": null
                      *         }
@@ -3985,6 +4326,358 @@ export interface operations {
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
+        };
+    };
+    listFacilityWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Facility ID.
+                 * @example fac-north
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *           "url": "https://partner.example/hooks",
+                     *           "owner": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2c",
+                     *           "clientId": "partner-back-end",
+                     *           "facilityIds": [
+                     *             "fac-north"
+                     *           ],
+                     *           "state": "active",
+                     *           "lastSuccessAt": "2026-04-30T18:21:08.123Z",
+                     *           "createdAt": "2026-04-30T18:21:07.123Z"
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FacilityWebhookList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    removeFacilityWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Facility ID.
+                 * @example fac-north
+                 */
+                id: string;
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Taken out. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    receiveBookingCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.created",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveBookingUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.updated",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveBookingDeleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.deleted",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveWebhookPing: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "webhook.ping",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["PingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -12,6 +12,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   listBookingLocations: { method: 'GET', path: '/api/booking-locations' },
   getBookingLocation: { method: 'GET', path: '/api/booking-locations/{id}' },
   listBookingBays: { method: 'GET', path: '/api/booking-bays' },
+  getMe: { method: 'GET', path: '/api/me' },
   getOpeningHours: { method: 'GET', path: '/api/booking-locations/{id}/opening-hours' },
   setOpeningHours: { method: 'PUT', path: '/api/booking-locations/{id}/opening-hours' },
   deleteOpeningHours: { method: 'DELETE', path: '/api/booking-locations/{id}/opening-hours' },
@@ -34,4 +35,6 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   pingWebhook: { method: 'POST', path: '/api/webhooks/{id}/ping' },
   replayWebhook: { method: 'POST', path: '/api/webhooks/{id}/replay' },
   listWebhookDeliveries: { method: 'GET', path: '/api/webhooks/{id}/deliveries' },
+  listFacilityWebhooks: { method: 'GET', path: '/api/facilities/{id}/webhooks' },
+  removeFacilityWebhook: { method: 'DELETE', path: '/api/facilities/{id}/webhooks/{webhookId}' },
 };

@@ -4,8 +4,7 @@
 // dates select bookings that start and end within the interval. Without `locationIds`, they select bookings that
 // overlap the interval.
 //
-// The specification allows `endDate` in the query or in a JSON body. The query takes precedence, and no other field of
-// the body is read.
+// Both dates can be in the query or in the body. The query takes precedence, and no other field of the body is read.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -36,16 +35,15 @@ export interface BookingFilter {
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The query of the links between pages. If the request has `endDate` only in its body, this query contains it. */
+  /** The query of the links between pages. It also contains the dates of the body. */
   readonly linkQuery: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }
 
 /** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
-  const { startDate, endDate: endDateOfQuery, ...otherParameters } = query;
+  const { startDate = body.startDate, endDate = body.endDate, ...otherParameters } = query;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = otherParameters;
-  const endDate = endDateOfQuery ?? body.endDate;
   const { start, end } = parseDates({ startDate, endDate });
   const hasLocations = locationIds !== undefined;
 

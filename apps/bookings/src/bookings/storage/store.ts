@@ -64,6 +64,8 @@ interface Write {
 export interface Update extends Write {
   readonly change: BookingChange;
   readonly facilityOfBay: string;
+  /** The hold that the booking uses up. */
+  readonly holdId: string | undefined;
 }
 
 export interface UpdateOutcome {
@@ -126,11 +128,11 @@ export function createBookingStore(db: Database) {
     /** Returns undefined if the facility does not have the booking. */
     update: (update: Update): Promise<UpdateOutcome | undefined> =>
       transaction<UpdateOutcome | undefined>(db, async (tx) => {
-        const { facilityId, id, change, facilityOfBay, at, sender, check } = update;
+        const { facilityId, id, change, facilityOfBay, holdId, at, sender, check } = update;
         const [, [current], bays] = await Promise.all([
           lockBays(tx, facilityOfBay, [change.bayId]),
           query<Booking>(tx, lockBooking, [facilityId, id]),
-          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id }),
+          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id, holdId }),
         ]);
         if (!current) return undefined;
         check(current);
@@ -147,6 +149,7 @@ export function createBookingStore(db: Database) {
           lastUpdatedAt: later(current.lastUpdatedAt, at),
           version: current.version + 1,
         };
+        if (holdId !== undefined) useHold(tx, facilityOfBay, holdId);
         if (facilityOfBay === facilityId) {
           send(tx, updateBooking, updateValues(updated));
           appendChanges(tx, [changeOf(current, updated, updated.lastUpdatedAt)], authorOf(sender));

@@ -1,4 +1,4 @@
-// Describes the endpoints for webhooks. Their handlers are in register.ts and manage.ts.
+// Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and facility.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
 import {
@@ -13,10 +13,13 @@ import {
 import {
   deliveryListExample,
   exampleWebhookId,
+  facilityWebhookListExample,
+  replayResultExample,
   webhookBodyExample,
   webhookExample,
   webhookListExample,
 } from './examples.ts';
+import { listFacilityWebhooks, removeFacilityWebhook } from './facility.ts';
 import {
   deleteWebhook,
   getWebhook,
@@ -32,6 +35,8 @@ import {
   createWebhookSchema,
   deliveryListSchema,
   deliveryQuerySchema,
+  facilityWebhookListSchema,
+  replayResultSchema,
   replaySchema,
   updateWebhookSchema,
   webhookListSchema,
@@ -45,6 +50,8 @@ const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
 const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
+
+const facilityParams = { id: { description: 'Facility ID.', schema: string, example: 'fac-north' } } as const;
 
 export function createWebhookEndpoints(services: WebhookServices) {
   const { link } = services;
@@ -66,6 +73,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'createWebhook',
       clientFunction: 'webhooks.create',
       method: 'POST',
+      access: 'write',
       path: '/api/webhooks',
       tag,
       summary: 'Register a webhook',
@@ -88,10 +96,11 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'listWebhooks',
       clientFunction: 'webhooks.list',
       method: 'GET',
+      access: 'write',
       path: '/api/webhooks',
       tag,
       summary: 'List webhooks',
-      description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
+      description: 'The webhooks of the owner of which the token names a facility, oldest first.',
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
       handle: (request) => listWebhooks(services, request),
@@ -100,10 +109,11 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'getWebhook',
       clientFunction: 'webhooks.get',
       method: 'GET',
+      access: 'write',
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Get one webhook',
-      description: 'A webhook of this client.',
+      description: 'A webhook of the owner, of which the token names a facility.',
       params,
       headers: ifNoneMatchHeader,
       success,
@@ -114,10 +124,11 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'updateWebhook',
       clientFunction: 'webhooks.update',
       method: 'PUT',
+      access: 'write',
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Update a webhook',
-      description: 'Fields that are left out do not change.',
+      description: 'Fields that are left out do not change. The token must name all facilities of the webhook.',
       params,
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
@@ -130,6 +141,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'deleteWebhook',
       clientFunction: 'webhooks.delete',
       method: 'DELETE',
+      access: 'write',
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Delete a webhook',
@@ -142,6 +154,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'rotateWebhookSecret',
       clientFunction: 'webhooks.rotateSecret',
       method: 'POST',
+      access: 'write',
       path: '/api/webhooks/{id}/rotate',
       tag,
       summary: 'Replace the secret',
@@ -154,6 +167,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'pingWebhook',
       clientFunction: 'webhooks.ping',
       method: 'POST',
+      access: 'write',
       path: '/api/webhooks/{id}/ping',
       tag,
       summary: 'Send a test event',
@@ -166,22 +180,30 @@ export function createWebhookEndpoints(services: WebhookServices) {
       operationId: 'replayWebhook',
       clientFunction: 'webhooks.replay',
       method: 'POST',
+      access: 'write',
       path: '/api/webhooks/{id}/replay',
       tag,
       summary: 'Send changes again',
       description:
         'Sends the bookings of a facility that have changed since a change number, ' +
-        'as new deliveries of the types booking.updated and booking.deleted.',
+        'as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events ' +
+        'in an hour. If `next` is a number, continue after it.',
       params,
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
-      success: { status: 202, description: 'The events will be sent.' },
+      success: {
+        status: 202,
+        description: 'The events will be sent.',
+        schema: replayResultSchema,
+        example: replayResultExample,
+      },
       handle: (request) => replayChanges(services, request),
     }),
     defineEndpoint({
       operationId: 'listWebhookDeliveries',
       clientFunction: 'webhooks.deliveries',
       method: 'GET',
+      access: 'write',
       path: '/api/webhooks/{id}/deliveries',
       tag,
       summary: 'List deliveries',
@@ -190,6 +212,34 @@ export function createWebhookEndpoints(services: WebhookServices) {
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
       handle: (request) => listDeliveries(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'listFacilityWebhooks',
+      clientFunction: 'webhooks.listOfFacility',
+      method: 'GET',
+      access: 'schedule',
+      path: '/api/facilities/{id}/webhooks',
+      tag,
+      summary: 'List the webhooks of a facility',
+      description: 'The webhooks of all owners that get the events of the facility.',
+      params: facilityParams,
+      query: webhookQuerySchema,
+      success: pageSuccess('webhooks', facilityWebhookListSchema, facilityWebhookListExample(link)),
+      handle: (request) => listFacilityWebhooks(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'removeFacilityWebhook',
+      clientFunction: 'webhooks.removeFromFacility',
+      method: 'DELETE',
+      access: 'schedule',
+      path: '/api/facilities/{id}/webhooks/{webhookId}',
+      tag,
+      summary: 'Take a facility out of a webhook',
+      description:
+        'The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted.',
+      params: { ...facilityParams, webhookId: params.id },
+      success: { status: 204, description: 'Taken out.' },
+      handle: (request) => removeFacilityWebhook(services, request),
     }),
   ];
 }

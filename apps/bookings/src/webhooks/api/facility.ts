@@ -1,0 +1,39 @@
+// Handles the requests of owners and staff that list the webhooks of a facility, and take the facility out of one.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { PageRequest } from '@bay-booking/common/page';
+import { apiError } from '../../errors.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
+import { isUuid } from '../../places/tagged-id.ts';
+import type { WebhookServices } from './services.ts';
+
+export async function listFacilityWebhooks(
+  services: WebhookServices,
+  request: ApiRequest<Partial<PageRequest>>,
+): Promise<EndpointResponse> {
+  const { query, caller } = request;
+  const facilityId = managedFacility(request);
+  const page = pageRequest(query, defaultPageSizes.webhooks);
+  const { rows, total } = await services.store.listOfFacility(facilityId, page);
+  // The other facilities may belong to somebody else.
+  const items = rows.map(({ facilityIds, ...webhook }) => ({
+    ...webhook,
+    facilityIds: facilityIds.filter((id) => caller.facilities.includes(id)),
+  }));
+  const path = `/api/facilities/${encodeURIComponent(facilityId)}/webhooks`;
+  return listResponse({ path, query, page }, items, total, services.link);
+}
+
+export async function removeFacilityWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+  const facilityId = managedFacility(request);
+  const { webhookId = '' } = request.params;
+  if (!isUuid(webhookId) || !(await services.store.takeOutFacility(webhookId, facilityId))) throw apiError('ERR00404');
+  services.audit(request, { action: 'webhook.facility-removed', facilityIds: [facilityId], target: webhookId });
+  return { status: 204 };
+}
+
+/** @throws {ApiError} 404 if the token does not name the facility */
+function managedFacility({ params: { id = '' }, caller }: ApiRequest): string {
+  if (!caller.facilities.includes(id)) throw apiError('ERR00404');
+  return id;
+}
