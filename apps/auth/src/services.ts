@@ -15,6 +15,7 @@ import { createLogoutSender } from './backchannel-logout/sender.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createHalfSignIns } from './factors/half-sign-in-store.ts';
+import { createPasskeys } from './factors/passkeys.ts';
 import { createFactorStore } from './factors/store.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
@@ -137,8 +138,8 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     beginFactorAttempt: async ({ username }: Account, address: string, device: string | undefined) =>
       guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
     /** Deletes the count of failed sign-ins after a password reset, which is no complete sign-in with a second factor. */
-    resetFailures: async ({ id, username }: Account): Promise<void> => {
-      if (await factors.hasSecondFactor(id)) return;
+    resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
+      if (!isComplete && (await factors.hasSecondFactor(id))) return;
       await guard.resetFailures((await accounts.lookUpForSignIn(username)).name);
     },
     userCodeGuard: createUserCodeGuard(createCounter),
@@ -199,6 +200,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     site,
     providerPages: createProviderPages(site.findLayoutUser),
     providers,
+    passkeys: createPasskeys(config, factors),
     authorizationFlow: createAuthorizationFlow(stores, providers),
   };
 

@@ -2,7 +2,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Account } from '../accounts/store.ts';
 import { errorMessages } from '../html/error-messages.ts';
-import { field, queryText } from '../html/form-body.ts';
+import { field, queryText, rawField } from '../html/form-body.ts';
 import { localPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
@@ -56,7 +56,10 @@ export function secondFactorRoutes(services: SignInServices): Router {
     const data = {
       action: `${secondFactorPath}?id=${encodeURIComponent(id)}`,
       username: account.username,
-      hasPasskey: passkeys.length > 0,
+      passkey: passkeys.length > 0 && {
+        kind: 'get',
+        options: JSON.stringify(await services.passkeys.secondFactorOptions(account.id, passkeys)),
+      },
       hasAuthenticatorApp: authenticatorApp !== undefined,
       startAgain: startOf(signIn),
       maxCodeLength,
@@ -65,13 +68,43 @@ export function secondFactorRoutes(services: SignInServices): Router {
       title: 'One more step to sign in',
       csrfContext,
       allowExternalFormTargets: signIn.interactionUid !== null,
-      script: passkeys.length > 0,
+      script: passkeys.length > 0 && 'passkeys',
       ...state,
     });
   };
 
+  const complete = async (
+    request: Request,
+    response: Response,
+    { id, account }: HalfSignedIn,
+    method: 'otp' | 'pop',
+  ) => {
+    const completed = await halfSignIns.consume(id, browserSecretOf(request, response));
+    if (!completed) return showExpired(response);
+    const { acr, amr } = completed;
+    const proven = { account, acr: acr ?? undefined, amr: [...new Set([...amr, method, mfa])] };
+    await startSession(request, response, proven, destinationOf(completed));
+  };
+
+  const submitPasskey = async (request: Request, response: Response, user: HalfSignedIn, credential: string) => {
+    const { account } = user;
+    const event = { accountId: account.id, address: request.ip };
+    const used = await services.passkeys.useAsSecondFactor(account.id, credential);
+    if (!used) {
+      audit.record({ kind: 'factor.refused', ...event, detail: { reason: 'passkey not accepted' } });
+      const text = 'The passkey was not accepted. Try again, or type a code.';
+      return show(response, user, { validationErrors: [{ field: 'passkey', text }], status: 400 });
+    }
+    await factors.recordPasskeyUse(used.passkey.id);
+    audit.record({ kind: 'factor.used', ...event, detail: { factor: 'passkey' } });
+    await services.resetFailures(account, { isComplete: true });
+    await complete(request, response, user, 'pop');
+  };
+
   const submit = async (request: Request, response: Response, user: HalfSignedIn): Promise<void> => {
-    const { id, account } = user;
+    const { account } = user;
+    const credential = rawField(request, 'passkey');
+    if (credential) return submitPasskey(request, response, user, credential);
     const code = field(request, 'code').slice(0, maxCodeLength);
     const showError = (text: string): Promise<void> =>
       show(response, user, { validationErrors: [{ field: 'code', text }], status: 400 });
@@ -101,11 +134,7 @@ export function secondFactorRoutes(services: SignInServices): Router {
       const { recoveryCodes } = await factors.list(account.id);
       await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
     }
-    const completed = await halfSignIns.consume(id, browserSecretOf(request, response));
-    if (!completed) return showExpired(response);
-    const { acr, amr } = completed;
-    const proven = { account, acr: acr ?? undefined, amr: [...new Set([...amr, 'otp', mfa])] };
-    await startSession(request, response, proven, destinationOf(completed));
+    await complete(request, response, user, 'otp');
   };
 
   const withHalfSignIn =

@@ -2,19 +2,26 @@
 
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { field, queryText, textOfKey } from '../html/form-body.ts';
+import { describeBrowser } from '../account/browser-name.ts';
+import { validateName } from '../accounts/field-rules.ts';
+import { field, queryText, rawField, textOfKey } from '../html/form-body.ts';
 import { localPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
+import type { ValidationError } from '../html/validation-errors.ts';
 import { type SignInServices, secondFactorPath } from '../interaction/sign-in/start-session.ts';
 import { createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
 import { createRecoveryCodes } from './recovery-codes.ts';
+import { maxPasskeys } from './store.ts';
 
 const path = '/account/security';
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
   'app-added': 'Your authenticator app is set up.',
+  'passkey-added': 'The passkey is added.',
+  'passkey-renamed': 'The name of the passkey is changed.',
+  'passkey-removed': 'The passkey is removed. Also delete it on your device, where it no longer works here.',
   'app-removed': 'The authenticator app is removed.',
 };
 
@@ -48,6 +55,8 @@ export function securityRoutes(services: SignInServices): Router {
       hasSecondFactor: found.passkeys.length > 0 || found.authenticatorApp !== undefined,
       notice: textOfKey(notices, queryText(request, 'done')),
       returnTo: returnPathOf(request),
+      passkeyPath: withReturn(`${path}/passkey`, request),
+      maxPasskeys,
       authenticatorPath: withReturn(`${path}/authenticator`, request),
     };
     await site.show(response, '/factors/views/security', data, {
@@ -128,6 +137,68 @@ export function securityRoutes(services: SignInServices): Router {
     response.redirect(303, returnPathOf(request) ?? `${path}?done=app-added`);
   };
 
+  const showPasskeyForm = async (
+    response: Response,
+    { account }: SignedIn,
+    { name, ...state }: FormState & { name?: string } = {},
+  ): Promise<void> => {
+    const { req: request } = response;
+    const { passkeys } = await factors.list(account.id);
+    const data = {
+      action: withReturn(`${path}/passkey`, request),
+      cancel: withReturn(path, request),
+      name: name ?? describeBrowser(request.get('user-agent') ?? null),
+      options: JSON.stringify(await services.passkeys.creationOptions(account, passkeys)),
+    };
+    const page = { title: 'Add a passkey', script: 'passkeys', ...state } as const;
+    return site.show(response, '/factors/views/passkey', data, page);
+  };
+
+  const addPasskey: SignedInHandler = async (request, response, signedIn) => {
+    const { account } = signedIn;
+    const name = field(request, 'name');
+    const showError = (error: ValidationError) =>
+      showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
+    const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
+    if (nameError) return showError({ field: 'name', text: nameError });
+    const passkey = await services.passkeys.create(account.id, name, rawField(request, 'passkey'));
+    if (!passkey) return showError({ field: 'passkey', text: 'The passkey was not accepted. Try again.' });
+    const codes = createRecoveryCodes();
+    const added = await factors.addPasskey(passkey, codes);
+    if (!added) {
+      const text = `This passkey is already added, or you have ${maxPasskeys} passkeys. Remove one first.`;
+      return showError({ field: 'passkey', text });
+    }
+    await addFactorToSession(request, response, signedIn, 'pop');
+    record(request, signedIn, 'factor.added', 'passkey');
+    await emails.sendFactorChanged(account, 'A passkey was added');
+    if (added.isFirst) {
+      const text = 'Your passkey is added. From now on, a password alone does not sign in to your account.';
+      return showRecoveryCodes(response, codes, { title: 'Save your recovery codes', text });
+    }
+    response.redirect(303, returnPathOf(request) ?? `${path}?done=passkey-added`);
+  };
+
+  const renamePasskey: SignedInHandler = async (request, response, signedIn) => {
+    const name = field(request, 'name');
+    const nameError = validateName(name, 'Enter a name for the passkey.');
+    if (nameError) return show(response, signedIn, { validationErrors: [{ text: nameError }], status: 400 });
+    await factors.renamePasskey(signedIn.account.id, field(request, 'id'), name);
+    response.redirect(303, `${path}?done=passkey-renamed`);
+  };
+
+  const removePasskey: SignedInHandler = async (request, response, signedIn) => {
+    const outcome = await factors.removePasskey(signedIn.account.id, field(request, 'id'));
+    if (outcome === 'required') {
+      return show(response, signedIn, { validationErrors: [{ text: requiredText }], status: 409 });
+    }
+    if (outcome === 'removed') {
+      record(request, signedIn, 'factor.removed', 'passkey');
+      await emails.sendFactorChanged(signedIn.account, 'A passkey was removed');
+    }
+    response.redirect(303, `${path}?done=passkey-removed`);
+  };
+
   const removeApp: SignedInHandler = async (request, response, signedIn) => {
     const outcome = await factors.removeAuthenticatorApp(signedIn.account.id);
     if (outcome === 'required') {
@@ -159,6 +230,13 @@ export function securityRoutes(services: SignInServices): Router {
     path,
     site.forSignedIn((_request, response, signedIn) => show(response, signedIn)),
   );
+  router.get(
+    `${path}/passkey`,
+    site.forSignedIn(withStrongSignIn((_request, response, signedIn) => showPasskeyForm(response, signedIn))),
+  );
+  router.post(`${path}/passkey`, ...form(addPasskey));
+  router.post(`${path}/passkey/name`, ...site.formForSignedIn(renamePasskey));
+  router.post(`${path}/passkey/remove`, ...form(removePasskey));
   router.get(`${path}/authenticator`, site.forSignedIn(withStrongSignIn(openSetUp)));
   router.post(`${path}/authenticator`, ...form(setUp));
   router.post(`${path}/authenticator/remove`, ...form(removeApp));

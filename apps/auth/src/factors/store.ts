@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
+import { withoutNul } from '../accounts/store.ts';
 import { stepOfCode } from './authenticator.ts';
 import { hashRecoveryCode } from './recovery-codes.ts';
 
@@ -177,6 +178,54 @@ export function createFactorStore({ db, encryptionKey }: { db: Database; encrypt
       }
       return code !== '' && (await useRecoveryCode(accountId, code)) ? 'recovery code' : undefined;
     },
+
+    async findPasskey(id: string): Promise<StoredPasskey | undefined> {
+      const [passkey] = await query<StoredPasskey>(db, `select ${passkeyColumns} from passkey where id = $1`, [
+        withoutNul(id),
+      ]);
+      return passkey;
+    },
+
+    async recordPasskeyUse(id: string): Promise<void> {
+      await query(db, 'update passkey set last_used_at = now() where id = $1', [id]);
+    },
+
+    /** Returns false if the challenge was used before. */
+    async useChallenge(challenge: string, seconds: number): Promise<boolean> {
+      const rows = await query(
+        db,
+        `insert into used_challenge (challenge, expires_at) values ($1, now() + make_interval(secs => $2))
+         on conflict do nothing returning 1 as done`,
+        [challenge, seconds],
+      );
+      return rows.length > 0;
+    },
+
+    /** Returns undefined if the passkey exists, or the account has too many. */
+    addPasskey: ({ id, accountId, name, publicKey, transports }: NewPasskey, recoveryCodes: readonly string[]) =>
+      addFactor(accountId, recoveryCodes, async (tx) => {
+        const rows = await query(
+          tx,
+          `insert into passkey (id, account_id, name, public_key, transports, last_used_at)
+           select $1, $2, $3, $4, $5, now() where (select count(*) from passkey where account_id = $2) < $6
+           on conflict do nothing returning 1 as done`,
+          [id, accountId, withoutNul(name), publicKey, transports, maxPasskeys],
+        );
+        return rows.length > 0;
+      }),
+
+    async renamePasskey(accountId: string, id: string, name: string): Promise<void> {
+      await query(db, 'update passkey set name = $3 where account_id = $1 and id = $2', [
+        accountId,
+        id,
+        withoutNul(name),
+      ]);
+    },
+
+    removePasskey: (accountId: string, id: string) =>
+      removeFactor(accountId, (tx) =>
+        query(tx, 'delete from passkey where account_id = $1 and id = $2 returning 1 as done', [accountId, id]),
+      ),
 
     /** `step` is the step of the code that confirmed the set-up. Returns undefined if the account has an app. */
     addAuthenticatorApp: (

@@ -1,6 +1,8 @@
 // Renders pages and e-mails from Eta templates. A template escapes every value, except the output of other templates.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { createAsset } from './asset.ts';
@@ -9,6 +11,11 @@ import { formatDuration, formatTime } from './time-format.ts';
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
+
+const webAuthnBundle = join(
+  dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')),
+  '../dist/bundle/index.umd.min.js',
+);
 
 /** The files in styles/. A later one overrides an earlier one. */
 const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
@@ -20,6 +27,12 @@ export const assets = {
     Buffer.concat(styleSheets.map((name) => readFileSync(pathOf(`./styles/${name}.css`)))),
   ),
   script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(pathOf('./browser/page.js'))),
+  // The library SimpleWebAuthn, and our script that uses it.
+  passkeys: createAsset(
+    'passkeys.js',
+    'text/javascript; charset=utf-8',
+    Buffer.concat([readFileSync(webAuthnBundle), readFileSync(pathOf('./browser/passkeys.js'))]),
+  ),
   icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
 };
 
@@ -39,8 +52,8 @@ export interface Layout {
   readonly user?: LayoutUser | undefined;
   /** The width of the page: `wide` for lists, `narrow` for forms. */
   readonly width?: 'narrow' | 'wide' | undefined;
-  /** Whether the page loads the script browser/page.js. */
-  readonly script?: boolean | undefined;
+  /** Whether the page loads the script browser/page.js, or browser/passkeys.js. */
+  readonly script?: boolean | 'passkeys' | undefined;
 }
 
 /** Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) to the IPv4 address. */

@@ -12,7 +12,7 @@ export interface HeaderOptions {
    */
   readonly allowExternalFormTargets?: boolean | undefined;
   /** Whether the page loads our script. Every page must also work without the script. */
-  readonly script?: boolean | undefined;
+  readonly script?: boolean | 'passkeys' | undefined;
 }
 
 export interface HtmlOptions extends HeaderOptions {

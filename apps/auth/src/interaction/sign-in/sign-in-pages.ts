@@ -12,15 +12,25 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
-import type { SignInServices } from './start-session.ts';
+import { mfa, type SignInServices } from './start-session.ts';
 
 type ContextHandler = (request: Request, response: Response, context: SignInContext) => Promise<void>;
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
 export function createSignInPages(services: SignInServices) {
-  const { site, startSession, devices, accounts, signIn, confirmationCodes, registrationLimit, emails, audit } =
-    services;
+  const {
+    site,
+    startSession,
+    devices,
+    accounts,
+    signIn,
+    confirmationCodes,
+    registrationLimit,
+    emails,
+    audit,
+    passkeys,
+  } = services;
 
   const showSignIn = async (
     response: Response,
@@ -37,12 +47,23 @@ export function createSignInPages(services: SignInServices) {
         notice: cancelNotice(response.req, context),
         username: username ?? reauthenticate?.account.username ?? loginHint,
         isReauthentication: reauthenticate !== undefined,
+        passkey: {
+          kind: 'get',
+          options: JSON.stringify(await passkeys.signInOptions()),
+          autofill: confirming === undefined,
+        },
         code: confirming && {
           address: confirmationCodes.addressOf(confirming.account),
           isSent: await confirmationCodes.isSent(confirming.sessionId),
         },
       },
-      { title: reauthenticate ? 'Confirm that it is you' : 'Sign in', csrfContext, allowExternalFormTargets, ...state },
+      {
+        title: reauthenticate ? 'Confirm that it is you' : 'Sign in',
+        csrfContext,
+        allowExternalFormTargets,
+        script: 'passkeys',
+        ...state,
+      },
     );
   };
 
@@ -101,7 +122,30 @@ export function createSignInPages(services: SignInServices) {
     );
   };
 
+  /** Signs the user in without a password. */
+  const submitPasskey = async (request: Request, response: Response, context: SignInContext, credential: string) => {
+    const showError = (text: string): Promise<void> =>
+      showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
+    const used = await passkeys.signIn(credential);
+    const account = used && (await accounts.findById(used.passkey.accountId));
+    const isOther = context.reauthenticate !== undefined && context.reauthenticate.account.id !== account?.id;
+    if (!account || account.disabledAt || isOther || !used.isUserVerified) {
+      const reason = used && !used.isUserVerified ? 'passkey without user verification' : 'passkey not accepted';
+      audit.record({ kind: 'factor.refused', accountId: account?.id, address: request.ip, detail: { reason } });
+      return showError(
+        account && !used.isUserVerified
+          ? 'Your passkey did not check that it is you. Sign in with your password first.'
+          : 'This passkey cannot sign in here. Try again, or sign in another way.',
+      );
+    }
+    await services.factors.recordPasskeyUse(used.passkey.id);
+    await services.resetFailures(account, { isComplete: true });
+    return startSession(request, response, { account, amr: ['pop', mfa] }, context.next);
+  };
+
   const submitSignIn: ContextHandler = async (request, response, context) => {
+    const credential = rawField(request, 'passkey');
+    if (credential) return submitPasskey(request, response, context, credential);
     const confirming = withoutPassword(context);
     if (confirming) return submitCode(request, response, context, confirming);
     const username = field(request, 'username');
