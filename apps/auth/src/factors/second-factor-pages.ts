@@ -3,17 +3,11 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Account } from '../accounts/store.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
-import { localPath, signInPath } from '../html/local-path.ts';
+import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
 import { setRetryAfterAndExplain } from '../html/validation-errors.ts';
-import {
-  type Destination,
-  halfSignInCookie,
-  mfa,
-  type SignInServices,
-  secondFactorPath,
-} from '../interaction/sign-in/start-session.ts';
+import { type Destination, halfSignInCookie, mfa, type SignInServices } from '../interaction/sign-in/start-session.ts';
 import type { HalfSignIn, StoredDestination } from './half-sign-in-store.ts';
 
 interface HalfSignedIn {

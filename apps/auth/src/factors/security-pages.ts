@@ -5,16 +5,14 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { describeBrowser } from '../account/browser-name.ts';
 import { validateName } from '../accounts/field-rules.ts';
 import { field, queryText, rawField, textOfKey } from '../html/form-body.ts';
-import { localPath, signInPath } from '../html/local-path.ts';
+import { localPath, missingFactorPath, securityPath as path, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
-import { type SignInServices, secondFactorPath } from '../interaction/sign-in/start-session.ts';
+import type { SignInServices } from '../interaction/sign-in/start-session.ts';
 import { createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
 import { createRecoveryCodes } from './recovery-codes.ts';
 import { maxPasskeys } from './store.ts';
-
-const path = '/account/security';
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
@@ -82,7 +80,7 @@ export function securityRoutes(services: SignInServices): Router {
     async (request, response, signedIn) => {
       const returnTo = request.method === 'GET' ? request.originalUrl : withReturn(path, request);
       if (!hasTwoFactors(signedIn) && (await factors.hasSecondFactor(signedIn.account.id))) {
-        return response.redirect(303, `${secondFactorPath}?return=${encodeURIComponent(returnTo)}`);
+        return response.redirect(303, missingFactorPath(returnTo, true));
       }
       if (!signedIn.isFresh) return response.redirect(303, signInPath(returnTo, { again: true }));
       return handler(request, response, signedIn);

@@ -8,6 +8,14 @@ const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
 export const signInPath = (returnTo: string, { again = false } = {}): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
+/** The page that asks a half signed-in user for the second factor. */
+export const secondFactorPath = '/sign-in/second-factor';
+export const securityPath = '/account/security';
+
+/** Where a signed-in user adds the missing factor (`isSetUp`), or sets one up. */
+export const missingFactorPath = (returnTo: string, isSetUp: boolean): string =>
+  `${isSetUp ? secondFactorPath : securityPath}?return=${encodeURIComponent(returnTo)}`;
+
 /** Returns `path` if it is a path of this server, or else `fallback`, because of open redirects. */
 export function localPath(path: string | undefined, fallback: string): string {
   if (path === undefined || path.length > maxPathLength || !pathFormat.test(path)) return fallback;

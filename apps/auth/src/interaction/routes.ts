@@ -2,6 +2,7 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
+import { missingFactorPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { Interaction } from '../oidc/authorization/interactions.ts';
 import { createConsentPage } from './consent/consent-page.ts';
@@ -49,7 +50,7 @@ export function interactionRoutes(services: SignInServices, signInPages: SignInP
     } else if (await factors.hasSecondFactor(accountId)) {
       await askForMissingFactor(request, response, signedIn, { interactionUid: uid });
     } else {
-      response.redirect(303, `/account/security?return=${encodeURIComponent(`/interaction/${uid}`)}`);
+      response.redirect(303, missingFactorPath(`/interaction/${uid}`, false));
     }
     return true;
   };

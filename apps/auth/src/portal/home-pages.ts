@@ -3,6 +3,7 @@
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/form-body.ts';
+import type { SignedInHandler } from '../html/site.ts';
 import type { Services } from '../services.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
@@ -19,11 +20,16 @@ export function homeRoutes({ members, site }: Services, pages: PortalPages, show
       const joined = facilities.find(({ id }) => id === queryText(request, 'welcome'));
       const notice = joined && welcomeNotice(joined);
       if (account.kind === 'service') {
-        // After a sign-in, the query contains the values that the user had typed into the form for a token.
-        const [name, expiresInDays, access] = ['name', 'expiresInDays', 'access'].map((key) => queryText(request, key));
-        const { facility } = request.query;
-        const chosen = facility === undefined ? undefined : [facility].flat().map(String);
-        return showTokens(response, signedIn, { name, expiresInDays, access, chosen, notice });
+        const showOwnTokens: SignedInHandler = () => {
+          // After a sign-in, the query contains the values that the user had typed into the form for a token.
+          const [name, expiresInDays, access] = ['name', 'expiresInDays', 'access'].map((key) =>
+            queryText(request, key),
+          );
+          const { facility } = request.query;
+          const chosen = facility === undefined ? undefined : [facility].flat().map(String);
+          return showTokens(response, signedIn, { name, expiresInDays, access, chosen, notice });
+        };
+        return pages.asServiceAccount(showOwnTokens)(request, response, signedIn);
       }
       const onlyFacility = facilities.length === 1 ? facilities[0] : undefined;
       if (onlyFacility && isManaging(onlyFacility.role)) {

@@ -6,7 +6,8 @@ import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/roles.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { fields } from '../html/form-body.ts';
-import type { SignedIn } from '../html/signed-in.ts';
+import { missingFactorPath, signInPath } from '../html/local-path.ts';
+import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormOptions, Page, SignedInHandler } from '../html/site.ts';
 import type { Services } from '../services.ts';
 import type { FacilityOfAccount } from './members/member-store.ts';
@@ -99,7 +100,7 @@ const facilityTabs = [
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, members }: Services) {
+export function createPortalPages({ site, members, factors }: Services) {
   const show = (
     response: Response,
     template: string,
@@ -127,20 +128,44 @@ export function createPortalPages({ site, members }: Services) {
       links: portalLinks,
     });
 
+  /** Returns true if the user has been redirected to prove or set up the second factor that a facility requires. */
+  const asksForFactor = async (
+    response: Response,
+    signedIn: SignedIn,
+    { returnTo, isChange }: { returnTo: string; isChange: boolean },
+  ): Promise<boolean> => {
+    const isSetUp = await factors.hasSecondFactor(signedIn.account.id);
+    if (!isSetUp || !hasTwoFactors(signedIn)) response.redirect(303, missingFactorPath(returnTo, isSetUp));
+    else if (isChange && !signedIn.isFresh) response.redirect(303, signInPath(returnTo, { again: true }));
+    else return false;
+    return true;
+  };
+
   const asManager =
-    (handler: ManagerHandler): SignedInHandler =>
+    (handler: ManagerHandler, returnTo?: FormOptions['returnTo']): SignedInHandler =>
     async (request, response, signedIn) => {
       const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
       if (!facility || !isManaging(facility.role)) return notFound(response);
+      if (facility.requiresSecondFactor) {
+        const place = { returnTo: returnTo?.(request) ?? request.originalUrl, isChange: request.method === 'POST' };
+        if (await asksForFactor(response, signedIn, place)) return;
+      }
       // TypeScript narrows the type of the constant `role`, but not the type of the whole `facility`.
       const { role } = facility;
       return handler(request, response, { signedIn, facility: { ...facility, role, path: facilityPath(facility.id) } });
     };
 
   const asServiceAccount =
-    (handler: SignedInHandler): SignedInHandler =>
-    (request, response, signedIn) =>
-      signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(response);
+    (handler: SignedInHandler, returnTo?: FormOptions['returnTo']): SignedInHandler =>
+    async (request, response, signedIn) => {
+      const { account } = signedIn;
+      if (account.kind !== 'service') return notFound(response);
+      if (await members.needsSecondFactor(account.id)) {
+        const place = { returnTo: returnTo?.(request) ?? request.originalUrl, isChange: request.method === 'POST' };
+        if (await asksForFactor(response, signedIn, place)) return;
+      }
+      return handler(request, response, signedIn);
+    };
 
   return {
     show,
@@ -150,11 +175,13 @@ export function createPortalPages({ site, members }: Services) {
     forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),
     /** A user who must sign in first returns to the page of the facility, with the values of `fields`. */
-    formForManager: (handler: ManagerHandler, fields: readonly string[] = []) =>
-      site.formForSignedIn(asManager(handler), {
-        returnTo: (request) => withInput(facilityPath(idParameter(request, 'facilityId')), request, fields),
-      }),
+    formForManager: (handler: ManagerHandler, fields: readonly string[] = []) => {
+      const returnTo = (request: Request): string =>
+        withInput(facilityPath(idParameter(request, 'facilityId')), request, fields);
+      return site.formForSignedIn(asManager(handler, returnTo), { returnTo });
+    },
+    asServiceAccount,
     formForServiceAccount: (handler: SignedInHandler, options: FormOptions) =>
-      site.formForSignedIn(asServiceAccount(handler), options),
+      site.formForSignedIn(asServiceAccount(handler, options.returnTo), options),
   };
 }

@@ -4,6 +4,7 @@
 // starts after the page for the second factor (factors/second-factor-pages.ts).
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
+import { secondFactorPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { BrowserCookies } from '../../http/browser-cookies.ts';
 import type { Interactions } from '../../oidc/authorization/interactions.ts';
@@ -36,7 +37,6 @@ export interface StartSessionOptions {
 /** The cookie that identifies the browser of a half sign-in. */
 export const halfSignInCookie = '_half';
 const cookieLifetimeSeconds = 10 * 60;
-export const secondFactorPath = '/sign-in/second-factor';
 
 /** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
 export const mfa = 'mfa';

@@ -17,6 +17,8 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
   'invitation.accepted': (detail) => `accepted the invitation of ${text(detail.email)} and became ${role(detail.role)}`,
   'membership.role-changed': (detail) =>
     `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
+  'facility.second-factor-required': () => 'required a second factor for everybody',
+  'facility.second-factor-optional': () => 'made the second factor optional',
   'membership.revoked': (detail) =>
     detail.self
       ? `gave up the role ${role(detail.role)}`

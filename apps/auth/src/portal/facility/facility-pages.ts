@@ -42,6 +42,8 @@ const notices: Readonly<Record<string, string>> = {
   'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
   resent: 'A new link is on its way. The previous link no longer works.',
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
+  'factor-required': 'Everybody here now needs a second factor.',
+  'factor-optional': 'A second factor is no longer required here.',
   'role-changed': 'The role is changed.',
   revoked: 'The role is revoked.',
 };
@@ -75,7 +77,7 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes({ members, invitationStore, invitations }: Services, pages: PortalPages): Router {
+export function facilityRoutes({ audit, members, invitationStore, invitations }: Services, pages: PortalPages): Router {
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,
@@ -105,6 +107,7 @@ export function facilityRoutes({ members, invitationStore, invitations }: Servic
           name,
           text: `${roleNames[name]}, for ${accountKindFor(name) === 'service' ? 'software' : 'a person'}`,
         })),
+        mayRequireSecondFactor: facility.role === 'owner',
         mayInvitePeople: mayInvite(facility.role, 'staff'),
         values: { email, role },
       },
@@ -146,6 +149,19 @@ export function facilityRoutes({ members, invitationStore, invitations }: Servic
     response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'invited' : 'not-mailed'}`);
   };
 
+  const requireSecondFactor: ManagerHandler = async (request, response, { signedIn, facility }) => {
+    const isRequired = field(request, 'requireSecondFactor') !== '';
+    const { account } = signedIn;
+    if (!(await members.setSecondFactorRequired(facility.id, isRequired, account.id))) {
+      return pages.notPermitted(response, 'Only owners can require a second factor.');
+    }
+    const kind = isRequired ? 'facility.second-factor-required' : 'facility.second-factor-optional';
+    if (isRequired !== facility.requiresSecondFactor) {
+      audit.record({ kind, ...actorOf(request, signedIn), facilityId: facility.id });
+    }
+    response.redirect(303, `${facility.path}?notice=${isRequired ? 'factor-required' : 'factor-optional'}`);
+  };
+
   const router = Router();
   const path = '/portal/facilities/:facilityId';
   router.get(
@@ -156,5 +172,6 @@ export function facilityRoutes({ members, invitationStore, invitations }: Servic
     ),
   );
   router.post(`${path}/invitations`, ...pages.formForManager(submitInvitation, ['email', 'role']));
+  router.post(`${path}/second-factor`, ...pages.formForManager(requireSecondFactor));
   return router;
 }

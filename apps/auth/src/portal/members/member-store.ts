@@ -36,10 +36,11 @@ export interface FacilityOfAccount {
   readonly name: string;
   readonly role: FacilityRole;
   readonly timeZone: string;
+  readonly requiresSecondFactor: boolean;
   readonly hasOtherFacilities: boolean;
 }
 
-export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities'> {
+export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities' | 'requiresSecondFactor'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -111,7 +112,7 @@ export function createMemberStore({ db }: { db: Database }) {
     async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
       const [row] = await query<FacilityOfAccount>(
         db,
-        `select f.id, f.name, m.role, f.time_zone as "timeZone", exists (
+        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.requires_second_factor as "requiresSecondFactor", exists (
                   select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 and m.facility_id = $2`,
@@ -119,6 +120,25 @@ export function createMemberStore({ db }: { db: Database }) {
       );
       return row;
     },
+
+    /** Whether a facility of the account requires a second factor. */
+    async needsSecondFactor(accountId: string): Promise<boolean> {
+      const rows = await query(
+        db,
+        `select 1 as found from membership m join facility f on f.id = m.facility_id
+          where m.account_id = $1 and f.requires_second_factor limit 1`,
+        [accountId],
+      );
+      return rows.length > 0;
+    },
+
+    /** Returns false if the user is no owner. */
+    setSecondFactorRequired: (facilityId: string, isRequired: boolean, actorId: string): Promise<boolean> =>
+      transaction(db, async (tx) => {
+        if ((await lockFacilityAs(actorId, facilityId, tx)) !== 'owner') return false;
+        await query(tx, 'update facility set requires_second_factor = $2 where id = $1', [facilityId, isRequired]);
+        return true;
+      }),
 
     findFacilities: (accountId: string): Promise<readonly FacilitySummary[]> =>
       query<FacilitySummary>(

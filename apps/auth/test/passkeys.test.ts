@@ -1,0 +1,123 @@
+// Tests passkeys over HTTP, with a simulated authenticator (docs/sign-in-security.md).
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
+import { createSoftAuthenticator } from './soft-authenticator.ts';
+import { password, registerUser, signInUser } from './test-users.ts';
+
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+
+const asksForFactor = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
+
+async function registerPasskeyUser(options: { isVerified?: boolean; counter?: number } = {}) {
+  const user = await registerUser(server);
+  const authenticator = createSoftAuthenticator(server.origin);
+  const form = await user.browser.open(`${server.origin}/account/security/passkey`);
+  const page = await user.browser.send(form, { name: 'My phone', passkey: authenticator.create(form, options) });
+  const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
+  return { ...user, authenticator, recoveryCodes };
+}
+
+describe('a passkey with user verification', () => {
+  test('signs in alone, as two factors and without a further prompt', async () => {
+    const { authenticator, username } = await registerPasskeyUser();
+    const browser = openFormBrowser([server.origin]);
+    const request = { ...webRequest, scope: `openid ${scopes.play}`, acr_values: '2' };
+    const form = await browser.open(authorizeUrl(server, request));
+    expect(form.html).toContain('autocomplete="username webauthn"');
+    const consent = await browser.send(form, { passkey: authenticator.get(form) });
+    expect(consent.title).toMatch(/^Allow/);
+    const { code } = redirectParameters(await signInAndConsent(browser, consent));
+    const body = await statusAndBody(
+      await server.post('/connect/token', {
+        grant_type: 'authorization_code',
+        client_id: 'demo-web',
+        client_secret: 'demo-web-secret',
+        redirect_uri: webRequest.redirect_uri,
+        code: String(code),
+        code_verifier: pkce.verifier,
+      }),
+    );
+    expect(decodeJwt(String(body.id_token))).toMatchObject({ amr: ['pop', 'mfa'], acr: '2' });
+    expect((await browser.open(`${server.origin}/account`)).html).toContain(username);
+  });
+
+  test('works once for each challenge, and not with the challenge of another page', async () => {
+    const { authenticator } = await registerPasskeyUser();
+    const [first, second] = [openFormBrowser([server.origin]), openFormBrowser([server.origin])];
+    const form = await first.open(`${server.origin}/sign-in`);
+    const response = authenticator.get(form);
+    expect((await first.send(form, { passkey: response })).url.pathname).toBe('/account');
+    const other = await second.open(`${server.origin}/sign-in`);
+    expect((await second.send(other, { passkey: response })).status).toBe(400);
+    const stranger = createSoftAuthenticator(server.origin);
+    expect((await second.send(other, { passkey: stranger.get(other) })).status).toBe(400);
+    expect((await second.send(other, { passkey: '{"id":1}' })).status).toBe(400);
+  });
+
+  test('a counter of 0 or a lower one does not lock the user out', async () => {
+    const { authenticator } = await registerPasskeyUser({ counter: 7 });
+    for (const counter of [9, 3, 3, 0]) {
+      const browser = openFormBrowser([server.origin]);
+      const form = await browser.open(`${server.origin}/sign-in`);
+      expect((await browser.send(form, { passkey: authenticator.get(form, { counter }) })).url.pathname).toBe(
+        '/account',
+      );
+    }
+  });
+
+  test('confirms only the account that is signed in', async () => {
+    const ann = await registerPasskeyUser();
+    const ben = await registerPasskeyUser();
+    const form = await ann.browser.open(`${server.origin}/sign-in?again=1`);
+    expect((await ann.browser.send(form, { passkey: ben.authenticator.get(form) })).status).toBe(400);
+    const again = await ann.browser.open(`${server.origin}/sign-in?again=1`);
+    expect((await ann.browser.send(again, { passkey: ann.authenticator.get(again) })).url.pathname).toBe('/account');
+  });
+});
+
+test('a passkey without user verification is one factor: it needs the password', async () => {
+  const { authenticator, username } = await registerPasskeyUser({ isVerified: false });
+  const browser = openFormBrowser([server.origin]);
+  const form = await browser.open(`${server.origin}/sign-in`);
+  const refused = await browser.send(form, { passkey: authenticator.get(form, { isVerified: false }) });
+  expect([refused.status, refused.html.includes('did not check that it is you')]).toEqual([400, true]);
+  const asked = await browser.send(refused, { username, password });
+  expect(asksForFactor(asked)).toBe(true);
+  const done = await browser.send(asked, { passkey: authenticator.get(asked, { isVerified: false }) });
+  expect(done.url.pathname).toBe('/account');
+});
+
+test('after the password, the passkey or a recovery code is asked for', async () => {
+  const { authenticator, username, recoveryCodes } = await registerPasskeyUser();
+  const first = await signInUser(server, username);
+  expect(asksForFactor(first.account)).toBe(true);
+  const stranger = createSoftAuthenticator(server.origin);
+  expect((await first.browser.send(first.account, { passkey: stranger.get(first.account) })).status).toBe(400);
+  const done = await first.browser.send(first.account, { passkey: authenticator.get(first.account) });
+  expect(done.url.pathname).toBe('/account');
+  const second = await signInUser(server, username);
+  const code = String(recoveryCodes[9]);
+  expect((await second.browser.send(second.account, { code })).url.pathname).toBe('/account');
+});
+
+test('passkeys are named, renamed and removed; the last one takes the recovery codes along', async () => {
+  const { authenticator, browser, username } = await registerPasskeyUser();
+  const page = await browser.open(`${server.origin}/account/security`);
+  expect(page.html).toContain('My phone');
+  const renamed = await browser.send(page, { name: 'Old phone' });
+  expect(renamed.html).toContain('Old phone');
+  const removed = await browser.send(renamed, {}, 'Remove');
+  expect(removed.html).not.toContain('Old phone');
+  const { rows } = await server.db.raw(
+    'select count(*)::int as codes from recovery_code where account_id = (select id from account where username = ?)',
+    [username],
+  );
+  expect(rows).toEqual([{ codes: 0 }]);
+  const signIn = openFormBrowser([server.origin]);
+  const form = await signIn.open(`${server.origin}/sign-in`);
+  expect((await signIn.send(form, { passkey: authenticator.get(form) })).status).toBe(400);
+});
