@@ -116,7 +116,12 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       isDevelopment: true,
       allowNetworks: ['127.0.0.0/8'],
     });
-    await importDocument(document, { db, scopes, clientValidator });
+    await importDocument(document, {
+      db,
+      scopes,
+      clientValidator,
+      encryptionKey: Buffer.from(encryptionKey, 'base64'),
+    });
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */

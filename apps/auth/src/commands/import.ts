@@ -13,6 +13,7 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
+import { encryptionKey } from '../config.ts';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
@@ -30,11 +31,14 @@ runCommand(async () => {
     issuer,
     allowNetworks,
     scopeBase: base,
+    encryptionKey: key,
   } = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     // URLs of clients may lead to these networks, and to public addresses.
     allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
+    // For the secrets of authenticator apps in the file.
+    encryptionKey: optional('KEY_ENCRYPTION_KEY', encryptionKey),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = readImportDocument(await readInputFile(file, directory));
@@ -47,6 +51,7 @@ runCommand(async () => {
     const { facilities, accounts, clients, skipped } = await importDocument(document, {
       db,
       scopes: createScopeTable(base),
+      encryptionKey: key,
       clientValidator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
     });
     for (const id of skipped) process.stdout.write(`skipped ${id}, an account that was deleted\n`);

@@ -7,6 +7,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
+import { createFactorStore } from '../factors/store.ts';
 import { createKeyStore } from '../signing-keys/store.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -41,6 +42,7 @@ runCommand(async () => {
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
       const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
+      await createFactorStore({ db, encryptionKey: config.encryptionKey }).reencrypt(newKey);
       await keys.reencrypt(newKey);
       audit.record({ kind: 'keys.resealed' });
     }

@@ -42,7 +42,7 @@ const hasFactor = `(exists (select from authenticator_app where account_id = $1)
 const isRequired = `exists (select from membership m join facility f on f.id = m.facility_id
   where m.account_id = $1 and f.requires_second_factor)`;
 
-export async function storeRecoveryCodes(tx: Queryable, accountId: string, codes: readonly string[]): Promise<void> {
+async function storeRecoveryCodes(tx: Queryable, accountId: string, codes: readonly string[]): Promise<void> {
   const salt = randomBytes(16);
   const hashes = await Promise.all(codes.map((code) => hashRecoveryCode(code, salt)));
   await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
@@ -64,10 +64,37 @@ export async function deleteFactors(tx: Queryable, accountId: string): Promise<v
   );
 }
 
+const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
+
+/** For demos and tests. If the account has this secret, the codes that were used stay used. */
+export async function importAuthenticatorApp(
+  tx: Queryable,
+  accountId: string,
+  {
+    secret,
+    recoveryCodes = [],
+    encryptionKey,
+  }: { secret: string; recoveryCodes?: readonly string[] | undefined; encryptionKey: Buffer },
+): Promise<void> {
+  const box = createSecretBox([encryptionKey]);
+  const owner = ownerOf(accountId);
+  const [stored] = await query<{ secret: string }>(
+    tx,
+    'select secret_encrypted as secret from authenticator_app where account_id = $1',
+    [accountId],
+  );
+  if (stored && box.decrypt(stored.secret, owner) === secret) return;
+  await query(
+    tx,
+    `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
+     on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
+    [accountId, box.encrypt(secret, owner)],
+  );
+  await storeRecoveryCodes(tx, accountId, recoveryCodes);
+}
+
 export function createFactorStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
   const box = createSecretBox([encryptionKey]);
-  const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
-
   const lockAccount = (tx: Queryable, accountId: string) =>
     query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
 
@@ -252,25 +279,6 @@ export function createFactorStore({ db, encryptionKey }: { db: Database; encrypt
         await lockAccount(tx, accountId);
         await storeRecoveryCodes(tx, accountId, codes);
       }),
-
-    /** Removes every factor of the account. */
-    removeAll: (accountId: string): Promise<void> => deleteFactors(db, accountId),
-
-    /** For an import. Existing codes of the app stay used. */
-    async importAuthenticatorApp(tx: Queryable, accountId: string, secret: string): Promise<void> {
-      const [stored] = await query<{ secret: string }>(
-        tx,
-        'select secret_encrypted as secret from authenticator_app where account_id = $1',
-        [accountId],
-      );
-      if (stored && box.decrypt(stored.secret, ownerOf(accountId)) === secret) return;
-      await query(
-        tx,
-        `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
-         on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
-        [accountId, box.encrypt(secret, ownerOf(accountId))],
-      );
-    },
 
     /** Encrypts every secret with another key. */
     reencrypt: (newKey: Buffer): Promise<void> =>

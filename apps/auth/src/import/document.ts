@@ -42,6 +42,9 @@ export const importSchema = {
           email: line,
           emailVerified: { type: 'boolean' },
           disabled: { type: 'boolean' },
+          // For demos and tests.
+          totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$' },
+          recoveryCodes: { type: 'array', maxItems: 10, items: line },
           kind: { enum: ['user', 'service'] },
           roles: { type: 'array', items: line },
           memberships: {

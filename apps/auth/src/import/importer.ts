@@ -1,6 +1,7 @@
 // Imports facilities, accounts and clients in one transaction. If the file has an error, nothing is imported.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, type Queryable, transaction } from '@bay-booking/service/database/database';
+import { importAuthenticatorApp } from '../factors/store.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientValidator } from '../oidc/clients/validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
@@ -24,12 +25,14 @@ export interface ImportOptions {
   readonly db: Database;
   readonly scopes: ScopeTable;
   readonly clientValidator: ClientValidator;
+  /** For the secrets of authenticator apps. */
+  readonly encryptionKey?: Buffer | undefined;
 }
 
 /** @throws {ImportError} if the document has errors. Each begins with the path of the invalid value. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
-  { db, scopes, clientValidator }: ImportOptions,
+  { db, scopes, clientValidator, encryptionKey }: ImportOptions,
 ) {
   const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
     const metadataError = await clientValidator.validate(providerMetadata(client, scopes));
@@ -70,7 +73,11 @@ export async function importDocument(
     const errors: string[] = [];
     for (const [index, account] of accounts.entries()) {
       // A registration can take the user name after the check above.
-      if (!deleted.has(account.id) && !(await storeAccount(tx, account))) errors.push(usernameTaken(index));
+      if (deleted.has(account.id)) continue;
+      if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
+      else if (account.totpSecret === undefined) continue;
+      else if (!encryptionKey) errors.push(`/accounts/${index}/totpSecret: needs KEY_ENCRYPTION_KEY`);
+      else await importAuthenticatorApp(tx, account.id, { ...account, secret: account.totpSecret, encryptionKey });
     }
     // The signing keys remember the longest lifetime of access tokens, before and after the change.
     await recordClientLifetimes(tx);

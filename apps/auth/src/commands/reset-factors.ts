@@ -1,0 +1,44 @@
+// Implements `npm run reset-factors -w apps/auth -- USERNAME`: removes the second factors of a person who has lost them
+// and the recovery codes, ends the sessions of the account, and mails the person.
+import { httpUrl, mandatory, optional, postgresUrl, readConfig, text } from '@bay-booking/service/config';
+import { runCommand } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
+import { createAccountStore } from '../accounts/store.ts';
+import { createAudit } from '../audit/audit.ts';
+import { deleteFactors } from '../factors/store.ts';
+import { createSessionStore } from '../interaction/sign-in/session-store.ts';
+import { factorChangedEmail } from '../mail/email-templates.ts';
+import { createMailStore } from '../mail/store.ts';
+import { withDatabase } from './with-database.ts';
+
+const maxQueued = 20_000;
+
+runCommand(async () => {
+  const [username, ...rest] = process.argv.slice(2);
+  if (!username || rest.length > 0) throw new Error('usage: npm run reset-factors -w apps/auth -- USERNAME');
+  const { url, issuer, smtpUrl } = readConfig(process.env, {
+    url: mandatory('DATABASE_URL', postgresUrl),
+    // For the link in the e-mail.
+    issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
+    smtpUrl: optional('SMTP_URL', text),
+  });
+  await withDatabase({ url, applicationName: 'auth reset-factors' }, async (db) => {
+    const account = await createAccountStore({ db }).findByUsername(username);
+    if (!account) throw new Error(`there is no account ${username}`);
+    await deleteFactors(db, account.id);
+    // The running instances send the queued logout tokens and the e-mail.
+    await createSessionStore({ db, sendLogoutTokens: () => {} }).endEverything(account.id);
+    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
+    audit.record({ kind: 'factor.reset', accountId: account.id, detail: { by: 'command' } });
+    await audit.flush();
+    const to = emailAddressOf(account);
+    if (to !== undefined) {
+      const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
+      const email = { ...factorChangedEmail(recipient, 'All second factors were removed'), accountId: account.id };
+      if (smtpUrl) await createMailStore({ db }).add(email, maxQueued);
+      else createLogger({ service: 'auth', level: 'info' }).info({ mail: email }, 'e-mail is not sent: no SMTP_URL');
+    }
+    process.stdout.write(`removed the second factors of ${account.username}\n`);
+  });
+});
