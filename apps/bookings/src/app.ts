@@ -12,6 +12,7 @@ import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
 import { checkScope, scopesOf } from './auth/scopes.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
+import { checkStepUp } from './auth/step-up.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { bookingItemExample } from './bookings/examples.ts';
@@ -201,6 +202,10 @@ function createExpressApp(
   mountEndpoints(app, endpoints, {
     authorize,
     checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
+    checkStepUp:
+      config.stepUp === 'schedule'
+        ? (caller, endpoint) => checkStepUp(caller, endpoint, { baseUrl, now: now() })
+        : undefined,
     onCaller: webhooks?.noteRequest,
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,

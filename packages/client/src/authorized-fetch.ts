@@ -1,6 +1,6 @@
 // Sends requests with an access token, and repeats a request once with a new token after a 401.
 import * as oauth from 'oauth4webapi';
-import { BookingsTokenError } from './errors.ts';
+import { BookingsTokenError, requiresStepUp } from './errors.ts';
 import type { BookingsClientOptions, GetAccessToken } from './options.ts';
 import { waitFor } from './timeout.ts';
 import { createTokenRequest } from './tokens/client-credentials.ts';
@@ -34,7 +34,8 @@ export function createAuthorizedFetch(options: AuthorizedFetchOptions): Authoriz
       dpop ? sendDpop(token, dpop, url, request, options.fetch) : sendBearer(token, url, request, options.fetch);
     const token = await waitFor(tokens(), request.signal);
     const response = await send(token);
-    if (response.status !== 401) return response;
+    // A new token would be of the same sign-in.
+    if (response.status !== 401 || requiresStepUp(response)) return response;
     // The service has rejected `token`, so the source returns a new token if it can.
     const newToken = await waitFor(tokens(token), request.signal);
     if (newToken === token) return response;

@@ -61,6 +61,7 @@ export {
   BookingsApiError,
   BookingsConnectionError,
   BookingsError,
+  BookingsStepUpError,
   BookingsTokenError,
   type Problem,
 } from './errors.ts';

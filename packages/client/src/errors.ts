@@ -15,7 +15,7 @@ export class BookingsError extends Error {
 }
 
 export class BookingsApiError extends BookingsError {
-  override readonly name = 'BookingsApiError';
+  override readonly name: string = 'BookingsApiError';
   readonly status: number;
   /** Empty if the response has no error envelope, for example because a proxy sent it. */
   readonly problems: readonly Problem[];
@@ -37,6 +37,29 @@ export class BookingsApiError extends BookingsError {
     return this.headers.get('x-request-id');
   }
 }
+
+/**
+ * The service requires that the user signs in again (RFC 9470): send the user to the authorization endpoint with
+ * `acr_values` and `max_age`, and repeat the call with the new token.
+ */
+export class BookingsStepUpError extends BookingsApiError {
+  override readonly name = 'BookingsStepUpError';
+  readonly acrValues: string | undefined;
+  /** In seconds. */
+  readonly maxAge: number | undefined;
+
+  constructor(status: number, problems: readonly Problem[], headers: Headers) {
+    super(status, problems, headers);
+    const challenge = headers.get('www-authenticate') ?? '';
+    this.acrValues = /\bacr_values="([^"]*)"/.exec(challenge)?.[1];
+    const maxAge = /\bmax_age="?(\d+)/.exec(challenge)?.[1];
+    this.maxAge = maxAge === undefined ? undefined : Number(maxAge);
+  }
+}
+
+/** Whether a response says that the user must sign in again. */
+export const requiresStepUp = ({ status, headers }: Pick<Response, 'status' | 'headers'>): boolean =>
+  status === 401 && /\berror="insufficient_user_authentication"/.test(headers.get('www-authenticate') ?? '');
 
 function textOf({ code, description, moreInfo }: Problem): string {
   return moreInfo ? `${code} ${description} (${moreInfo})` : `${code} ${description}`;

@@ -1,6 +1,13 @@
 // Builds the request of an endpoint, sends it with retries, and reads the response.
 import type { AuthorizedFetch } from './authorized-fetch.ts';
-import { BookingsApiError, BookingsConnectionError, BookingsError, type Problem } from './errors.ts';
+import {
+  BookingsApiError,
+  BookingsConnectionError,
+  BookingsError,
+  BookingsStepUpError,
+  type Problem,
+  requiresStepUp,
+} from './errors.ts';
 import { operationsById } from './generated/operations.ts';
 import type { ApiResponse, OperationId, RequestOptions, Send } from './operations.ts';
 import type { RetryOptions } from './options.ts';
@@ -95,6 +102,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
 async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   const { ok, status, headers } = response;
   const text = await response.text();
+  if (requiresStepUp(response)) throw new BookingsStepUpError(status, problemsOf(text), headers);
   if (!ok && status !== 304) throw new BookingsApiError(status, problemsOf(text), headers);
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }

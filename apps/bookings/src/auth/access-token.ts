@@ -114,6 +114,7 @@ async function verifyToken(token: string, options: TokenVerification): Promise<V
         .split(' ')
         .filter(Boolean),
       scheme,
+      signIn: signInOf(claims),
       tokenId: textOf(claims.jti),
       grantId: textOf(claims.grant_id),
       issuedAt: typeof claims.iat === 'number' ? claims.iat : 0,
@@ -124,6 +125,12 @@ async function verifyToken(token: string, options: TokenVerification): Promise<V
     binding: typeof jkt === 'string' ? { token, jkt } : undefined,
     checkedVersion: undefined,
   };
+}
+
+/** Tokens of programs belong to no grant and no sign-in. */
+function signInOf({ amr, auth_time: time, grant_id: grantId }: JwtPayload): Caller['signIn'] {
+  if (amr === undefined && time === undefined && grantId === undefined) return undefined;
+  return { methods: Array.isArray(amr) ? amr : [], time: typeof time === 'number' ? time : 0 };
 }
 
 const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);

@@ -10,6 +10,8 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** The scheme with which the token was sent. */
   readonly scheme: Scheme;
+  /** The methods (`amr`) and the time (`auth_time`) of the user's sign-in. Undefined for a program. */
+  readonly signIn: { readonly methods: readonly string[]; readonly time: number } | undefined;
   readonly tokenId: string | undefined;
   readonly grantId: string | undefined;
   /** `iat` and `exp` of the token, in seconds since 1970. */

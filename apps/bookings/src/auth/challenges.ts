@@ -8,23 +8,28 @@ export interface Challenge {
   /** The scheme of the token. Undefined without a token: the challenge then names both schemes. */
   readonly scheme?: Scheme;
   /** Left out without a token (RFC 6750 section 3.1). */
-  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof';
+  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof' | 'insufficient_user_authentication';
   readonly reason?: string;
   /** The scope that the token lacks. */
   readonly scope?: string;
+  /** The sign-in that the user needs, with its maximum age in seconds (RFC 9470 section 3). */
+  readonly acrValues?: string;
+  readonly maxAge?: number;
 }
 
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
-export function tokenError(baseUrl: string, { scheme, error, reason = '', scope }: Challenge): ApiError {
+export function tokenError(baseUrl: string, { scheme, error, reason = '', scope, ...stepUp }: Challenge): ApiError {
+  const signIn = { acr_values: stepUp.acrValues, max_age: stepUp.maxAge?.toString() };
   const bearer = challenge('Bearer', {
     realm: 'bay-booking',
     resource_metadata: baseUrl + resourceMetadataPath,
     error,
-    error_description: error === 'invalid_token' ? reason : undefined,
+    error_description: error === 'invalid_token' || error === 'insufficient_user_authentication' ? reason : undefined,
     scope,
+    ...signIn,
   });
-  const dpop = challenge('DPoP', { error, scope, algs: dpopAlgorithms.join(' ') });
+  const dpop = challenge('DPoP', { error, scope, ...signIn, algs: dpopAlgorithms.join(' ') });
   const challenges = { Bearer: bearer, DPoP: dpop };
   return apiError(error === 'insufficient_scope' ? 'ERR00403' : 'ERR00401', {
     moreInfo: reason,

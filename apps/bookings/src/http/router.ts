@@ -25,6 +25,8 @@ export interface RouterOptions {
   readonly authorize: Authorize;
   /** @throws {ApiError} 403 */
   readonly checkScope: (caller: Caller, access: Access) => void;
+  /** @throws {ApiError} 401 if the user must sign in again */
+  readonly checkStepUp: ((caller: Caller, endpoint: Pick<Endpoint, 'method' | 'path'>) => void) | undefined;
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly formats: Formats;
@@ -107,7 +109,7 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
 function createHandler(
   endpoint: Endpoint<Caller>,
   compile: (schema: Schema) => Validate,
-  { authorize, checkScope, onCaller, rateLimit }: RouterOptions,
+  { authorize, checkScope, checkStepUp, onCaller, rateLimit }: RouterOptions,
 ) {
   const readInput = createInputReader(endpoint, compile);
   return async (request: Request, response: Response): Promise<void> => {
@@ -116,6 +118,7 @@ function createHandler(
     locals.clientId = caller.clientId;
     locals.subject = caller.subject;
     checkScope(caller, endpoint.access);
+    checkStepUp?.(caller, endpoint);
     onCaller?.(caller);
     if (rateLimit) {
       const headers = await rateLimit(caller);
