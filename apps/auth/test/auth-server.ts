@@ -97,8 +97,14 @@ afterAll(async () => {
   for (const close of closeFunctions) await close();
 });
 
-/** Starts a server. `environment` adds variables to those below, or replaces them, for all instances of this server. */
-export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
+/**
+ * Starts a server. `environment` adds variables to those below, or replaces them, for all instances of this server. In
+ * a browser, passkeys need the host `localhost`.
+ */
+export async function startAuthServer(
+  environment: Record<string, string> = {},
+  { host = '127.0.0.1' } = {},
+): Promise<AuthServer> {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
   const proxy = await startDatabaseProxy(database.url);
   const log: string[] = [];
@@ -128,7 +134,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const startInstance = async (issuer?: string, instanceEnvironment: Record<string, string> = {}) => {
     const server = createServer();
     const port = await listenOn(server);
-    const origin = `http://127.0.0.1:${port}`;
+    const origin = `http://${host}:${port}`;
     const config = readAuthConfig({
       // Without NODE_ENV=test, a server with a public issuer would need a mail server or MAIL=off.
       NODE_ENV: 'test',

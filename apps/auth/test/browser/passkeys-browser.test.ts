@@ -1,0 +1,191 @@
+// Tests the pages of second factors in Chromium, with its virtual authenticator: with a keyboard, on a phone, in dark
+// mode, and without JavaScript (docs/sign-in-security.md).
+import {
+  type Browser,
+  chromiumMissing,
+  contextOptions,
+  copyForAxe,
+  findViolations,
+  hasChromium,
+  launchChromium,
+  overflowsHorizontally,
+  type Page,
+  saveScreenshot,
+  type Viewport,
+  viewports,
+} from '@bay-booking/testkit/browser';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, startAuthServer } from '../auth-server.ts';
+import { codeOf, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
+import { password, registerUser } from '../test-users.ts';
+
+if (!hasChromium) process.stderr.write(`skipping the tests of passkeys: ${chromiumMissing}\n`);
+const withBrowser = hasChromium ? test : test.skip;
+
+let browser: Browser;
+let server: AuthServer;
+beforeAll(async () => {
+  if (!hasChromium) return;
+  [server, browser] = await Promise.all([
+    startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }, { host: 'localhost' }),
+    launchChromium(),
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+const [desktop] = viewports as [Viewport];
+
+async function newPage(viewport = desktop, javaScriptEnabled = true): Promise<Page> {
+  return (await browser.newContext(contextOptions(viewport, javaScriptEnabled))).newPage();
+}
+
+/** Without `isPresent`, the authenticator waits, as for a user who does not touch it. */
+async function addAuthenticator(page: Page, { isVerified = true, isPresent = true } = {}) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: isVerified,
+      isUserVerified: isVerified,
+      automaticPresenceSimulation: isPresent,
+    },
+  });
+  return {
+    setPresent: (enabled: boolean) => cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled }),
+  };
+}
+
+async function signIn(page: Page, username: string, path = '/account'): Promise<void> {
+  await page.goto(`${server.origin}${path}`);
+  await page.fill('input[name="username"]', username);
+  await page.fill('input[name="password"]', password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+async function addPasskey(page: Page): Promise<void> {
+  await page.goto(`${server.origin}/account/security`);
+  await page.getByRole('link', { name: 'Add a passkey' }).click();
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+}
+
+withBrowser(
+  'a passkey is added, signs in alone from the autofill and from the button, and confirms',
+  async () => {
+    const { username } = await registerUser(server);
+    const page = await newPage();
+    const authenticator = await addAuthenticator(page);
+    await signIn(page, username);
+    await addPasskey(page);
+    await page.waitForSelector('h1:text("Save your recovery codes")');
+    await page.getByRole('link', { name: 'saved' }).click();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+    expect(await page.locator('tbody').innerText()).toContain('Chrome');
+
+    await authenticator.setPresent(false);
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.goto(`${server.origin}/sign-in`);
+    await authenticator.setPresent(true);
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.waitForURL(`${server.origin}/account`);
+
+    // The authenticator answers the request of the autofill as a user does who chooses the passkey there.
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.goto(`${server.origin}/sign-in`);
+    await page.waitForURL(`${server.origin}/account`);
+  },
+  60_000,
+);
+
+withBrowser(
+  'after the password, the passkey is the second factor',
+  async () => {
+    const { username } = await registerUser(server);
+    const page = await newPage();
+    const authenticator = await addAuthenticator(page, { isVerified: false });
+    await signIn(page, username);
+    await addPasskey(page);
+    await page.waitForSelector('h1:text("Save your recovery codes")');
+    await authenticator.setPresent(false);
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await signIn(page, username);
+    await page.waitForSelector('h1:text("One more step to sign in")');
+    await authenticator.setPresent(true);
+    // With the keyboard.
+    await page.getByRole('button', { name: 'Use your passkey' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${server.origin}/account`);
+  },
+  60_000,
+);
+
+withBrowser(
+  'without JavaScript, the password and a code sign in',
+  async () => {
+    const user = await registerUser(server);
+    const { secret } = await setUpApp(server, user.browser);
+    await forgetUsedCodes(server);
+    const page = await newPage(desktop, false);
+    await signIn(page, user.username);
+    expect(await page.getByRole('button', { name: /passkey/ }).isVisible()).toBe(false);
+    await page.fill('input[name="code"]', codeOf(secret));
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${server.origin}/account`);
+  },
+  60_000,
+);
+
+withBrowser.each(viewports)(
+  'the pages are accessible and fit at $width px ($scheme)',
+  async (viewport) => {
+    const { username } = await registerUser(server);
+    const page = await newPage(viewport);
+    const authenticator = await addAuthenticator(page);
+    const check = async (name: string): Promise<void> => {
+      await saveScreenshot(page, `factors-${name}-${viewport.width}`);
+      expect([name, await overflowsHorizontally(page)]).toEqual([name, false]);
+      const copy = await copyForAxe(page);
+      await copy.emulateMedia({ colorScheme: viewport.scheme });
+      expect([name, await findViolations(copy)]).toEqual([name, []]);
+      await copy.context().close();
+    };
+    await signIn(page, username);
+    await page.goto(`${server.origin}/account/security?return=/account`);
+    await check('empty');
+    await page.goto(`${server.origin}/account/security/authenticator`);
+    await check('authenticator');
+    const secret = ((await page.locator('#secret').textContent()) ?? '').replaceAll(' ', '');
+    await page.fill('input[name="code"]', codeOf(secret));
+    await page.getByRole('button', { name: 'Turn it on' }).click();
+    await check('recovery-codes');
+    await page.goto(`${server.origin}/account/security/passkey`);
+    await check('passkey');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.waitForURL(/done=passkey-added/);
+    await check('complete');
+    await authenticator.setPresent(false);
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.goto(`${server.origin}/sign-in`);
+    await page.waitForSelector('button:text("Sign in with a passkey")');
+    await check('sign-in');
+    await signIn(page, username);
+    await page.waitForSelector('h1:text("One more step to sign in")');
+    await check('second-factor');
+    await page.fill('input[name="code"]', '1');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await check('wrong-code');
+  },
+  120_000,
+);
+
+withBrowser('a stranger gets no passkey prompt for another site', async () => {
+  const form = await openFormBrowser([server.origin]).open(`${server.origin}/sign-in`);
+  expect(form.headers.get('content-security-policy')).toContain("script-src 'self'");
+  expect(form.html).not.toMatch(/<script>|onclick=/);
+});
