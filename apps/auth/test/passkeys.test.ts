@@ -16,7 +16,7 @@ async function registerPasskeyUser(options: { isVerified?: boolean; counter?: nu
   const user = await registerUser(server);
   const authenticator = createSoftAuthenticator(server.origin);
   const form = await user.browser.open(`${server.origin}/account/security/passkey`);
-  const page = await user.browser.send(form, { name: 'My phone', passkey: authenticator.create(form, options) });
+  const page = await user.browser.send(form, { name: 'My phone', passkey: await authenticator.create(form, options) });
   const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
   return { ...user, authenticator, recoveryCodes };
 }
@@ -28,7 +28,7 @@ describe('a passkey with user verification', () => {
     const request = { ...webRequest, scope: `openid ${scopes.play}`, acr_values: '2' };
     const form = await browser.open(authorizeUrl(server, request));
     expect(form.html).toContain('autocomplete="username webauthn"');
-    const consent = await browser.send(form, { passkey: authenticator.get(form) });
+    const consent = await browser.send(form, { passkey: await authenticator.get(form) });
     expect(consent.title).toMatch(/^Allow/);
     const { code } = redirectParameters(await signInAndConsent(browser, consent));
     const body = await statusAndBody(
@@ -49,12 +49,12 @@ describe('a passkey with user verification', () => {
     const { authenticator } = await registerPasskeyUser();
     const [first, second] = [openFormBrowser([server.origin]), openFormBrowser([server.origin])];
     const form = await first.open(`${server.origin}/sign-in`);
-    const response = authenticator.get(form);
+    const response = await authenticator.get(form);
     expect((await first.send(form, { passkey: response })).url.pathname).toBe('/account');
     const other = await second.open(`${server.origin}/sign-in`);
     expect((await second.send(other, { passkey: response })).status).toBe(400);
     const stranger = createSoftAuthenticator(server.origin);
-    expect((await second.send(other, { passkey: stranger.get(other) })).status).toBe(400);
+    expect((await second.send(other, { passkey: await stranger.get(other) })).status).toBe(400);
     expect((await second.send(other, { passkey: '{"id":1}' })).status).toBe(400);
   });
 
@@ -63,7 +63,7 @@ describe('a passkey with user verification', () => {
     for (const counter of [9, 3, 3, 0]) {
       const browser = openFormBrowser([server.origin]);
       const form = await browser.open(`${server.origin}/sign-in`);
-      expect((await browser.send(form, { passkey: authenticator.get(form, { counter }) })).url.pathname).toBe(
+      expect((await browser.send(form, { passkey: await authenticator.get(form, { counter }) })).url.pathname).toBe(
         '/account',
       );
     }
@@ -73,9 +73,11 @@ describe('a passkey with user verification', () => {
     const ann = await registerPasskeyUser();
     const ben = await registerPasskeyUser();
     const form = await ann.browser.open(`${server.origin}/sign-in?again=1`);
-    expect((await ann.browser.send(form, { passkey: ben.authenticator.get(form) })).status).toBe(400);
+    expect((await ann.browser.send(form, { passkey: await ben.authenticator.get(form) })).status).toBe(400);
     const again = await ann.browser.open(`${server.origin}/sign-in?again=1`);
-    expect((await ann.browser.send(again, { passkey: ann.authenticator.get(again) })).url.pathname).toBe('/account');
+    expect((await ann.browser.send(again, { passkey: await ann.authenticator.get(again) })).url.pathname).toBe(
+      '/account',
+    );
   });
 });
 
@@ -83,11 +85,11 @@ test('a passkey without user verification is one factor: it needs the password',
   const { authenticator, username } = await registerPasskeyUser({ isVerified: false });
   const browser = openFormBrowser([server.origin]);
   const form = await browser.open(`${server.origin}/sign-in`);
-  const refused = await browser.send(form, { passkey: authenticator.get(form, { isVerified: false }) });
+  const refused = await browser.send(form, { passkey: await authenticator.get(form, { isVerified: false }) });
   expect([refused.status, refused.html.includes('did not check that it is you')]).toEqual([400, true]);
   const asked = await browser.send(refused, { username, password });
   expect(asksForFactor(asked)).toBe(true);
-  const done = await browser.send(asked, { passkey: authenticator.get(asked, { isVerified: false }) });
+  const done = await browser.send(asked, { passkey: await authenticator.get(asked, { isVerified: false }) });
   expect(done.url.pathname).toBe('/account');
 });
 
@@ -96,8 +98,8 @@ test('after the password, the passkey or a recovery code is asked for', async ()
   const first = await signInUser(server, username);
   expect(asksForFactor(first.account)).toBe(true);
   const stranger = createSoftAuthenticator(server.origin);
-  expect((await first.browser.send(first.account, { passkey: stranger.get(first.account) })).status).toBe(400);
-  const done = await first.browser.send(first.account, { passkey: authenticator.get(first.account) });
+  expect((await first.browser.send(first.account, { passkey: await stranger.get(first.account) })).status).toBe(400);
+  const done = await first.browser.send(first.account, { passkey: await authenticator.get(first.account) });
   expect(done.url.pathname).toBe('/account');
   const second = await signInUser(server, username);
   const code = String(recoveryCodes[9]);
@@ -119,5 +121,5 @@ test('passkeys are named, renamed and removed; the last one takes the recovery c
   expect(rows).toEqual([{ codes: 0 }]);
   const signIn = openFormBrowser([server.origin]);
   const form = await signIn.open(`${server.origin}/sign-in`);
-  expect((await signIn.send(form, { passkey: authenticator.get(form) })).status).toBe(400);
+  expect((await signIn.send(form, { passkey: await authenticator.get(form) })).status).toBe(400);
 });

@@ -14,8 +14,10 @@ function cbor(major: 2 | 3, content: Buffer): Buffer {
 }
 const text = (value: string): Buffer => cbor(3, Buffer.from(value));
 
-/** Returns the options that a page gives to the browser. */
-export function optionsOf({ html }: Page): { challenge: string } {
+/** Returns the options that a page gives to the browser, in the page or at an address. */
+async function optionsOf({ html, url }: Page): Promise<{ challenge: string }> {
+  const address = /data-options-url="([^"]*)"/.exec(html)?.[1];
+  if (address) return (await fetch(new URL(address, url))).json() as Promise<{ challenge: string }>;
   const json = /data-options="([^"]*)"/.exec(html)?.[1] ?? '';
   return JSON.parse(json.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&'));
 }
@@ -38,8 +40,8 @@ export function createSoftAuthenticator(origin: string) {
     const flag = flags.userPresent | (isVerified ? flags.userVerified : 0) | (attested.length ? flags.attestedData : 0);
     return Buffer.concat([sha256(new URL(origin).hostname), Buffer.from([flag]), counterBytes, attested]);
   };
-  const clientData = (type: string, page: Page): Buffer =>
-    Buffer.from(JSON.stringify({ type, challenge: optionsOf(page).challenge, origin, crossOrigin: false }));
+  const clientData = async (type: string, page: Page): Promise<Buffer> =>
+    Buffer.from(JSON.stringify({ type, challenge: (await optionsOf(page)).challenge, origin, crossOrigin: false }));
   const credential = (response: Record<string, Buffer>) =>
     JSON.stringify({
       id: id.toString('base64url'),
@@ -53,7 +55,7 @@ export function createSoftAuthenticator(origin: string) {
 
   return {
     /** The response to the page that adds a passkey. */
-    create(page: Page, { isVerified = true, counter = 0 } = {}): string {
+    async create(page: Page, { isVerified = true, counter = 0 } = {}): Promise<string> {
       const length = Buffer.from([0, id.length]);
       const attested = Buffer.concat([Buffer.alloc(16), length, id, coseKey]);
       const attestationObject = Buffer.concat([
@@ -65,12 +67,12 @@ export function createSoftAuthenticator(origin: string) {
         text('authData'),
         cbor(2, authenticatorData(isVerified, counter, attested)),
       ]);
-      return credential({ clientDataJSON: clientData('webauthn.create', page), attestationObject });
+      return credential({ clientDataJSON: await clientData('webauthn.create', page), attestationObject });
     },
 
     /** The response to a page that asks for the passkey. */
-    get(page: Page, { isVerified = true, counter = 0 } = {}): string {
-      const clientDataJSON = clientData('webauthn.get', page);
+    async get(page: Page, { isVerified = true, counter = 0 } = {}): Promise<string> {
+      const clientDataJSON = await clientData('webauthn.get', page);
       const data = authenticatorData(isVerified, counter);
       const signature = sign('sha256', Buffer.concat([data, sha256(clientDataJSON)]), privateKey);
       return credential({ clientDataJSON, authenticatorData: data, signature });

@@ -27,6 +27,7 @@ export function pageHeaders({
     'Content-Security-Policy': [
       "default-src 'none'",
       `script-src ${script ? "'self'" : "'none'"}`,
+      ...(script === 'passkeys' ? ["connect-src 'self'"] : []),
       "style-src 'self'",
       "img-src 'self'",
       ...(allowExternalFormTargets ? [] : ["form-action 'self'"]),

@@ -14,7 +14,9 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
 }
 
 function activate(form) {
-  const optionsJSON = JSON.parse(form.dataset.options);
+  // Before the user presses the button, because Safari allows a passkey only directly after it.
+  const options = loadOptions(form);
+  options.catch(() => {});
   const message = form.querySelector('[role="alert"]');
   const submit = (response) => {
     form.elements.passkey.value = JSON.stringify(response);
@@ -31,16 +33,20 @@ function activate(form) {
     message.hidden = true;
     try {
       const ceremony = form.dataset.passkey === 'create' ? startRegistration : startAuthentication;
-      submit(await ceremony({ optionsJSON }));
+      submit(await ceremony({ optionsJSON: await options }));
     } catch (error) {
       showError(error);
     }
   });
   // The button of the form ends this request. Then the user has not failed to choose a passkey.
-  if ('autofill' in form.dataset) offerInAutofill(optionsJSON).then(submit, () => {});
+  if ('autofill' in form.dataset) offerInAutofill(options).then(submit, () => {});
 }
 
-async function offerInAutofill(optionsJSON) {
+async function loadOptions({ dataset }) {
+  return dataset.options ? JSON.parse(dataset.options) : (await fetch(dataset.optionsUrl)).json();
+}
+
+async function offerInAutofill(options) {
   if (!(await browserSupportsWebAuthnAutofill())) throw new Error('not supported');
-  return startAuthentication({ optionsJSON, useBrowserAutofill: true });
+  return startAuthentication({ optionsJSON: await options, useBrowserAutofill: true });
 }

@@ -8,7 +8,7 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { Services } from '../../services.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
-import type { SignInPages } from './sign-in-pages.ts';
+import { passkeyOptionsPath, type SignInPages } from './sign-in-pages.ts';
 
 /** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
 export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
@@ -16,7 +16,7 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 const csrfContext = 'sign-in';
 
 export function directSignInRoutes(
-  { site, sessions, providers, socialIdentities, audit }: Services,
+  { site, sessions, providers, passkeys, socialIdentities, audit }: Services,
   signInPages: SignInPages,
   nameDestination: NameDestination,
 ): Router {
@@ -54,6 +54,9 @@ export function directSignInRoutes(
 
   const router = Router();
   router.use(signInPages.routes(findSignInContext, () => csrfContext));
+  router.get(passkeyOptionsPath, async (_request, response) => {
+    response.set('Cache-Control', 'no-store').json(await passkeys.signInOptions());
+  });
   router.post(
     '/sign-out',
     ...site.signOutForm(async (request, response, signedIn) => {

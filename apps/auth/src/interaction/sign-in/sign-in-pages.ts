@@ -14,6 +14,9 @@ import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../.
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 import { mfa, type SignInServices } from './start-session.ts';
 
+/** The options are not in the page, because each has another challenge, and they need no session. */
+export const passkeyOptionsPath = '/sign-in/passkey-options';
+
 type ContextHandler = (request: Request, response: Response, context: SignInContext) => Promise<void>;
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
@@ -47,11 +50,7 @@ export function createSignInPages(services: SignInServices) {
         notice: cancelNotice(response.req, context),
         username: username ?? reauthenticate?.account.username ?? loginHint,
         isReauthentication: reauthenticate !== undefined,
-        passkey: {
-          kind: 'get',
-          options: JSON.stringify(await passkeys.signInOptions()),
-          autofill: confirming === undefined,
-        },
+        passkey: { kind: 'get', optionsUrl: passkeyOptionsPath, autofill: confirming === undefined },
         code: confirming && {
           address: confirmationCodes.addressOf(confirming.account),
           isSent: await confirmationCodes.isSent(confirming.sessionId),
