@@ -48,6 +48,7 @@ const demoLines = [
   '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
   'Demo accounts (password)',
   '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
+  '  secure@north.example (demo-owner-pass), TOTP secret JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   '  bot@north.example, bot@south.example, manager@north.example, manager@south.example (demo-bot-pass)',
   '',
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',

@@ -91,8 +91,8 @@ withBrowser(
     await authenticator.setPresent(false);
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.goto(`${server.origin}/sign-in`);
-    await authenticator.setPresent(true);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await authenticator.setPresent(true);
     await page.waitForURL(`${server.origin}/account`);
 
     // The authenticator answers the request of the autofill as a user does who chooses the passkey there.
