@@ -137,7 +137,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     /** Begins to check a second factor. Its failures count like wrong passwords of the account. */
     beginFactorAttempt: async ({ username }: Account, address: string, device: string | undefined) =>
       guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
-    /** Deletes the count of failed sign-ins after a password reset, which is no complete sign-in with a second factor. */
+    /** Deletes the count of failed sign-ins. With a second factor, a password reset is no complete sign-in. */
     resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
       if (!isComplete && (await factors.hasSecondFactor(id))) return;
       await guard.resetFailures((await accounts.lookUpForSignIn(username)).name);

@@ -166,7 +166,7 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Removes the password, all social identities and all second factors of an account that somebody has created with
-     * the address of another person. Returns false if `email` is no longer the address of the account, or if it has been
+     * the address of another person. Returns false if `email` is no longer the address of the account, or if it was
      * verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {

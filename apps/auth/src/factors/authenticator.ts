@@ -21,5 +21,8 @@ export function stepOfCode(secret: string, code: string, now = Date.now()): numb
   return difference === null ? undefined : Math.floor(now / 1000 / periodSeconds) + difference;
 }
 
-/** Returns the QR code that an authenticator app scans, as SVG. Scanners need dark modules on a light ground. */
-export const qrCodeOf = (secret: string, username: string): string => renderSVG(totpOf(secret, username).toString());
+/** Returns the link that authenticator apps open (`otpauth:`). */
+export const appLinkOf = (secret: string, username: string): string => totpOf(secret, username).toString();
+
+/** Returns the link as a QR code in SVG. Scanners need dark modules on a light ground. */
+export const qrCodeOf = (secret: string, username: string): string => renderSVG(appLinkOf(secret, username));

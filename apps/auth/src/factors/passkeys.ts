@@ -23,8 +23,6 @@ export interface UsedPasskey {
   readonly isUserVerified: boolean;
 }
 
-export type Passkeys = ReturnType<typeof createPasskeys>;
-
 /** A sign-in page may be open for an hour, as long as an interaction lasts. */
 const challengeSeconds = 3600;
 const nonceBytes = 16;

@@ -10,7 +10,7 @@ import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { SignInServices } from '../interaction/sign-in/start-session.ts';
-import { createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
+import { appLinkOf, createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
 import { createRecoveryCodes } from './recovery-codes.ts';
 import { maxPasskeys } from './store.ts';
 
@@ -91,8 +91,8 @@ export function securityRoutes(services: SignInServices): Router {
     const data = {
       action: withReturn(`${path}/authenticator`, response.req),
       cancel: withReturn(path, response.req),
-      // An authenticator app ignores the spaces.
-      secret: secret.replaceAll(/(.{4})(?=.)/g, '$1 '),
+      secret,
+      appLink: appLinkOf(secret, username),
       sealedSecret: box.encrypt(secret, setUpOwner(signedIn)),
       qrCode: qrCodeOf(secret, username),
     };

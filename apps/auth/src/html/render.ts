@@ -12,10 +12,8 @@ const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 
 const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
 
-const webAuthnBundle = join(
-  dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')),
-  '../dist/bundle/index.umd.min.js',
-);
+const require = createRequire(import.meta.url);
+const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js');
 
 /** The files in styles/. A later one overrides an earlier one. */
 const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
