@@ -10,6 +10,10 @@ const sections = {
       from membership m join facility f on f.id = m.facility_id where m.account_id = $1 order by m.created_at desc`,
   socialIdentities: `select provider, subject, email, created_at as "createdAt", last_used_at as "lastUsedAt"
       from social_identity where account_id = $1 order by created_at desc`,
+  passkeys: `select name, created_at as "createdAt", last_used_at as "lastUsedAt"
+      from passkey where account_id = $1 order by created_at desc`,
+  authenticatorApps: `select created_at as "createdAt", last_used_at as "lastUsedAt"
+      from authenticator_app where account_id = $1`,
   applications: `select client_id as "clientId", scopes, created_at as "createdAt", updated_at as "updatedAt"
       from consent where account_id = $1 order by created_at desc`,
   sessions: `select user_agent as "userAgent", address, signed_in_at as "signedInAt", seen_at as "seenAt"
