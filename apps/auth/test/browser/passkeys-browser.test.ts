@@ -90,9 +90,10 @@ withBrowser(
 
     await authenticator.setPresent(false);
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-    await page.goto(`${server.origin}/sign-in`);
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    // The request of the autofill waits. The authenticator answers only requests that begin while the user is present.
+    await page.goto(`${server.origin}/sign-in`, { waitUntil: 'networkidle' });
     await authenticator.setPresent(true);
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.waitForURL(`${server.origin}/account`);
 
     // The authenticator answers the request of the autofill as a user does who chooses the passkey there.

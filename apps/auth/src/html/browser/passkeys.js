@@ -27,26 +27,38 @@ function activate(form) {
     message.hidden = false;
   };
 
+  /** The request of the autofill must not begin any more, because it would end the request of the button. */
+  let isPressed = false;
+
   form.hidden = false;
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
+    isPressed = true;
     message.hidden = true;
+    const ceremony = form.dataset.passkey === 'create' ? startRegistration : startAuthentication;
     try {
-      const ceremony = form.dataset.passkey === 'create' ? startRegistration : startAuthentication;
-      submit(await ceremony({ optionsJSON: await options }));
+      const optionsJSON = await options;
+      const request = () => ceremony({ optionsJSON });
+      submit(await request().catch((error) => (isAborted(error) ? request() : Promise.reject(error))));
     } catch (error) {
       showError(error);
     }
   });
-  // The button of the form ends this request. Then the user has not failed to choose a passkey.
-  if ('autofill' in form.dataset) offerInAutofill(options).then(submit, () => {});
+  if ('autofill' in form.dataset) {
+    // The button ends this request. Then the user has not failed to choose a passkey.
+    offerInAutofill(options, () => isPressed).then(submit, () => {});
+  }
 }
+
+/** Whether the request of the autofill, which was about to begin, has ended the request. */
+const isAborted = (error) => error.code === 'ERROR_CEREMONY_ABORTED' || error.name === 'AbortError';
 
 async function loadOptions({ dataset }) {
   return dataset.options ? JSON.parse(dataset.options) : (await fetch(dataset.optionsUrl)).json();
 }
 
-async function offerInAutofill(options) {
-  if (!(await browserSupportsWebAuthnAutofill())) throw new Error('not supported');
-  return startAuthentication({ optionsJSON: await options, useBrowserAutofill: true });
+async function offerInAutofill(options, isPressed) {
+  const [optionsJSON, isSupported] = await Promise.all([options, browserSupportsWebAuthnAutofill()]);
+  if (!isSupported || isPressed()) throw new Error('not offered');
+  return startAuthentication({ optionsJSON, useBrowserAutofill: true });
 }
