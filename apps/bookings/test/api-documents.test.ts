@@ -127,6 +127,40 @@ test('every operation has a request example in curl and in TypeScript', () => {
   }
 });
 
+/** Returns every object inside a part of the document, and the part itself. */
+function schemasIn(schema: unknown): readonly Record<string, unknown>[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return [schema as Record<string, unknown>, ...Object.values(schema).flatMap(schemasIn)];
+}
+
+test('every object and every alternative has a name, so that generators of clients invent none', () => {
+  const named = new Set(Object.values(checkedIn.components.schemas));
+  for (const schema of [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn)) {
+    if (schema.type === 'object' && !named.has(schema)) throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
+    for (const alternative of Array.isArray(schema.oneOf) ? schema.oneOf : [])
+      expect(alternative).toEqual({ $ref: expect.any(String) });
+  }
+  expect(checkedIn.components.schemas.BookingChangeList.properties.items.items).toEqual({
+    $ref: '#/components/schemas/BookingChange',
+  });
+});
+
+test('addresses have the format uri, and times of day a pattern that other languages accept, as has every text', () => {
+  const { Webhook, HoursRange } = checkedIn.components.schemas;
+  expect(Webhook.properties.url).toMatchObject({ type: 'string', format: 'uri' });
+  expect(
+    '00:00 23:59 24:00 7:00'.split(' ').filter((time) => new RegExp(HoursRange.properties.opens.pattern).test(time)),
+  ).toEqual(['00:00', '23:59']);
+  // Rust and Pydantic refuse a pattern with surrogates or with look-around.
+  for (const { pattern = '' } of schemasIn(checkedIn)) expect(pattern).not.toMatch(/\\ud[89a-f]|\(\?[=!<]/i);
+});
+
+test('no operation has an example of Idempotency-Key, which documentation tools would send', () => {
+  const parameters = schemasIn(checkedIn.paths).filter(({ name }) => name === 'Idempotency-Key');
+  expect(parameters.length).toBeGreaterThan(3);
+  for (const parameter of parameters) expect(parameter).not.toHaveProperty('example');
+});
+
 test('the security schemes are client credentials with the tokenUrl, bearer and DPoP', () => {
   expect(checkedIn.components.securitySchemes).toMatchObject({
     clientCredentials: { flows: { clientCredentials: { tokenUrl: 'http://localhost:4000/connect/token' } } },

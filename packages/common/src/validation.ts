@@ -20,10 +20,26 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 /** `hint` says how to correct a string for which `test` returns false. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
+/** The other patterns of request fields exclude control characters. */
+export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
+
 const noErrors: readonly ValidationError[] = [];
 
+/**
+ * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude surrogates,
+ * because other languages refuse such a pattern in the OpenAPI document.
+ */
+const regExp = Object.assign(
+  (pattern: string, flags: string) => {
+    const expression = new RegExp(pattern, flags);
+    return { test: (text: string) => text.isWellFormed() && expression.test(text) };
+  },
+  // Only validators that ajv writes as source code contain this name.
+  { code: 'regExp' },
+);
+
 export function createAjv(formats: Formats): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: true });
+  const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return ajv;
 }
@@ -63,7 +79,9 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
 
 function hintOf(error: ErrorObject, formats: Formats): string {
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The patterns of request fields exclude control characters, and some also lone surrogates.
-  if (error.keyword === 'pattern') return 'must not contain control characters';
+  if (error.keyword === 'pattern')
+    return error.params.pattern === timeOfDayPattern
+      ? 'must be a time such as 07:30'
+      : 'must not contain control characters';
   return validationMessage(error);
 }

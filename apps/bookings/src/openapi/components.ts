@@ -1,7 +1,7 @@
 // Lists the tags and the named schemas of the OpenAPI document.
 import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
-import { changeListSchema } from '../changes/feed/schema.ts';
+import { changeComponents } from '../changes/feed/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
@@ -18,12 +18,14 @@ export const tags = [
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
 ];
 
-export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
+const bookingChangeComponents = changeComponents(bookingItemSchema);
+
+export const bookingChangeListSchema = bookingChangeComponents.BookingChangeList;
 
 /** Clients that are generated from the document use these names for their types. */
 export const namedSchemas = {
   ...bookingComponents,
-  BookingChangeList: bookingChangeListSchema,
+  ...bookingChangeComponents,
   ...placeComponents,
   ...webhookComponents,
   ...openingHoursComponents,

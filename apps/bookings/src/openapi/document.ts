@@ -65,6 +65,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       EditLinks: editLinksSchema,
       PageLinks: pageLinksSchema,
       Errors: errorEnvelopeSchema,
+      ErrorItem: errorEnvelopeSchema.properties.errors.items,
     },
     errorSchema: 'Errors',
     errors: errorCatalogue,
