@@ -136,7 +136,7 @@ function schemasIn(schema: unknown): readonly Record<string, unknown>[] {
 test('every object and every alternative has a name, so that generators of clients invent none', () => {
   const named = new Set(Object.values(checkedIn.components.schemas));
   for (const schema of [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn)) {
-    if (schema.type === 'object' && !named.has(schema)) throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
+    if (schema.type === 'object' && schema.properties && !named.has(schema)) throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
     for (const alternative of Array.isArray(schema.oneOf) ? schema.oneOf : [])
       expect(alternative).toEqual({ $ref: expect.any(String) });
   }
@@ -189,7 +189,7 @@ describe('GET /docs', () => {
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
-      'img-src data:',
+      "img-src 'self' data:",
       `connect-src 'self' https://bookings.example ${system.issuer.url}`,
       "base-uri 'none'",
       "form-action 'none'",
@@ -200,9 +200,11 @@ describe('GET /docs', () => {
   });
 
   test('the page loads files that are compressed, have an ETag, and can be cached for a year', async () => {
-    const assets = assetPathsOf((await call('/docs')).text).map(([, path]) => path as string);
+    const assets = [...new Set(assetPathsOf((await call('/docs')).text).map(([, path]) => path as string))];
     expect(assets.map((path) => path.split('/').at(-1))).toEqual([
+      'icon.svg',
       'swagger-ui.css',
+      'page.css',
       'reference.css',
       'swagger-ui-bundle.js',
       'reference.js',
@@ -211,7 +213,7 @@ describe('GET /docs', () => {
       const { status, headers } = await call(path, { 'Accept-Encoding': 'gzip' });
       expect(status).toBe(200);
       expect(headers).toMatchObject({
-        'content-type': `text/${path.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`,
+        'content-type': expect.stringMatching(/^(?:image\/svg\+xml|text\/(?:css|javascript); charset=utf-8)$/),
         'cache-control': 'public, max-age=31536000, immutable',
         'content-encoding': 'gzip',
         vary: 'Accept-Encoding',
@@ -240,6 +242,28 @@ describe('GET /docs', () => {
       await prefixed.close();
     }
   });
+});
+
+test('GET / leads to the reference, below the path of BASE_URL', async () => {
+  const { status, headers } = await system.call('GET', '/', { token: null });
+  expect([status, headers.location]).toEqual([302, '/docs']);
+  expect((await system.call('POST', '/', { token: null })).status).toBe(405);
+  const prefixed = await createTestSystem({ sharing: system, config: { baseUrl: 'https://example.com/golf' } });
+  try {
+    for (const path of ['/golf', '/golf/', '/'])
+      expect((await prefixed.call('GET', path, { token: null })).headers.location).toBe('/golf/docs');
+  } finally {
+    await prefixed.close();
+  }
+});
+
+test('GET /guide is docs/api.md as a page, with the addresses of this service and without links to files', async () => {
+  const { status, text, headers } = await system.call('GET', '/guide', { token: null });
+  expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(text).toContain('<h1 id="using-the-bookings-api">Using the Bookings API</h1>');
+  expect(text).toContain(`AUTH=${system.issuer.url}\nBOOKINGS=https://bookings.example\n`);
+  for (const [, href] of text.matchAll(/<a [^>]*href="([^"]*)"/g)) expect(href).toMatch(/^(?:https?:\/\/|#|\/)/);
+  expect(text).not.toMatch(/localhost:400[01]|<script/);
 });
 
 test('GET /openapi.json is compressed and has an ETag', async () => {

@@ -29,14 +29,14 @@ const noErrors: readonly ValidationError[] = [];
  * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude surrogates,
  * because other languages refuse such a pattern in the OpenAPI document.
  */
-const regExp = Object.assign(
-  (pattern: string, flags: string) => {
-    const expression = new RegExp(pattern, flags);
-    return { test: (text: string) => text.isWellFormed() && expression.test(text) };
-  },
-  // Only validators that ajv writes as source code contain this name.
-  { code: 'regExp' },
-);
+class WellFormedText extends RegExp {
+  override test(text: string): boolean {
+    return text.isWellFormed() && super.test(text);
+  }
+}
+
+// Only validators that ajv writes as source code contain this name.
+const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), { code: 'regExp' });
 
 export function createAjv(formats: Formats): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });
