@@ -136,7 +136,8 @@ function schemasIn(schema: unknown): readonly Record<string, unknown>[] {
 test('every object and every alternative has a name, so that generators of clients invent none', () => {
   const named = new Set(Object.values(checkedIn.components.schemas));
   for (const schema of [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn)) {
-    if (schema.type === 'object' && schema.properties && !named.has(schema)) throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
+    if (schema.type === 'object' && schema.properties && !named.has(schema))
+      throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
     for (const alternative of Array.isArray(schema.oneOf) ? schema.oneOf : [])
       expect(alternative).toEqual({ $ref: expect.any(String) });
   }
