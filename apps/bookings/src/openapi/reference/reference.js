@@ -137,11 +137,9 @@
         // Only the search of bookings accepts a body in a GET request, in which `fetch` cannot send one. The fields of
         // the body can be sent in the query instead.
         parameters: (Parameters) => (props) => {
-          const { operation, method } = props;
-          return create(Parameters, {
-            ...props,
-            operation: method === 'get' ? operation.delete('requestBody') : operation,
-          });
+          const { operation, pathMethod } = props;
+          const isGet = pathMethod[1] === 'get';
+          return create(Parameters, { ...props, operation: isGet ? operation.delete('requestBody') : operation });
         },
         // The regular expression (`pattern`) of text fields is long, and readers do not need it, so it is not shown.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
