@@ -26,7 +26,7 @@ export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
 const noErrors: readonly ValidationError[] = [];
 
 /**
- * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude surrogates,
+ * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude them,
  * because other languages refuse such a pattern in the OpenAPI document.
  */
 class WellFormedText extends RegExp {
@@ -36,7 +36,9 @@ class WellFormedText extends RegExp {
 }
 
 // Only validators that ajv writes as source code contain this name.
-const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), { code: 'regExp' });
+const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), {
+  code: 'regExp',
+});
 
 export function createAjv(formats: Formats): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });

@@ -1,4 +1,4 @@
-// Renders the API reference and the guide. In browsers with JavaScript, Swagger UI replaces the content of the reference.
+// Renders the API reference and the guide. With JavaScript, Swagger UI replaces the content of the reference.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
 import { readGuide, renderMarkdown } from './markdown.ts';
