@@ -6,8 +6,12 @@ import { newBooking, useClientSystem } from '../support/client-system.ts';
 
 const system = useClientSystem();
 let client: BookingsClient;
+/** Has the token of a Facility Manager, who may write opening hours and closures. */
+let manager: BookingsClient;
 beforeAll(() => {
   client = system.createClient();
+  const token = { clientId: 'demo-pat-north-manage', clientSecret: 'demo-pat-north-manage-secret' };
+  manager = system.createClient({ auth: { ...token, scope: 'golf/schedule' } });
 });
 
 /** Returns the error of a call that must fail with an error response of the service. */
@@ -162,21 +166,21 @@ describe('availability, holds, opening hours and closures', () => {
 
   test('opening hours are set, read and deleted', async () => {
     const hours = { weekly: { monday: [{ opens: '08:00', closes: '20:00' }] }, exceptions: [] };
-    const { etag } = await client.locations.setOpeningHours('loc-north-1', hours);
+    const { etag } = await manager.locations.setOpeningHours('loc-north-1', hours);
     expect(await client.locations.getOpeningHours('loc-north-1')).toMatchObject({ ...hours, etag, alwaysOpen: false });
-    await client.locations.deleteOpeningHours('loc-north-1', { ifMatch: etag });
+    await manager.locations.deleteOpeningHours('loc-north-1', { ifMatch: etag });
     expect((await client.locations.getOpeningHours('loc-north-1')).alwaysOpen).toBe(true);
   });
 
   test('a closure is created, found, changed and deleted', async () => {
-    const created = await client.closures.create({ bayIds: ['bay-n2-03'], ...day, reason: 'Maintenance' });
+    const created = await manager.closures.create({ bayIds: ['bay-n2-03'], ...day, reason: 'Maintenance' });
     expect(await freeTimes('bay-n2-03')).toEqual([]);
     const found = await client.closures.list({ locationIds: ['loc-north-2'], ...day }).toArray();
     expect(found.map(({ id }) => id)).toEqual([created.id]);
     const change = { bayIds: ['bay-n2-04'], ...day };
-    const changed = await client.closures.update(created.id, change, { ifMatch: created.etag });
+    const changed = await manager.closures.update(created.id, change, { ifMatch: created.etag });
     expect(await client.closures.get(created.id)).toEqual(changed);
-    await client.closures.delete(created.id);
+    await manager.closures.delete(created.id);
     expect((await errorOf(client.closures.get(created.id))).has('ERR00404')).toBe(true);
   });
 });

@@ -1,5 +1,4 @@
 // Names the types of resources, request bodies and queries.
-import type { BookingChangeList } from './generated/schemas.ts';
 import type { QueryOf } from './operations.ts';
 
 export type * from './generated/schemas.ts';
@@ -11,5 +10,3 @@ export type BayQuery = QueryOf<'listBookingBays'>;
 export type ClosureQuery = QueryOf<'listClosures'>;
 export type AvailabilityQuery = QueryOf<'getAvailability'>;
 export type DeliveryQuery = QueryOf<'listWebhookDeliveries'>;
-
-export type BookingChange = BookingChangeList['items'][number];

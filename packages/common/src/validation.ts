@@ -22,12 +22,30 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 /** `hint` says how to correct a string for which `test` returns false. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
+/** The other patterns of request fields exclude control characters. */
+export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
+
 const noErrors: readonly ValidationError[] = [];
 /** A large body can have an error in each of its elements. */
 const maxErrors = 100;
 
+/**
+ * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude them,
+ * because other languages refuse such a pattern in the OpenAPI document.
+ */
+class WellFormedText extends RegExp {
+  override test(text: string): boolean {
+    return text.isWellFormed() && super.test(text);
+  }
+}
+
+// Only validators that ajv writes as source code contain this name.
+const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), {
+  code: 'regExp',
+});
+
 export function createAjv(formats: Formats): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: true });
+  const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return ajv;
 }
@@ -77,7 +95,9 @@ function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
 
 function hintOf(error: ErrorObject, formats: Formats): string {
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The patterns of request fields exclude control characters, and some also lone surrogates.
-  if (error.keyword === 'pattern') return 'must not contain control characters';
+  if (error.keyword === 'pattern')
+    return error.params.pattern === timeOfDayPattern
+      ? 'must be a time such as 07:30'
+      : 'must not contain control characters';
   return validationMessage(error);
 }

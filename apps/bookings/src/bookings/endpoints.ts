@@ -6,6 +6,7 @@ import {
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
+  locationHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
 import { createBooking } from './create.ts';
@@ -74,7 +75,7 @@ export function createBookingEndpoints(services: BookingServices) {
       success: {
         ...success,
         status: 201,
-        headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
+        headers: { ...etag, ...locationHeader },
       },
       errorContext,
       // The handler reports the validation errors together with the errors that it finds itself.

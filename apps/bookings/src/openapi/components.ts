@@ -1,7 +1,7 @@
 // Lists the tags and the named schemas of the OpenAPI document.
 import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
-import { changeListSchema } from '../changes/feed/schema.ts';
+import { changeComponents } from '../changes/feed/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { meComponents } from '../me/endpoint.ts';
@@ -21,14 +21,16 @@ export const tags = [
   { name: 'Token', description: 'What the access token allows.' },
 ];
 
-export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
+const bookingChangeComponents = changeComponents(bookingItemSchema);
+
+export const bookingChangeListSchema = bookingChangeComponents.BookingChangeList;
 
 export const bookingEvent = bookingEventSchema(bookingItemSchema);
 
 /** Clients that are generated from the document use these names for their types. */
 export const namedSchemas = {
   ...bookingComponents,
-  BookingChangeList: bookingChangeListSchema,
+  ...bookingChangeComponents,
   ...placeComponents,
   ...webhookComponents,
   BookingEvent: bookingEvent,

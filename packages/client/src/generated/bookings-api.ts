@@ -651,9 +651,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["BookingItemLinks"];
         };
         BookingList: {
             items: components["schemas"]["BookingItem"][];
@@ -720,41 +718,41 @@ export interface components {
             endDate?: string;
         };
         BookingChangeList: {
-            items: ({
-                /** @constant */
-                state: "updated";
-                /** @constant */
-                kind: "Booking";
-                /**
-                 * Format: uuid
-                 * @description Booking ID.
-                 */
-                id: string;
-                /** @description The change number, unique within the facility. */
-                modified: number;
-                data: components["schemas"]["BookingItem"];
-            } | {
-                /** @constant */
-                state: "deleted";
-                /** @constant */
-                kind: "Booking";
-                /**
-                 * Format: uuid
-                 * @description Booking ID.
-                 */
-                id: string;
-                /** @description The change number, unique within the facility. */
-                modified: number;
-            })[];
+            items: components["schemas"]["BookingChange"][];
             /**
              * Format: uri
              * @description The address of the next page.
              */
             next: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                next: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["BookingChangeListLinks"];
+        };
+        BookingChange: components["schemas"]["BookingChangeUpdated"] | components["schemas"]["BookingChangeDeleted"];
+        BookingChangeUpdated: {
+            /** @constant */
+            state: "updated";
+            /** @constant */
+            kind: "Booking";
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            id: string;
+            /** @description The change number, unique within the facility. */
+            modified: number;
+            data: components["schemas"]["BookingItem"];
+        };
+        BookingChangeDeleted: {
+            /** @constant */
+            state: "deleted";
+            /** @constant */
+            kind: "Booking";
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            id: string;
+            /** @description The change number, unique within the facility. */
+            modified: number;
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -765,10 +763,7 @@ export interface components {
             facilityId: string;
             /** @description The IANA time zone of the facility. */
             timeZone: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                bays: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["BookingLocationLinks"];
         };
         BookingLocationList: {
             items: components["schemas"]["BookingLocation"][];
@@ -795,11 +790,7 @@ export interface components {
             bookable: boolean;
             /** @description The owning location. */
             locationId: string;
-            /** @description The owning location. */
-            location: {
-                id: string;
-                name: string;
-            };
+            location: components["schemas"]["BookingBayLocation"];
             /** @description Empty. */
             _links: Record<string, never>;
         };
@@ -818,7 +809,10 @@ export interface components {
         Webhook: {
             /** @description Webhook ID. */
             id: string;
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -848,20 +842,15 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                rotate: components["schemas"]["Link"];
-                ping: components["schemas"]["Link"];
-                replay: components["schemas"]["Link"];
-                deliveries: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["WebhookLinks"];
         };
         WebhookWithSecret: {
             /** @description Webhook ID. */
             id: string;
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -891,15 +880,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                rotate: components["schemas"]["Link"];
-                ping: components["schemas"]["Link"];
-                replay: components["schemas"]["Link"];
-                deliveries: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["WebhookLinks"];
             /** @description Verifies signatures. The service returns it only in this response. */
             secret: string;
         };
@@ -916,7 +897,10 @@ export interface components {
             total: number;
         };
         CreateWebhook: {
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -926,7 +910,10 @@ export interface components {
             description?: string;
         };
         UpdateWebhook: {
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -953,33 +940,7 @@ export interface components {
             next: number | null;
         };
         FacilityWebhookList: {
-            items: {
-                /** @description Webhook ID. */
-                id: string;
-                /** @description The address of the receiver. */
-                url: string;
-                /** @description The `sub` of the tokens that can change the webhook. */
-                owner: string;
-                /** @description The client that created the webhook, or changed it last. */
-                clientId: string;
-                /** @description The facilities of the webhook, as far as the token names them. */
-                facilityIds: string[];
-                /**
-                 * @description Only an active webhook gets events.
-                 * @enum {string}
-                 */
-                state: "active" | "paused" | "disabled";
-                /**
-                 * Format: date-time
-                 * @description The last successful delivery, to the minute; null before.
-                 */
-                lastSuccessAt: string | null;
-                /**
-                 * Format: date-time
-                 * @description Creation timestamp, UTC.
-                 */
-                createdAt: string;
-            }[];
+            items: components["schemas"]["FacilityWebhookListItems"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -991,40 +952,7 @@ export interface components {
             total: number;
         };
         DeliveryList: {
-            items: {
-                /** @description The webhook-id of the delivery. */
-                id: string;
-                /**
-                 * @description The event.
-                 * @enum {string}
-                 */
-                type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
-                /** @description The facility of the booking; null for a ping. */
-                facilityId: string | null;
-                /** @description The number of the change; null for a ping. */
-                modified: number | null;
-                /**
-                 * @description pending until the last attempt has ended.
-                 * @enum {string}
-                 */
-                state: "pending" | "delivered" | "failed";
-                /** @description The number of attempts. */
-                attempts: number;
-                /** @description The status of the last response; null if there was no response. */
-                lastStatus: number | null;
-                /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
-                lastError: string | null;
-                /**
-                 * Format: date-time
-                 * @description The time of the last attempt.
-                 */
-                lastAttemptAt: string | null;
-                /**
-                 * Format: date-time
-                 * @description The time of the next attempt; null if there is none.
-                 */
-                nextAttemptAt: string | null;
-            }[];
+            items: components["schemas"]["Delivery"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1034,6 +962,40 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
+        };
+        Delivery: {
+            /** @description The webhook-id of the delivery. */
+            id: string;
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
+            /** @description The facility of the booking; null for a ping. */
+            facilityId: string | null;
+            /** @description The number of the change; null for a ping. */
+            modified: number | null;
+            /**
+             * @description pending until the last attempt has ended.
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+            /** @description The number of attempts. */
+            attempts: number;
+            /** @description The status of the last response; null if there was no response. */
+            lastStatus: number | null;
+            /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
+            lastError: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the last attempt.
+             */
+            lastAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the next attempt; null if there is none.
+             */
+            nextAttemptAt: string | null;
         };
         BookingEvent: {
             /**
@@ -1046,13 +1008,7 @@ export interface components {
              * @description When the change was made.
              */
             timestamp: string;
-            data: {
-                /** @description The facility of the booking. */
-                facilityId: string;
-                /** @description The change number, which gives the order of events. */
-                modified: number;
-                booking: components["schemas"]["BookingItem"];
-            };
+            data: components["schemas"]["BookingEventData"];
         };
         PingEvent: {
             /** @constant */
@@ -1072,244 +1028,52 @@ export interface components {
             timeZone: string;
             /** @description Whether the location is open at all times, because it has no opening hours. */
             alwaysOpen: boolean;
-            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
-            weekly: {
-                /** @description Hours that touch or overlap count as one interval. */
-                monday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                tuesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                wednesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                thursday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                friday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                saturday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                sunday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            };
+            weekly: components["schemas"]["WeeklyHours"];
             /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions: {
-                /**
-                 * Format: date
-                 * @description A date in the time zone of the facility.
-                 */
-                date: string;
-                /** @description Hours that touch or overlap count as one interval. */
-                hours: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            }[];
+            exceptions: components["schemas"]["HoursException"][];
             _links: components["schemas"]["EditLinks"];
         };
         SetOpeningHours: {
-            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
-            weekly: {
-                /** @description Hours that touch or overlap count as one interval. */
-                monday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                tuesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                wednesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                thursday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                friday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                saturday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                sunday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            };
+            weekly: components["schemas"]["WeeklyHours"];
             /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions?: {
-                /**
-                 * Format: date
-                 * @description A date in the time zone of the facility.
-                 */
-                date: string;
-                /** @description Hours that touch or overlap count as one interval. */
-                hours: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            }[];
+            exceptions?: components["schemas"]["HoursException"][];
             /**
              * @description Accepted so that the response of GET can be sent back. DELETE makes a location always open.
              * @constant
              */
             alwaysOpen?: false;
+        };
+        /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
+        WeeklyHours: {
+            /** @description Hours that touch or overlap count as one interval. */
+            monday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            tuesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            wednesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            thursday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            friday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            saturday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            sunday?: components["schemas"]["HoursRange"][];
+        };
+        HoursException: {
+            /**
+             * Format: date
+             * @description A date in the time zone of the facility.
+             */
+            date: string;
+            /** @description Hours that touch or overlap count as one interval. */
+            hours: components["schemas"]["HoursRange"][];
+        };
+        HoursRange: {
+            /** @description HH:MM in the time zone of the location's facility. */
+            opens: string;
+            /** @description HH:MM. A time at or before opens is on the next day. */
+            closes: string;
         };
         Closure: {
             /**
@@ -1343,21 +1107,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                /** @description A search for the bookings in the way; left out above 500 bays. */
-                conflicts?: {
-                    /** @description HTTP method. */
-                    method: string;
-                    /**
-                     * Format: uri
-                     * @description Absolute URL.
-                     */
-                    href: string;
-                };
-            };
+            _links: components["schemas"]["ClosureLinks"];
         };
         ClosureList: {
             items: components["schemas"]["Closure"][];
@@ -1407,28 +1157,18 @@ export interface components {
             asOf: string;
         };
         BayAvailability: {
-            /** @description A bay that is not bookable has no gaps. */
-            bay: {
-                id: string;
-                name: string;
-                bookable: boolean;
-            };
-            /** @description The owning location. */
-            location: {
-                id: string;
-                name: string;
-                facilityId: string;
-                timeZone: string;
-            };
+            bay: components["schemas"]["BayAvailabilityBay"];
+            location: components["schemas"]["BayAvailabilityLocation"];
             /** @description The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end. */
-            free: {
-                /** Format: date-time */
-                startDate: string;
-                /** Format: date-time */
-                endDate: string;
-            }[];
+            free: components["schemas"]["FreeTime"][];
             /** @description Empty. */
             _links: Record<string, never>;
+        };
+        FreeTime: {
+            /** Format: date-time */
+            startDate: string;
+            /** Format: date-time */
+            endDate: string;
         };
         Hold: {
             /**
@@ -1460,12 +1200,7 @@ export interface components {
             createdAt: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                book: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["HoldLinks"];
         };
         CreateHold: {
             /** @description Bay to hold. */
@@ -1497,22 +1232,13 @@ export interface components {
             /** @description The scopes of the token. */
             scopes: string[];
             /** @description The facilities of the token, by name. */
-            facilities: {
-                /** @description Facility ID. */
-                id: string;
-                /** @description Facility name. */
-                name: string;
-                /** @description Time zone of the facility, such as Europe/Copenhagen. */
-                timeZone: string;
-            }[];
+            facilities: components["schemas"]["MeFacilities"][];
             /**
              * Format: date-time
              * @description When the token expires, UTC.
              */
             expiresAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["MeLinks"];
         };
         Link: {
             /** @description HTTP method. */
@@ -1536,25 +1262,123 @@ export interface components {
             prev?: components["schemas"]["Link"];
         };
         Errors: {
-            errors: {
-                /** @description Stable error code. */
-                code: string;
-                /** @description Human-readable text. */
-                description: string;
-                /** @description Additional information; may be empty. */
-                moreInfo: string;
-                /** @description What the texts say, for programs. */
-                contextData: {
-                    /** @description In errors of a booking; "" where there is none. */
-                    externalBookingId?: string;
-                    /** @description The parameter, or the path of a field inside the body. */
-                    field?: string;
-                    /** @description When the conflicting hold ends, UTC. */
-                    heldUntil?: string;
-                    /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
-                    closure?: string;
-                };
-            }[];
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        ErrorItem: {
+            /** @description Stable error code. */
+            code: string;
+            /** @description Human-readable text. */
+            description: string;
+            /** @description Additional information; may be empty. */
+            moreInfo: string;
+            contextData: components["schemas"]["ErrorItemContextData"];
+        };
+        BookingItemLinks: {
+            self: components["schemas"]["Link"];
+        };
+        BookingChangeListLinks: {
+            self: components["schemas"]["Link"];
+            next: components["schemas"]["Link"];
+        };
+        BookingLocationLinks: {
+            self: components["schemas"]["Link"];
+            bays: components["schemas"]["Link"];
+        };
+        /** @description The owning location. */
+        BookingBayLocation: {
+            id: string;
+            name: string;
+        };
+        WebhookLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            rotate: components["schemas"]["Link"];
+            ping: components["schemas"]["Link"];
+            replay: components["schemas"]["Link"];
+            deliveries: components["schemas"]["Link"];
+        };
+        FacilityWebhookListItems: {
+            /** @description Webhook ID. */
+            id: string;
+            /** @description The address of the receiver. */
+            url: string;
+            /** @description The `sub` of the tokens that can change the webhook. */
+            owner: string;
+            /** @description The client that created the webhook, or changed it last. */
+            clientId: string;
+            /** @description The facilities of the webhook, as far as the token names them. */
+            facilityIds: string[];
+            /**
+             * @description Only an active webhook gets events.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "disabled";
+            /**
+             * Format: date-time
+             * @description The last successful delivery, to the minute; null before.
+             */
+            lastSuccessAt: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+        };
+        BookingEventData: {
+            /** @description The facility of the booking. */
+            facilityId: string;
+            /** @description The change number, which gives the order of events. */
+            modified: number;
+            booking: components["schemas"]["BookingItem"];
+        };
+        /** @description conflicts is a search for the bookings in the way; left out above 500 bays. */
+        ClosureLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            conflicts?: components["schemas"]["Link"];
+        };
+        /** @description A bay that is not bookable has no gaps. */
+        BayAvailabilityBay: {
+            id: string;
+            name: string;
+            bookable: boolean;
+        };
+        /** @description The owning location. */
+        BayAvailabilityLocation: {
+            id: string;
+            name: string;
+            facilityId: string;
+            timeZone: string;
+        };
+        HoldLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            book: components["schemas"]["Link"];
+        };
+        MeFacilities: {
+            /** @description Facility ID. */
+            id: string;
+            /** @description Facility name. */
+            name: string;
+            /** @description Time zone of the facility, such as Europe/Copenhagen. */
+            timeZone: string;
+        };
+        MeLinks: {
+            self: components["schemas"]["Link"];
+        };
+        /** @description What the texts say, for programs. */
+        ErrorItemContextData: {
+            /** @description In errors of a booking; "" where there is none. */
+            externalBookingId?: string;
+            /** @description The parameter, or the path of a field inside the body. */
+            field?: string;
+            /** @description When the conflicting hold ends, UTC. */
+            heldUntil?: string;
+            /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
+            closure?: string;
         };
     };
     responses: {
@@ -1842,10 +1666,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -1872,7 +1693,7 @@ export interface operations {
                 headers: {
                     /** @description The version of the booking (RFC 9110). */
                     ETag?: string;
-                    /** @description The address of the booking. */
+                    /** @description The address of the new resource. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -2932,10 +2753,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3338,10 +3156,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3710,10 +3525,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;

@@ -41,22 +41,29 @@ const deletedSchema = {
   properties: { state: { const: 'deleted' }, ...changeFields },
 } as const;
 
-/** `bookingItem` is the schema of a booking in a list. */
-export function changeListSchema(bookingItem: Schema) {
+/** Returns the schemas of the feed, by their name in the OpenAPI document. `bookingItem` is a booking in a list. */
+export function changeComponents(bookingItem: Schema) {
   const updatedSchema = {
     type: 'object',
     required: ['state', 'kind', 'id', 'modified', 'data'],
     additionalProperties: false,
     properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
   } as const;
-  return {
+  const changeSchema = { oneOf: [updatedSchema, deletedSchema] } as const;
+  const listSchema = {
     type: 'object',
     required: ['items', 'next', '_links'],
     additionalProperties: false,
     properties: {
-      items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
+      items: { type: 'array', items: changeSchema },
       next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
       _links: linksSchema('self', 'next'),
     },
   } as const;
+  return {
+    BookingChangeList: listSchema,
+    BookingChange: changeSchema,
+    BookingChangeUpdated: updatedSchema,
+    BookingChangeDeleted: deletedSchema,
+  };
 }
