@@ -18,10 +18,14 @@ import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
 import { createFeedEndpoints } from './changes/feed/endpoints.ts';
 import { createFeedStore } from './changes/feed/store.ts';
+import { createHistoryEndpoints } from './changes/history/endpoints.ts';
+import { createHistoryStore } from './changes/history/store.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createErasureEndpoints } from './erasure/endpoints.ts';
+import { createErasure } from './erasure/erase.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
@@ -102,6 +106,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     holds: createHoldStore(db),
     proofs: createProofStore(db),
     bookingItem,
+    erasure: createErasure(db),
     // Without WEBHOOK_KEY, the service has no webhooks.
     webhooks:
       config.webhookKeys &&
@@ -111,6 +116,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
 
 function createEndpoints(services: Services, stopping: AbortSignal | undefined) {
   const { db, config, feed, places, holds, webhooks } = services;
+  const bookingExample = bookingItemExample(services.link);
   return [
     ...createBookingEndpoints({
       ...services,
@@ -120,9 +126,11 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
     ...createFeedEndpoints({
       ...services,
       changeWatcher: createChangeWatcher({ store: feed, stopping }),
-      bookingExample: bookingItemExample(services.link),
+      bookingExample,
       listSchema: bookingChangeListSchema,
     }),
+    ...createHistoryEndpoints({ ...services, history: createHistoryStore(db), bookingExample }),
+    ...createErasureEndpoints(services),
     ...createPlacesEndpoints({ ...services, store: places }),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),

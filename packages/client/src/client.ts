@@ -13,6 +13,7 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
+import { type BookingsHistory, createHistory } from './resources/history.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
 import { expectSecure } from './secure-address.ts';
@@ -25,6 +26,7 @@ export interface BookingsClient {
   readonly holds: Holds;
   readonly closures: Closures;
   readonly changes: Changes;
+  readonly history: BookingsHistory;
   readonly webhooks: Webhooks;
   /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
   readonly request: Send;
@@ -48,6 +50,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     holds: createHolds(send),
     closures: createClosures(send),
     changes: createChanges(send),
+    history: createHistory(send),
     webhooks: createWebhooks(send),
     request: send,
   };
@@ -67,6 +70,7 @@ export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
 export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { BookingsHistory } from './resources/history.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';

@@ -2,7 +2,9 @@
 import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
 import { changeListSchema } from '../changes/feed/schema.ts';
+import { historyComponents } from '../changes/history/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
+import { erasureComponents } from '../erasure/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
@@ -24,6 +26,8 @@ export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
 export const namedSchemas = {
   ...bookingComponents,
   BookingChangeList: bookingChangeListSchema,
+  ...historyComponents,
+  ...erasureComponents,
   ...placeComponents,
   ...webhookComponents,
   ...openingHoursComponents,

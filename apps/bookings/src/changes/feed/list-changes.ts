@@ -4,10 +4,11 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../../auth/caller.ts';
-import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
 import type { BookingState } from '../log.ts';
+import { selectFacility } from '../select-facility.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit } from './schema.ts';
 import type { Change, FeedStore } from './store.ts';
@@ -89,35 +90,16 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
     return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
   }
 
-  function itemOf({ bookingId, number, isDeleted, state }: Change) {
-    const item = { kind: 'Booking', id: bookingId, modified: number };
+  function itemOf({ bookingId, number, isDeleted, state, actor }: Change) {
+    const item = { kind: 'Booking', id: bookingId, modified: number, actor };
     return isDeleted || !state
       ? { state: 'deleted', ...item }
       : { state: 'updated', ...item, data: bookingItem(state) };
   }
 }
 
-/**
- * @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility
- */
-function feedRequest(
-  { facilityId, afterChangeNumber = 0, removed, limit = defaultFeedLimit }: FeedQuery,
-  validationErrors: readonly ValidationError[],
-  { facilities }: Caller,
-): FeedRequest {
-  if (facilities.length === 0) {
-    throw apiError('ERR00403', {
-      moreInfo: 'The token names no facility.',
-      headers: { 'WWW-Authenticate': 'Bearer realm="bay-booking", error="insufficient_scope"' },
-    });
-  }
-  const errors = [...validationErrors];
-  const isFacilityIdValid = !errors.some(({ field }) => field === 'facilityId');
-  const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);
-  if (isFacilityIdValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
-  if (selected !== undefined && !facilities.includes(selected)) {
-    errors.push({ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the token' });
-  }
-  if (errors.length > 0 || selected === undefined) throw badRequest(problemsOf(errors));
-  return { facilityId: selected, afterChangeNumber, removed, limit };
+/** @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility */
+function feedRequest(query: FeedQuery, validationErrors: readonly ValidationError[], caller: Caller): FeedRequest {
+  const { afterChangeNumber = 0, removed, limit = defaultFeedLimit } = query;
+  return { facilityId: selectFacility(query, validationErrors, caller), afterChangeNumber, removed, limit };
 }
