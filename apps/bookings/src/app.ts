@@ -106,7 +106,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     holds: createHoldStore(db),
     proofs: createProofStore(db),
     bookingItem,
-    erasure: createErasure(db),
+    erasure: createErasure(db, logger),
     // Without WEBHOOK_KEY, the service has no webhooks.
     webhooks:
       config.webhookKeys &&

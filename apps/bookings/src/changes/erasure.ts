@@ -11,6 +11,7 @@ export interface LatestChange {
   readonly bookingId: string;
   readonly version: number;
   readonly at: string;
+  readonly isDeleted: boolean;
   /** The booking after the change, or before its deletion. Null if it is unknown. */
   readonly state: BookingState | null;
 }
@@ -23,7 +24,7 @@ where facility_id = any($1) and booking_id = any($2::uuid[])`,
   findFormerAlias: `select distinct booking_id as id from booking_change
 where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`,
   findLatest: `select distinct on (booking_id) facility_id as "facilityId", booking_id as "bookingId", version, at,
-  coalesce(after, before) as state
+  after is null as "isDeleted", coalesce(after, before) as state
 from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) order by booking_id, version desc`,
   /**
    * Finds deleted bookings that ended before $1 and whose alias is not $2. The comparisons with the alias are ranges of

@@ -1,5 +1,6 @@
 // Erases the personal data of bookings wherever the service stores it (docs/operations/personal-data.md).
 import { type Database, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import type { Logger } from '@bay-booking/service/logging';
 import { type Booking, erasedFields, erasedText, stateOf } from '../bookings/storage/columns.ts';
 import { findByAlias, findEnded, lockBookings, storeErased } from '../bookings/storage/erasure.ts';
 import { lockFacility } from '../changes/compaction.ts';
@@ -13,13 +14,16 @@ import {
   type LatestChange,
 } from '../changes/erasure.ts';
 import { type Author, appendChanges, type BookingChange, type BookingState, serviceItself } from '../changes/log.ts';
+import { unavailable } from '../errors.ts';
 import { rewriteResponses } from '../idempotency/store.ts';
-import { rewriteBodies } from '../webhooks/delivery/erasure.ts';
+import { rewriteBodies } from '../webhooks/delivery/erasure-store.ts';
 import { maxErasedBookings } from './schema.ts';
 
 const changeEraser = createChangeEraser(erasedFields);
 /** The maximum number of bookings of one transaction. */
 const batchSize = 50;
+/** An attempt fails if one of its bookings moves to another facility at the same time. */
+const maxAttempts = 20;
 
 export interface ErasureOptions {
   readonly author: Author;
@@ -30,7 +34,7 @@ export interface ErasureOptions {
 
 export type Erasure = ReturnType<typeof createErasure>;
 
-export function createErasure(db: Database) {
+export function createErasure(db: Database, logger: Logger) {
   const erase = async (
     facilities: readonly string[],
     requestedIds: readonly string[],
@@ -38,8 +42,11 @@ export function createErasure(db: Database) {
   ): Promise<number> => {
     const ids = await findKnownIds(db, facilities, requestedIds);
     let bookings = 0;
-    for (let first = 0; first < ids.length; first += batchSize)
-      bookings += await eraseBatch(db, facilities, ids.slice(first, first + batchSize), options);
+    for (let first = 0; first < ids.length; first += batchSize) {
+      const erased = await eraseBatch(db, facilities, ids.slice(first, first + batchSize), options);
+      bookings += erased.length;
+      if (erased.length > 0 && !options.dryRun) logErasure(logger, facilities, erased, options.author);
+    }
     return bookings;
   };
 
@@ -75,18 +82,27 @@ export function createErasure(db: Database) {
   };
 }
 
+/** With these lines, an erasure can be repeated after a backup was restored. */
+function logErasure(logger: Logger, facilityIds: readonly string[], target: readonly string[], author: Author): void {
+  const { clientId, subject, requestId } = author;
+  const action = 'booking.erased';
+  logger.info({ audit: true, action, clientId, subject, requestId, facilityIds, target }, 'bookings erased');
+}
+
+/** Returns the ids of the bookings that it has changed, or would change. */
 async function eraseBatch(
   db: Database,
   start: readonly string[],
   ids: readonly string[],
   options: ErasureOptions,
-): Promise<number> {
-  if (options.dryRun) return (await changeEraser.findPersonal(db, await findFacilities(db, start, ids), ids)).length;
-  for (;;) {
+): Promise<readonly string[]> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const facilities = await findFacilities(db, start, ids);
-    const erased = await transaction<number | undefined>(db, (tx) => eraseAt(tx, facilities, ids, options));
+    if (options.dryRun) return changeEraser.findPersonal(db, facilities, ids);
+    const erased = await transaction<readonly string[] | undefined>(db, (tx) => eraseAt(tx, facilities, ids, options));
     if (erased !== undefined) return erased;
   }
+  throw unavailable(new Error('a booking that is to be erased was always moved, or lacks a change (run recount)'));
 }
 
 /**
@@ -98,36 +114,38 @@ async function eraseAt(
   facilities: readonly string[],
   ids: readonly string[],
   { author, at }: ErasureOptions,
-): Promise<number | undefined> {
+): Promise<readonly string[] | undefined> {
+  const ofAll = async <T>(read: (facilityId: string) => Promise<readonly T[]>): Promise<readonly T[]> =>
+    (await Promise.all(facilities.map(read))).flat();
   for (const facilityId of facilities) lockFacility(tx, facilityId);
-  const bookings = (await Promise.all(facilities.map((facilityId) => lockBookings(tx, facilityId, ids)))).flat();
-  if ((await findFacilities(tx, facilities, ids)).length > facilities.length) throw new Rollback(undefined);
-  const personal = new Set(await changeEraser.findPersonal(tx, facilities, ids));
-  if (personal.size === 0) return 0;
-  const latest = (
-    await Promise.all(facilities.map((facilityId) => findLatestChanges(tx, facilityId, [...personal])))
-  ).flat();
+  const bookings = await ofAll((facilityId) => lockBookings(tx, facilityId, ids));
+  const [found, latest, personalIds] = await Promise.all([
+    findFacilities(tx, facilities, ids),
+    ofAll((facilityId) => findLatestChanges(tx, facilityId, ids)),
+    changeEraser.findPersonal(tx, facilities, ids),
+  ]);
+  const existing = new Set(bookings.map(({ id }) => id));
+  const hasMoved = latest.some(({ bookingId, isDeleted }) => !isDeleted && !existing.has(bookingId));
+  if (hasMoved || found.length > facilities.length) throw new Rollback(undefined);
+  if (personalIds.length === 0) return personalIds;
 
+  const personal = new Set(personalIds);
+  const createdAt = latest.map(({ state }) => state?.createdAt).filter((time) => typeof time === 'string');
+  const rewrite = (json: string): string => eraseJson(json, personal);
+  await rewriteResponses(tx, createdAt, rewrite);
+  await rewriteBodies(tx, facilities, personalIds, rewrite);
   const changes: BookingChange[] = [];
   for (const booking of bookings.filter(({ id }) => personal.has(id))) {
     const erased = eraseBooking(booking, at);
     storeErased(tx, erased);
     changes.push(changeOf(erased, stateOf({ ...booking, ...erasedFields }), stateOf(erased)));
   }
-  const existing = new Set(bookings.map(({ id }) => id));
-  const ofDeleted = Map.groupBy(
-    latest.filter(({ bookingId }) => !existing.has(bookingId)),
-    ({ bookingId }) => bookingId,
-  );
-  for (const entries of ofDeleted.values()) changes.push(changeOfDeleted(entries, at));
-
-  for (const facilityId of facilities) changeEraser.erase(tx, facilityId, [...personal]);
+  const deleted = latest.filter(({ bookingId }) => personal.has(bookingId) && !existing.has(bookingId));
+  for (const entries of Map.groupBy(deleted, ({ bookingId }) => bookingId).values())
+    changes.push(changeOfDeleted(entries, at));
+  for (const facilityId of facilities) changeEraser.erase(tx, facilityId, personalIds);
   appendChanges(tx, changes, author);
-  const createdAt = latest.map(({ state }) => state?.createdAt).filter((time) => typeof time === 'string');
-  const rewrite = (json: string): string => eraseJson(json, personal);
-  await rewriteResponses(tx, createdAt, rewrite);
-  await rewriteBodies(tx, facilities, [...personal], rewrite);
-  return personal.size;
+  return personalIds;
 }
 
 function eraseBooking(booking: Booking, at: Date): Booking {
