@@ -106,8 +106,8 @@ async function eraseBatch(
 }
 
 /**
- * Locks the facilities first, like a recount and an import. So two erasures run one after the other, and compaction does
- * not write the rows meanwhile. Returns undefined if a booking has moved to another facility before it was locked.
+ * Locks the facilities first, like a recount and an import, so that other erasures and compaction wait. Returns
+ * undefined if a booking has moved to another facility before it was locked.
  */
 async function eraseAt(
   tx: Transaction,
