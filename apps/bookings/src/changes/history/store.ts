@@ -85,5 +85,7 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
   const { subject, clientId, action } = fields;
   for (const [column, value] of Object.entries({ subject, client_id: clientId, action }))
     if (value !== undefined) conditions.push(`${column} = ${parameter(value)}`);
-  return { from: `from booking_change where ${conditions.join(' and ')}`, values };
+  const entries = `booking_change where ${conditions.join(' and ')}`;
+  // Without `offset 0`, PostgreSQL would read all entries in the order of `at` to find the few of a bay and a day.
+  return { from: bays || interval ? `from (select * from ${entries} offset 0) entry` : `from ${entries}`, values };
 }
