@@ -7,7 +7,7 @@ import { removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
-import { startWebhookReceiver } from './support/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 let system: TestSystem;
 /** How far the clock of the service is ahead of the real time. */
@@ -18,8 +18,24 @@ beforeAll(async () => {
     webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] },
   });
 });
-afterEach(closeExtraSystems);
+const receivers: WebhookReceiver[] = [];
+afterEach(async () => {
+  const { body } = await system.call('GET', '/api/webhooks');
+  for (const { id } of body.items) await system.call('DELETE', `/api/webhooks/${id}`);
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  await closeExtraSystems();
+});
 afterAll(() => system.close());
+
+/** Registers a webhook whose receiver always fails, so that its deliveries stay pending. */
+async function registerFailingReceiver(): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver();
+  receivers.push(receiver);
+  receiver.respondWith((_request, response) => void response.writeHead(500).end());
+  const { status } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
+  expect(status).toBe(201);
+  return receiver;
+}
 
 type Body = Readonly<Record<string, string>>;
 
@@ -60,10 +76,7 @@ where table_schema = 'public' and table_type = 'BASE TABLE'`,
 
 test('after the erasure of an alias, no table contains it, and everything shows the change', async () => {
   const alias = 'Ada of the story';
-  const receiver = await startWebhookReceiver();
-  receiver.respondWith((_request, response) => void response.writeHead(500).end());
-  const body = { url: receiver.url, facilityIds: ['fac-north', 'fac-south'] };
-  const webhook = await system.call('POST', '/api/webhooks', { body });
+  const receiver = await registerFailingReceiver();
   const keyed = bookingBody({ userAlias: alias, bayId: 'bay-n1-01', externalBookingId: 'kept-1', correlationId: 'c' });
   const headers = { 'Idempotency-Key': 'erasure-story' };
   const first = (await system.call('POST', '/api/bookings', { body: keyed, headers })).body;
@@ -150,8 +163,6 @@ test('after the erasure of an alias, no table contains it, and everything shows 
       [`booking.updated ${first.id}`, `booking.deleted ${deleted.id}`].every((event) => events.includes(event)),
   );
   for (const { event } of receiver.events.slice(before)) expect(event.data.booking?.userAlias).toBe('erased');
-  await system.call('DELETE', `/api/webhooks/${webhook.body.id}`);
-  await receiver.close();
 });
 
 test('an erasure concerns the facilities of the token, and then every facility where the booking was', async () => {
@@ -234,17 +245,13 @@ test('erasures while bookings are changed, moved and deleted leave nothing behin
 
 test('the feeder adds no delivery with a booking that was erased after it had read the booking', async () => {
   const alias = 'Ada of the feeder';
-  const receiver = await startWebhookReceiver();
-  receiver.respondWith((_request, response) => void response.writeHead(500).end());
-  const { body } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
+  await registerFailingReceiver();
   for (let round = 0; round < 15; round += 1) {
     const { id } = await create({ userAlias: alias, bayId: 'bay-n2-01' });
     // The feeder numbers changes every half second, and so does the feed.
     await Promise.all([system.call('GET', '/api/booking-changes?facilityId=fac-north'), erased({ ids: [id] })]);
   }
   expect(await columnsWith(alias)).toEqual([]);
-  await system.call('DELETE', `/api/webhooks/${body.id}`);
-  await receiver.close();
 });
 
 test('an erased deletion that has left the feed comes back to it', async () => {

@@ -26,16 +26,10 @@ where facility_id = any($1) and before is not null and before ->> 'userAlias' = 
   findLatest: `select distinct on (booking_id) facility_id as "facilityId", booking_id as "bookingId", version, at,
   after is null as "isDeleted", coalesce(after, before) as state
 from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) order by booking_id, version desc`,
-  /**
-   * Finds deleted bookings that ended before $1 and whose alias is not $2. The comparisons with the alias are ranges of
-   * an index. A booking that moved to another facility is not deleted.
-   */
-  findEndedDeletions: `select facility.id as "facilityId", deleted.id from facility cross join lateral (
-  select booking_id as id from booking_change
-  where facility_id = facility.id and before is not null
-    and (before ->> 'userAlias' < $2 or before ->> 'userAlias' > $2) and before ->> 'endDate' < $1
-    and after is null and other_facility_id is null limit $3
-) deleted limit $3`,
+  /** A booking that moved to another facility is not deleted. The conditions are those of a partial index. */
+  findEndedDeletions: `select facility_id as "facilityId", booking_id as id from booking_change
+where after is null and other_facility_id is null and before ->> 'userAlias' <> 'erased' and before ->> 'endDate' < $1
+limit $2`,
 };
 
 /** Returns the facilities where these bookings are or were, among them those of `facilities` that have a change. */
@@ -96,9 +90,9 @@ where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
   };
 }
 
-export const findEndedDeletions = (db: Database, endedBefore: Date, erasedAlias: string, limit: number) =>
+/** Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. */
+export const findEndedDeletions = (db: Database, endedBefore: Date, limit: number) =>
   query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEndedDeletions, [
     endedBefore.toISOString(),
-    erasedAlias,
     limit,
   ]);

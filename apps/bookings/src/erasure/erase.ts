@@ -69,8 +69,8 @@ export function createErasure(db: Database, logger: Logger) {
     /** Erases some of the bookings that ended before `endedBefore`. Returns whether there may be more. */
     eraseEnded: async (endedBefore: Date, at: Date): Promise<boolean> => {
       const limit = maxErasedBookings;
-      const ended = await findEnded(db, endedBefore, erasedText, limit);
-      const deletions = await findEndedDeletions(db, endedBefore, erasedText, limit);
+      const ended = await findEnded(db, endedBefore, limit);
+      const deletions = await findEndedDeletions(db, endedBefore, limit);
       const byFacility = Map.groupBy([...ended, ...deletions], ({ facilityId }) => facilityId);
       let erased = 0;
       for (const [facilityId, bookings] of byFacility) {

@@ -4,12 +4,9 @@ import { type Booking, selectBookings, updateBooking, updateValues } from './col
 
 const statements = {
   findByAlias: 'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
-  /** The comparisons with the alias are ranges of an index, so erased bookings are not read. */
-  findEnded: `select facility.id as "facilityId", ended.id from facility cross join lateral (
-  select id from booking
-  where facility_id = facility.id and (user_alias < $2 or user_alias > $2) and start_date < $1 and end_date < $1
-  limit $3
-) ended limit $3`,
+  /** The condition for the alias is that of a partial index. */
+  findEnded: `select facility_id as "facilityId", id from booking
+where user_alias <> 'erased' and end_date < $1 limit $2`,
   lock: `${selectBookings} where facility_id = $1 and id = any($2::uuid[]) order by id for update`,
 };
 
@@ -18,11 +15,10 @@ export async function findByAlias(db: Database, facilities: readonly string[], u
   return rows.map(({ id }) => id);
 }
 
-/** Returns bookings that ended before `endedBefore` and whose alias is not `erasedAlias`. */
-export const findEnded = (db: Database, endedBefore: Date, erasedAlias: string, limit: number) =>
+/** Returns bookings that ended before `endedBefore` and whose alias is not erased. */
+export const findEnded = (db: Database, endedBefore: Date, limit: number) =>
   query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEnded, [
     endedBefore.toISOString(),
-    erasedAlias,
     limit,
   ]);
 

@@ -73,19 +73,20 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
     const isSelected = (bay: string, time: string): string =>
       [bays && `${bay} ${bays}`, interval && `${time} && ${interval}`].filter(Boolean).join(' and ');
     const wasSelected = `before_time is not null and ${isSelected("before ->> 'bayId'", 'before_time')}`;
-    // Every state of a booking is its current state, or the state before one of its changes.
     conditions.push(
-      `booking_id in (
-  select id from booking where ${facility} and ${isSelected('bay_id', timeRange('start_date', 'end_date'))}
-  union all
-  select booking_id from booking_change where ${facility} and number is not null and ${wasSelected})`,
       `((${wasSelected}) or (after is not null and ${isSelected("after ->> 'bayId'", timeOfState('after'))}))`,
     );
+    // Every state of a booking is its current state, or the state before one of its changes.
+    if (interval)
+      conditions.push(`booking_id in (
+  select id from booking where ${facility} and ${isSelected('bay_id', timeRange('start_date', 'end_date'))}
+  union all
+  select booking_id from booking_change where ${facility} and number is not null and ${wasSelected})`);
   }
   const { subject, clientId, action } = fields;
   for (const [column, value] of Object.entries({ subject, client_id: clientId, action }))
     if (value !== undefined) conditions.push(`${column} = ${parameter(value)}`);
   const entries = `booking_change where ${conditions.join(' and ')}`;
   // Without `offset 0`, PostgreSQL would read all entries in the order of `at` to find the few of a bay and a day.
-  return { from: bays || interval ? `from (select * from ${entries} offset 0) entry` : `from ${entries}`, values };
+  return { from: interval ? `from (select * from ${entries} offset 0) entry` : `from ${entries}`, values };
 }
