@@ -66,6 +66,16 @@ describe('errors', () => {
   });
 });
 
+test('the history lists the changes of a booking, and of a facility', async () => {
+  const { id } = await client.bookings.create({ ...newBooking(), bayId: 'bay-n1-01' });
+  await client.bookings.delete(id);
+  const ofBooking = await client.bookings.history(id, { pageSize: 1 }).toArray();
+  expect(ofBooking.map(({ action }) => action)).toEqual(['created', 'deleted']);
+  expect(ofBooking[0]?.changes.bayId).toEqual({ from: null, to: 'bay-n1-01' });
+  const ofBay = client.history.list({ facilityId: 'fac-north', bayIds: ['bay-n1-01'], action: 'deleted' });
+  expect(await ofBay.toArray()).toMatchObject([{ bookingId: id, facilityId: 'fac-north', version: 2 }]);
+});
+
 describe('lists', () => {
   test('a list iterates over the items of all pages in order, and sends its filters with every page', async () => {
     const correlationId = 'visit, with a comma';

@@ -35,11 +35,11 @@ const reservations = ['createBooking', 'updateBooking', 'createHold'];
  * ids and conditions.
  */
 export const errorCatalogue = {
-  // `searchBookings` and `listBookingChanges` have parameters that are mandatory only in some requests.
+  // Some parameters are mandatory only in some requests.
   ERR00001: {
     status: 400,
     description: "'{fieldName}' is mandatory.",
-    appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges'],
+    appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges', 'listHistory'],
   },
   ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: [hasInput] },
   ERR00003: {

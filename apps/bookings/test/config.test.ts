@@ -32,6 +32,8 @@ test('without the optional variables, the configuration has the default values',
     databasePoolMax: 10,
     databasePrepared: true,
     changeRetentionDays: 30,
+    historyRetentionDays: 400,
+    personalDataDays: 0,
     webhookKeys: undefined,
     webhookAllowNetworks: [],
   });
@@ -88,6 +90,8 @@ test('all invalid variables are reported together, by name', () => {
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
     DB_PREPARED: 'perhaps',
+    HISTORY_RETENTION_DAYS: '6',
+    PERSONAL_DATA_DAYS: '-1',
   };
   expect(() => readBookingsConfig(invalid)).toThrow(
     expect.objectContaining({

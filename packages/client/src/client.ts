@@ -13,6 +13,7 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
+import { type BookingsHistory, createHistory } from './resources/history.ts';
 import { createMe } from './resources/me.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
@@ -26,6 +27,7 @@ export interface BookingsClient {
   readonly holds: Holds;
   readonly closures: Closures;
   readonly changes: Changes;
+  readonly history: BookingsHistory;
   readonly webhooks: Webhooks;
   /** Returns the client, subject, scopes, facilities and expiry of the access token. */
   readonly me: ReturnType<typeof createMe>;
@@ -51,6 +53,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     holds: createHolds(send),
     closures: createClosures(send),
     changes: createChanges(send),
+    history: createHistory(send),
     webhooks: createWebhooks(send),
     me: createMe(send),
     request: send,
@@ -71,6 +74,7 @@ export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
 export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { BookingsHistory } from './resources/history.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';

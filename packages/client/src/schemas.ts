@@ -4,6 +4,8 @@ import type { QueryOf } from './operations.ts';
 export type * from './generated/schemas.ts';
 
 export type BookingSearch = QueryOf<'searchBookings'>;
+export type BookingHistoryQuery = QueryOf<'getBookingHistory'>;
+export type HistoryQuery = QueryOf<'listHistory'>;
 export type UpcomingBookingsQuery = QueryOf<'listUpcomingBookings'>;
 export type LocationQuery = QueryOf<'listBookingLocations'>;
 export type BayQuery = QueryOf<'listBookingBays'>;

@@ -2,7 +2,9 @@
 import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
 import { changeComponents } from '../changes/feed/schema.ts';
+import { historyComponents } from '../changes/history/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
+import { erasureComponents } from '../erasure/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
@@ -31,6 +33,8 @@ export const bookingEvent = bookingEventSchema(bookingItemSchema);
 export const namedSchemas = {
   ...bookingComponents,
   ...bookingChangeComponents,
+  ...historyComponents,
+  ...erasureComponents,
   ...placeComponents,
   ...webhookComponents,
   BookingEvent: bookingEvent,

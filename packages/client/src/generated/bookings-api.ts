@@ -96,6 +96,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/bookings/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History of one booking
+         * @description Every change of the booking at the token's facilities, oldest first, also after its deletion. A booking that moved to another facility is deleted in the old one and created in the new one.
+         */
+        get: operations["getBookingHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History of a facility
+         * @description The changes of all bookings of a facility that match every filter, newest first, with deleted and moved bookings.
+         */
+        get: operations["listHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase personal data
+         * @description Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased`: in the bookings, their whole history, the feed, deliveries and stored responses. Bays and times stay.
+         */
+        post: operations["eraseBookings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/booking-locations": {
         parameters: {
             query?: never;
@@ -739,6 +799,7 @@ export interface components {
             id: string;
             /** @description The change number, unique within the facility. */
             modified: number;
+            actor: components["schemas"]["Actor"];
             data: components["schemas"]["BookingItem"];
         };
         BookingChangeDeleted: {
@@ -753,6 +814,103 @@ export interface components {
             id: string;
             /** @description The change number, unique within the facility. */
             modified: number;
+            actor: components["schemas"]["Actor"];
+        };
+        /** @description Who made the change. Both fields are null if the service itself made it. */
+        Actor: {
+            clientId: string | null;
+            subject: string | null;
+        };
+        ChangedField: {
+            /** @description The value before the change. Null if there was none. */
+            from: unknown;
+            /** @description The value after the change. Null if there is none. */
+            to: unknown;
+        };
+        BookingHistoryEntry: {
+            /** @description The version of the booking after the change. */
+            version: number;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted" | "erased";
+            /**
+             * Format: date-time
+             * @description When it was done, UTC.
+             */
+            at: string;
+            actor: components["schemas"]["Actor"];
+            /** @description The X-Request-Id of the request. */
+            requestId: string | null;
+            /** @description The fields that the change has set, by their names in a booking. */
+            changes: {
+                [key: string]: components["schemas"]["ChangedField"];
+            };
+        };
+        BookingHistory: {
+            items: components["schemas"]["BookingHistoryEntry"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        HistoryEntry: {
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            bookingId: string;
+            /** @description The facility of the booking. */
+            facilityId: string;
+            /** @description The version of the booking after the change. */
+            version: number;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted" | "erased";
+            /**
+             * Format: date-time
+             * @description When it was done, UTC.
+             */
+            at: string;
+            actor: components["schemas"]["Actor"];
+            /** @description The X-Request-Id of the request. */
+            requestId: string | null;
+            /** @description The fields that the change has set, by their names in a booking. */
+            changes: {
+                [key: string]: components["schemas"]["ChangedField"];
+            };
+        };
+        History: {
+            items: components["schemas"]["HistoryEntry"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        EraseBookings: {
+            /** @description Booking IDs. Exactly one of ids and userAlias is needed. */
+            ids?: string[];
+            /** @description Every booking that has or had exactly this alias. */
+            userAlias?: string;
+            /** @description true: only counts the bookings. */
+            dryRun?: boolean;
+        };
+        Erasure: {
+            /** @description The number of bookings that were changed. */
+            bookings: number;
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -1330,6 +1488,7 @@ export interface components {
             facilityId: string;
             /** @description The change number, which gives the order of events. */
             modified: number;
+            actor: components["schemas"]["Actor"];
             booking: components["schemas"]["BookingItem"];
         };
         /** @description conflicts is a search for the bookings in the way; left out above 500 bays. */
@@ -2070,6 +2229,10 @@ export interface operations {
                      *           "kind": "Booking",
                      *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                      *           "modified": 4711,
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
                      *           "data": {
                      *             "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                      *             "externalBookingId": "web-2026-000042",
@@ -2092,7 +2255,11 @@ export interface operations {
                      *           "state": "deleted",
                      *           "kind": "Booking",
                      *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e",
-                     *           "modified": 4712
+                     *           "modified": 4712,
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           }
                      *         }
                      *       ],
                      *       "next": "http://localhost:4001/api/booking-changes?facilityId=fac-north&afterChangeNumber=4712&removed=0&limit=500",
@@ -2118,6 +2285,238 @@ export interface operations {
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
             410: components["responses"]["Error410"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingHistory: {
+        parameters: {
+            query?: {
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Booking ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "version": 2,
+                     *           "action": "updated",
+                     *           "at": "2026-05-01T07:12:44.018Z",
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
+                     *           "requestId": "0b0f9f0e-5d5c-4a39-8c65-0f3b1f6a7c11",
+                     *           "changes": {
+                     *             "bayId": {
+                     *               "from": "bay-n1-01",
+                     *               "to": "bay-n1-02"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingHistory"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listHistory: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Mandatory if the token names several facilities.
+                 * @example fac-north
+                 */
+                facilityId?: string;
+                /**
+                 * @description Bays where the bookings were before or after the change.
+                 * @example [
+                 *       "bay-n1-01"
+                 *     ]
+                 */
+                bayIds?: string[];
+                /** @description Selects changes of bookings that overlapped the interval before or after the change. One date alone leaves it open at the other end. */
+                startDate?: string;
+                /** @description See startDate. */
+                endDate?: string;
+                /** @description The subject of the actor. */
+                subject?: string;
+                /** @description The client of the actor. */
+                clientId?: string;
+                /** @description What was done. */
+                action?: "created" | "updated" | "deleted" | "erased";
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "bookingId": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "facilityId": "fac-north",
+                     *           "version": 2,
+                     *           "action": "updated",
+                     *           "at": "2026-05-01T07:12:44.018Z",
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
+                     *           "requestId": "0b0f9f0e-5d5c-4a39-8c65-0f3b1f6a7c11",
+                     *           "changes": {
+                     *             "bayId": {
+                     *               "from": "bay-n1-01",
+                     *               "to": "bay-n1-02"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    eraseBookings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "userAlias": "Ann",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["EraseBookings"];
+            };
+        };
+        responses: {
+            /** @description Erased. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bookings": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Erasure"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
@@ -4283,6 +4682,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",
@@ -4346,6 +4749,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",
@@ -4409,6 +4816,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",

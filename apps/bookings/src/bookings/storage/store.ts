@@ -15,7 +15,7 @@ import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
-import { type Author, appendChanges, type BookingState, type BookingChange as Change } from '../../changes/log.ts';
+import { type Author, appendChanges, type BookingChange as Change } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
@@ -28,9 +28,8 @@ import {
   insertBooking,
   insertValues,
   lockBooking,
-  pick,
-  publicFields,
   references,
+  stateOf,
   updateBooking,
   updateValues,
 } from './columns.ts';
@@ -159,8 +158,8 @@ export function createBookingStore(db: Database) {
         send(tx, deleteBooking, [facilityId, id]);
         send(tx, insertBooking, insertValues(updated));
         const changes = [
-          changeOf(current, undefined, updated.lastUpdatedAt),
-          changeOf(undefined, updated, updated.lastUpdatedAt),
+          { ...changeOf(current, undefined, updated.lastUpdatedAt), otherFacilityId: facilityOfBay },
+          { ...changeOf(undefined, updated, updated.lastUpdatedAt), otherFacilityId: facilityId },
         ];
         appendChanges(tx, changes, authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
@@ -249,8 +248,4 @@ function changeOf(before: Booking | undefined, after: Booking | undefined, at: s
     before: before ? stateOf(before) : null,
     after: after ? stateOf(after) : null,
   };
-}
-
-function stateOf(booking: Booking): BookingState {
-  return { ...pick(publicFields, booking), locationId: booking.locationId };
 }

@@ -2,6 +2,7 @@
 import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../../http/schemas.ts';
+import { actorSchema } from '../actor-schema.ts';
 
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
@@ -32,11 +33,12 @@ const changeFields = {
   kind: { const: 'Booking' },
   id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
   modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
+  actor: actorSchema,
 } as const;
 
 const deletedSchema = {
   type: 'object',
-  required: ['state', 'kind', 'id', 'modified'],
+  required: ['state', 'kind', 'id', 'modified', 'actor'],
   additionalProperties: false,
   properties: { state: { const: 'deleted' }, ...changeFields },
 } as const;
@@ -45,7 +47,7 @@ const deletedSchema = {
 export function changeComponents(bookingItem: Schema) {
   const updatedSchema = {
     type: 'object',
-    required: ['state', 'kind', 'id', 'modified', 'data'],
+    required: ['state', 'kind', 'id', 'modified', 'actor', 'data'],
     additionalProperties: false,
     properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
   } as const;
