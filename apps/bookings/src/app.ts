@@ -22,6 +22,8 @@ import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createGroupEndpoints } from './groups/endpoints.ts';
+import { createGroupStore } from './groups/store.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
@@ -111,12 +113,10 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
 
 function createEndpoints(services: Services, stopping: AbortSignal | undefined) {
   const { db, config, feed, places, holds, webhooks } = services;
+  const bookings = { ...services, store: createBookingStore(db), searches: createSearchStore(db) };
   return [
-    ...createBookingEndpoints({
-      ...services,
-      store: createBookingStore(db),
-      searches: createSearchStore(db),
-    }),
+    ...createBookingEndpoints(bookings),
+    ...createGroupEndpoints({ ...bookings, groups: createGroupStore(db) }),
     ...createFeedEndpoints({
       ...services,
       changeWatcher: createChangeWatcher({ store: feed, stopping }),

@@ -1,5 +1,5 @@
 // Generates an OpenAPI 3.1 document from the descriptions of endpoints.
-import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
+import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
 
 /** An operation id selects one endpoint, and a condition all endpoints for which it is true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
@@ -43,7 +43,7 @@ export function openApiDocument(options: DocumentOptions): Json {
   const componentNames = new Map<unknown, string>(
     Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
   );
-  const requestBodies = new Set<unknown>(options.endpoints.map(({ body }) => body));
+  const requestBodies = new Set<unknown>(options.endpoints.map(({ body, documentedBody = body }) => documentedBody));
   const withReferences: WithReferences = (schema) =>
     copy(schema, (value) => {
       const name = componentNames.get(value);
@@ -75,7 +75,8 @@ export function openApiDocument(options: DocumentOptions): Json {
 }
 
 function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withReferences: WithReferences): Json {
-  const { operationId, tag, summary, description, body, bodyUse, bodyExample } = endpoint;
+  const { operationId, tag, summary, description, bodyUse, bodyExample } = endpoint;
+  const body = endpoint.documentedBody ?? endpoint.body;
   return {
     operationId,
     tags: [tag],
@@ -132,6 +133,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
+      ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
       schema: withReferences(schema),
       example: queryExamples?.[name],
     })),
@@ -139,14 +141,16 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
   ];
 }
 
-function successResponses({ success, notModified }: Endpoint<never>, withReferences: WithReferences): Json {
-  const { status, description, schema, example, headers } = success;
+function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
+  const { success, otherSuccess, notModified } = endpoint;
+  const responseOf = ({ description, schema, example, headers }: SuccessDescription) => ({
+    description,
+    headers,
+    ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
+  });
   return {
-    [status]: {
-      description,
-      headers,
-      ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
-    },
+    ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),
+    [success.status]: responseOf(success),
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }

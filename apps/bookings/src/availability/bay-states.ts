@@ -34,7 +34,7 @@ const bookingsOfBay = `select ${times} from booking where facility_id = $1 and b
   and id is distinct from $5::uuid`;
 
 /**
- * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the hold $6. The bookings
+ * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the holds $6. The bookings
  * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
  */
 const bayStates = `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
@@ -53,7 +53,7 @@ const bayStates = `select bay.id, bay.bookable, bay.location_id as "locationId",
   ) as bookings, (
     select json_agg(hold) from (
       select ${times}, ${utc('expires_at', 'expiresAt')} from booking_hold where facility_id = $1 and bay_id = bay.id
-        and expires_at > clock_timestamp() and id is distinct from $6::uuid
+        and expires_at > clock_timestamp() and id <> all((select $6::uuid[])::uuid[])
         and start_date <= ${to} and end_date >= ${from}
     ) hold
   ) as holds
@@ -72,8 +72,8 @@ export async function readClock(db: Queryable): Promise<string> {
 export interface Exceptions {
   /** The booking that the request changes. */
   readonly bookingId?: string | undefined;
-  /** The hold that the request uses. */
-  readonly holdId?: string | undefined;
+  /** The holds that the request uses. */
+  readonly holdIds?: readonly string[] | undefined;
 }
 
 /**
@@ -85,10 +85,10 @@ export async function readBayStates(
   facilityId: string,
   ids: readonly string[],
   interval: Interval | undefined,
-  { bookingId, holdId }: Exceptions = {},
+  { bookingId, holdIds = [] }: Exceptions = {},
 ): Promise<ReadonlyMap<string, FoundBay>> {
   const period = interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
-  const values = [facilityId, ids, ...period, bookingId ?? null, holdId ?? null];
+  const values = [facilityId, ids, ...period, bookingId ?? null, holdIds];
   const rows = await query<Row>(on, bayStates, values);
   return new Map(rows.map((row) => [row.id, toBay(row)]));
 }

@@ -74,7 +74,7 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
         const states = await Promise.all(
           facilities.map(([facilityId, bays]) => {
             const ids = bays.map(({ id }) => id);
-            return readBayStates(db, facilityId, ids, interval, { holdId: hold?.id });
+            return readBayStates(db, facilityId, ids, interval, { holdIds: hold ? [hold.id] : [] });
           }),
         );
         const stateOf = new Map(states.flatMap((found) => [...found]));

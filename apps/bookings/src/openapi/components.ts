@@ -3,6 +3,7 @@ import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
 import { changeListSchema } from '../changes/feed/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
+import { groupComponents } from '../groups/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
@@ -11,6 +12,7 @@ import { webhookComponents } from '../webhooks/api/schema.ts';
 /** In the order of the API reference. */
 export const tags = [
   { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Groups', description: 'Several bookings, all or none.' },
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
@@ -30,4 +32,5 @@ export const namedSchemas = {
   ...closureComponents,
   ...availabilityComponents,
   ...holdComponents,
+  ...groupComponents,
 };

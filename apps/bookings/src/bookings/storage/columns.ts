@@ -7,7 +7,7 @@
 
 interface Column {
   readonly column: string;
-  readonly type: 'integer' | 'text' | 'timestamptz' | 'uuid';
+  readonly type: 'integer' | 'jsonb' | 'text' | 'timestamptz' | 'uuid';
   /** Whether the value can be null. JSON does not contain fields that are null. */
   readonly optional?: true;
   /** The requests in which clients set the field. The service sets all other fields. */
@@ -23,10 +23,12 @@ const table = {
   id: { column: 'id', type: 'uuid' },
   externalBookingId: { column: 'external_booking_id', type: 'text', optional: true, setBy: 'create' },
   correlationId: { column: 'correlation_id', type: 'text', optional: true, setBy: 'create' },
+  groupId: { column: 'group_id', type: 'uuid', optional: true },
   bayId: { column: 'bay_id', type: 'text', setBy: 'create and update' },
   userAlias: { column: 'user_alias', type: 'text', setBy: 'create and update' },
   startDate: { column: 'start_date', type: 'timestamptz', setBy: 'create and update' },
   endDate: { column: 'end_date', type: 'timestamptz', setBy: 'create and update' },
+  metadata: { column: 'metadata', type: 'jsonb', optional: true, setBy: 'create and update' },
   createdAt: { column: 'created_at', type: 'timestamptz' },
   lastUpdatedAt: { column: 'last_updated_at', type: 'timestamptz' },
   version: { column: 'version', type: 'integer', internal: true },
@@ -40,10 +42,13 @@ export type CreateField = FieldsWith<{ setBy: string }>;
 export type UpdateField = FieldsWith<{ setBy: 'create and update' }>;
 export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 
+/** The client's own fields of a booking. */
+export type Metadata = Readonly<Record<string, string>>;
+
 /** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
 export type Booking = {
   readonly [F in Field]:
-    | (Table[F]['type'] extends 'integer' ? number : string)
+    | (Table[F]['type'] extends 'integer' ? number : Table[F]['type'] extends 'jsonb' ? Metadata : string)
     | (Table[F] extends { optional: true } ? null : never);
 };
 
@@ -100,9 +105,11 @@ function stateValue({ column, type }: Column): string {
  */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
-export const findBooking = `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`;
+export const selectBookings = `select ${selectList(fields)} from booking`;
 
-export const lockBooking = `select ${selectList(fields)} from booking where facility_id = $1 and id = $2::uuid
+export const findBooking = `${selectBookings} where facility_id = any($1) and id = $2::uuid`;
+
+export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid
 for update`;
 
 export const insertBooking = `insert into booking (${columnList(fields)})
