@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'BOOK00002'
   | 'BOOK00003'
   | 'BOOK00004'
+  | 'CLOS00001'
   | 'HOOK00001'
   | 'ERR00400'
   | 'ERR00401'

@@ -112,9 +112,21 @@ export const findBooking = `${selectBookings} where facility_id = any($1) and id
 export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid
 for update`;
 
-export const insertBooking = `insert into booking (${columnList(fields)})
-values (${fields.map((_, index) => `$${index + 1}`).join(', ')})`;
-export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
+const insertStatements = new Map<number, string>();
+/** Returns the statement that inserts so many bookings. */
+export function insertBookings(count: number): string {
+  const existing = insertStatements.get(count);
+  if (existing) return existing;
+  const rows = Array.from({ length: count }, (_, row) => {
+    const parameters = fields.map((_field, index) => `$${row * fields.length + index + 1}`);
+    return `(${parameters.join(', ')})`;
+  });
+  const statement = `insert into booking (${columnList(fields)}) values ${rows.join(', ')}`;
+  insertStatements.set(count, statement);
+  return statement;
+}
+export const insertValues = (bookings: readonly Booking[]): unknown[] =>
+  bookings.flatMap((booking) => valuesOf(fields, booking));
 
 /** The fields that the service sets when it updates a booking. The location is that of the bay. */
 const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;

@@ -26,7 +26,7 @@ import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
   deleteBooking,
   findBooking,
-  insertBooking,
+  insertBookings,
   insertValues,
   lockBooking,
   pick,
@@ -108,7 +108,7 @@ export function createBookingStore(db: Database) {
           ...booking,
           locationId: checked[index]?.bay?.locationId as string,
         }));
-        for (const booking of created) send(tx, insertBooking, insertValues(booking));
+        send(tx, insertBookings(created.length), insertValues(created));
         for (const holdId of holdIds) useHold(tx, facilityId, holdId);
         const changes = created.map((booking) => changeOf(undefined, booking, booking.createdAt));
         appendChanges(tx, changes, authorOf(sender));
@@ -165,7 +165,7 @@ export function createBookingStore(db: Database) {
         }
         // Citus cannot change the facility of a row, because the facility decides on which node the row is.
         send(tx, deleteBooking, [facilityId, id]);
-        send(tx, insertBooking, insertValues(updated));
+        send(tx, insertBookings(1), insertValues([updated]));
         const changes = [
           changeOf(current, undefined, updated.lastUpdatedAt),
           changeOf(undefined, updated, updated.lastUpdatedAt),
