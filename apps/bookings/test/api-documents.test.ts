@@ -58,6 +58,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
   );
   expect(endpoints.sort()).toEqual([
     'DELETE /api/booking-closures/{id}',
+    'DELETE /api/booking-groups/{id}',
     'DELETE /api/booking-holds/{id}',
     'DELETE /api/booking-locations/{id}/opening-hours',
     'DELETE /api/bookings/{id}',
@@ -68,6 +69,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/booking-changes',
     'GET /api/booking-closures',
     'GET /api/booking-closures/{id}',
+    'GET /api/booking-groups/{id}',
     'GET /api/booking-holds/{id}',
     'GET /api/booking-locations',
     'GET /api/booking-locations/{id}',
@@ -78,6 +80,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/webhooks/{id}',
     'GET /api/webhooks/{id}/deliveries',
     'POST /api/booking-closures',
+    'POST /api/booking-groups',
     'POST /api/booking-holds',
     'POST /api/bookings',
     'POST /api/webhooks',

@@ -34,7 +34,10 @@ export function createAjv(formats: Formats): Ajv2020 {
 
 const isNullable = (type: unknown): boolean => Array.isArray(type) && type.includes('null');
 
-/** The validator ignores fields that the schema does not name. It treats null as missing unless the schema allows null. */
+/**
+ * The validator ignores fields that the schema does not name, and treats null as missing unless the schema allows
+ * null.
+ */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = createAjv(formats);
   return (schema) => {
