@@ -15,7 +15,7 @@ describe('images', () => {
       const bases = [...read(file).matchAll(/^FROM (\S+)/gm)]
         .map((match) => match[1] as string)
         .filter((base) => !stages.has(base));
-      for (const base of bases) expect(['node:24-bookworm-slim', 'postgres:18']).toContain(base);
+      for (const base of bases) expect(base).toMatch(/^(node:24-bookworm-slim|postgres:18)(@sha256:[0-9a-f]{64})?$/);
     },
   );
 
@@ -68,6 +68,12 @@ describe('images', () => {
       expect(workspaces.filter((name) => !/\/(common|service)$/.test(name))).toEqual([]);
     }
   });
+});
+
+test('every action of the workflows is pinned by its commit', () => {
+  const actions = findFiles('.github/workflows/*.yml').flatMap((file) => read(file).match(/uses: .*/g) ?? []);
+  expect(actions.length).toBeGreaterThan(5);
+  for (const action of actions) expect(action).toMatch(/@[0-9a-f]{40} # v[\d.]+$/);
 });
 
 test('the initialization script of the PostgreSQL container is executable', () => {

@@ -30,7 +30,7 @@ test('the client has every endpoint of the document', () => {
 });
 
 test('the type ErrorCode has every error code of the document', () => {
-  const documented = new Set([...document.matchAll(/"((?:ERR|BOOK|HOOK)\d{5})"/g)].map(([, code]) => code));
+  const documented = new Set([...document.matchAll(/"((?:ERR|BOOK|CLOS|HOOK)\d{5})"/g)].map(([, code]) => code));
   const typed = [...read('packages/client/src/generated/error-codes.ts').matchAll(/\| '(\w+)'/g)].map(
     ([, code]) => code,
   );

@@ -146,6 +146,14 @@ describe('TypeScript programs that use the package', () => {
     await compile(typescript7, 'samples.ts', ...forBrowser);
   }, 60_000);
 
+  test('the first example of the README compiles as TypeScript', async () => {
+    await writeFile(join(installed.folder, 'first.ts'), readmeBlocks('js').join(''));
+    for (const compiler of [typescript5, typescript7]) {
+      await compile(compiler, 'first.ts', ...forBrowser);
+      await compile(compiler, 'first.ts', '--module', 'nodenext', '--noUncheckedIndexedAccess');
+    }
+  }, 60_000);
+
   test('the TypeScript examples of the README compile for Node', async () => {
     const examples = readmeBlocks('ts');
     // An error in `readmeBlocks` could otherwise leave nothing to compile.

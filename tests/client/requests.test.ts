@@ -32,6 +32,21 @@ describe('errors', () => {
     expect(error.message).toContain('ERR00012 No bay found with the given id.');
   });
 
+  test('the message contains what the service says about the error', async () => {
+    const error = await errorOf(client.bookings.create({ ...newBooking(), startDate: 'soon' }));
+    expect(error.problems[0]?.moreInfo).toMatch(/^startDate: ./);
+    expect(error.message).toContain(`(${error.problems[0]?.moreInfo})`);
+  });
+
+  test('a client on a plain http page, which has no crypto.randomUUID, creates bookings', async () => {
+    Object.defineProperty(crypto, 'randomUUID', { value: undefined, configurable: true });
+    try {
+      expect((await client.bookings.create(newBooking())).id).toMatch(/./);
+    } finally {
+      Reflect.deleteProperty(crypto, 'randomUUID');
+    }
+  });
+
   test('a booking that does not exist gives the error code ERR00404', async () => {
     expect((await errorOf(client.bookings.get('no-such-booking'))).has('ERR00404')).toBe(true);
   });

@@ -39,6 +39,26 @@ describe('client credentials', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
+  test('the client requests one scope, also if the metadata lists several', async () => {
+    const base = 'https://bay-booking.example/golf';
+    const requested: (string | null)[] = [];
+    const fetchWithScopes: typeof globalThis.fetch = async (input, init) => {
+      if (String(input).endsWith('/connect/token'))
+        requested.push(new URLSearchParams(String(init?.body)).get('scope'));
+      const response = await fetch(input, init);
+      if (!String(input).endsWith('/.well-known/oauth-protected-resource')) return response;
+      const metadata = (await response.json()) as object;
+      const scopes = ['bookings.read', 'bookings', 'schedule'].map((name) => `${base}/${name}`);
+      return Response.json({ ...metadata, scopes_supported: scopes });
+    };
+    await getLocation({ fetch: fetchWithScopes });
+    const auth = { ...northToken, scope: 'golf/bookings' };
+    await getLocation({ fetch: fetchWithScopes, auth });
+    const refused = getLocation({ fetch: fetchWithScopes, auth: { ...northToken, scope: `${base}/none` } });
+    await expect(refused).rejects.toThrow(BookingsTokenError);
+    expect(requested).toEqual([`${base}/bookings`, `${base}/bookings`, `${base}/none`]);
+  });
+
   test('with issuer and scope in the options, the client does not request the metadata of the API', async () => {
     const { fetch, to } = recordingFetch();
     const scope = 'https://bay-booking.example/golf/bookings';
@@ -209,7 +229,7 @@ test('a secret is not sent to an issuer without https that the metadata of the A
     return Response.json({
       resource: system.baseUrl,
       authorization_servers: ['http://auth.example'],
-      scopes_supported: ['s'],
+      scopes_supported: ['https://bay-booking.example/golf/bookings'],
     });
   };
   await expect(getLocation({ fetch })).rejects.toThrow('http://auth.example is not https');

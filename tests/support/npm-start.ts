@@ -39,6 +39,7 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
       AUTH_PORT: String(authPort),
       BOOKINGS_PORT: String(bookingsPort),
       DATA_DIR: dataDir,
+      DEMO_PORT: '0',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

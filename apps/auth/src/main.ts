@@ -14,7 +14,14 @@ runService(async () => {
   collectProcessMetrics(metrics);
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
-    listeners: serviceListeners({ name: 'http', app, respondToMalformed: malformedRequestResponse, config, metrics }),
+    listeners: serviceListeners({
+      name: 'http',
+      app,
+      respondToMalformed: malformedRequestResponse,
+      publicUrl: config.issuer,
+      config,
+      metrics,
+    }),
     logger,
     close,
   });

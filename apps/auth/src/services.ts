@@ -5,6 +5,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createAccountEmails } from './accounts/account-emails.ts';
+import { createConfirmationCodes } from './accounts/confirmation-code-store.ts';
 import { createOneTimeLinks } from './accounts/one-time-link-store.ts';
 import { createSignIn } from './accounts/sign-in.ts';
 import { createSocialIdentityStore, type SocialIdentity } from './accounts/social-identity-store.ts';
@@ -15,6 +16,7 @@ import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
+import { createPushedRequestLimit } from './guard/pushed-request-limit.ts';
 import { createSignInGuard } from './guard/sign-in-guard.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
 import { createUserCodeGuard } from './guard/user-code-guard.ts';
@@ -118,6 +120,10 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
       recipientLimit: createUsageLimit(createCounter, { name: 'mail', limit: 5, ...perHour }, nameKey),
       repeatLimit: createUsageLimit(createCounter, { name: 'mail-again', limit: 1, windowSeconds: 300 }, nameKey),
     }),
+    confirmationCodes: createConfirmationCodes(stores, {
+      mailer,
+      limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
+    }),
     signIn: createSignIn(stores, guard),
     /** Begins a social sign-in, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
@@ -160,6 +166,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
     endSession,
     recordFirstUse,
     tokenRateLimit: createRateLimit(config.rateLimitPerMinute),
+    limitPushedRequests: createPushedRequestLimit(createCounter),
     proofs: createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse }),
     interactions: createInteractions(provider),
     grants: createConsentGrants(provider, resource),

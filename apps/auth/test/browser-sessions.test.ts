@@ -1,9 +1,11 @@
 // Tests the session of a browser: sign-in without a client, the cookies of the session, and its end.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { expect, test } from '@jest/globals';
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
+import { describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, openBrowser, player, webCallback } from './flows.ts';
-import { password, registerUser } from './test-users.ts';
+import { allow, createDevice } from './device-fixture.ts';
+import { authorizeUrl, openBrowser, player, redirectParameters, signInAndConsent, webCallback } from './flows.ts';
+import { password, registerUser, signInUser } from './test-users.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -28,18 +30,76 @@ test('the id of the session changes at every sign-in, which prevents session fix
   expect(sessionId()).not.toBe(before);
 });
 
-test('a user whose session was idle for three hours must enter the password again', async () => {
-  const { browser } = await registerUser(server);
-  // A session is idle two hours after the last request or sign-in. Both were three hours ago.
-  await server.db.raw("update browser_session set seen_at = now() - interval '3 hours'");
+/** Changes the database as if nobody had signed in or used a session for these minutes. A session is idle after 120. */
+async function idleFor(minutes: number): Promise<void> {
+  await server.db.raw('update browser_session set seen_at = now() - make_interval(mins => ?)', [minutes]);
   await server.db.raw(
     `update oidc_artifact
-        set payload = jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::int - 3 * 3600))
+        set payload = jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::int - ? * 60))
       where model = 'Session' and payload ->> 'loginTs' is not null`,
+    [minutes],
   );
+}
+
+test('a user whose session was idle for three hours must enter the password again', async () => {
+  const { browser, username } = await registerUser(server);
+  await idleFor(180);
   const page = await browser.open(`${server.origin}/account`);
-  expect(page.title).toMatch(/^Confirm that it is you/);
-  expect((await browser.send(page, { password })).title).toMatch(/^Your account/);
+  expect(page.title).toMatch(/^Sign in/);
+  expect((await browser.send(page, { username, password })).title).toMatch(/^Your account/);
+});
+
+describe('no page and no endpoint finds an idle session', () => {
+  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
+  const signIn = async (): Promise<FormBrowser> => {
+    const { username, browser } = await registerUser(server);
+    await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)), { username, password });
+    return browser;
+  };
+  const silentRequest = async (browser: FormBrowser) =>
+    redirectParameters(await browser.open(authorizeUrl(server, { ...request, prompt: 'none' })));
+
+  test('an authorization request needs a sign-in, and silently returns login_required', async () => {
+    const browser = await signIn();
+    expect((await silentRequest(browser)).code).toBeDefined();
+    await idleFor(121);
+    expect((await silentRequest(browser)).error).toBe('login_required');
+    expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
+  });
+
+  test('a device is connected only after a sign-in', async () => {
+    const browser = await signIn();
+    await idleFor(121);
+    const device = createDevice(server);
+    const codes = await device.start();
+    expect((await browser.send(await device.enter(codes.user_code, browser), {}, allow)).title).toMatch(/^Sign in/);
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+  });
+
+  test('the account, the portal and the page to sign out show no user', async () => {
+    for (const path of ['/account', '/portal', '/connect/endsession', '/device', '/sign-in?again=1']) {
+      const browser = await signIn();
+      await idleFor(121);
+      const { title, html } = await browser.open(server.origin + path);
+      expect(`${title} ${html}`).not.toMatch(/Petra|Your account|Confirm that it is you/);
+    }
+  });
+
+  test('the list of sessions does not contain it', async () => {
+    const { username } = await registerUser(server);
+    await idleFor(121);
+    const { account } = await signInUser(server, username);
+    expect(account.html.match(/Chrome on Linux/g)).toHaveLength(1);
+  });
+
+  test('the requests of clients count as uses of the session', async () => {
+    const browser = await signIn();
+    for (let round = 0; round < 3; round++) {
+      await idleFor(100);
+      expect((await silentRequest(browser)).code).toBeDefined();
+    }
+    expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Your account/);
+  });
 });
 
 test('a session that ends during a request is not stored again', async () => {

@@ -156,6 +156,18 @@ describe('CORS', () => {
     },
   );
 
+  test.each(['/connect/token', '/connect/revocation'])(
+    '%s lets no web page read a response with a secret',
+    async (path) => {
+      const form = { grant_type: 'authorization_code', code: 'x', token: 'x' };
+      const Origin = new URL(webCallback).origin;
+      const response = await server.post(path, form, { Origin, ...basic('demo-web', 'demo-web-secret') });
+      expect([200, 400]).toContain(response.status);
+      expect(response.headers.get('access-control-allow-origin')).toBeNull();
+      expect(response.headers.get('access-control-expose-headers')).toBeNull();
+    },
+  );
+
   test('/connect/token allows the origin of the Bookings API for client_credentials, also for its errors', async () => {
     const send = async (form: Record<string, string>, Origin: string) => {
       const { status, headers } = await server.post('/connect/token', form, { Origin });

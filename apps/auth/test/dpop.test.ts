@@ -252,7 +252,7 @@ describe.each([
   });
 });
 
-test('userinfo rejects an unbound token with the scheme DPoP, and offers both schemes without a token', async () => {
+test('userinfo answers a request with the scheme DPoP with a DPoP challenge, and without a token with both schemes', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',
@@ -268,6 +268,14 @@ test('userinfo rejects an unbound token with the scheme DPoP, and offers both sc
     401,
     expect.stringMatching(/^DPoP .*error="invalid_token".*algs="ES256 PS256 EdDSA Ed25519"/),
   ]);
+  for (const [path, authorization] of [
+    ['/connect/userinfo', 'DPoP'],
+    ['/connect/userinfo', `DPoP ${accessToken} ${accessToken}`],
+    ['/connect/userinfo?access_token=x', `DPoP ${accessToken}`],
+  ] as const) {
+    const malformed = await fetch(server.origin + path, { headers: { Authorization: authorization } });
+    expect(malformed.headers.get('www-authenticate')).toMatch(/^DPoP .*error="invalid_request".*algs="/);
+  }
   const anonymous = await fetch(`${server.origin}/connect/userinfo`);
   expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([
     401,

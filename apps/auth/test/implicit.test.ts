@@ -46,6 +46,27 @@ describe('response_type=token', () => {
     expect(payload).toMatchObject({ sub: 'acc-player', client_id: 'demo-spa', scope: scopes.play });
   });
 
+  test('a native app gets the token at its private scheme', async () => {
+    const redirectUri = 'com.example.implicit:/callback';
+    await server.load({
+      clients: [
+        {
+          client_id: 'implicit-app',
+          redirect_uris: [redirectUri],
+          grant_types: ['implicit'],
+          response_types: ['token', 'id_token token'],
+          scope: `openid ${scopes.play}`,
+        },
+      ],
+    });
+    const client = { client_id: 'implicit-app', redirect_uri: redirectUri };
+    const { url, params } = await redirectOf(client);
+    expect(url.href).toMatch(/^com\.example\.implicit:\/callback#/);
+    expect(params.access_token).toBeDefined();
+    const both = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
+    expect((await redirectOf({ ...client, ...both })).params.id_token).toBeDefined();
+  });
+
   test('neither the response nor the database contains a code', async () => {
     const { rows: before } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
     const { url } = await redirectOf({ scope: scopes.bookings });

@@ -213,6 +213,18 @@ describe('an invalid file', () => {
       ],
     ],
     [
+      'a native app has a secret',
+      {
+        clients: [
+          { client_id: 'c', client_secret: 's', redirect_uris: ['com.example.c:/cb'] },
+          { client_id: 'd', client_secret: 's', redirect_uris: ['http://127.0.0.1/cb'], application_type: 'native' },
+          { client_id: 'e', client_secret: 's', redirect_uris: ['http://localhost:4010/cb'] },
+          { client_id: 'f', client_secret: 's', redirect_uris: ['https://f.example/cb'], application_type: 'native' },
+        ],
+      },
+      [0, 1].map((index) => `/clients/${index}/client_secret: a native app cannot keep a secret`),
+    ],
+    [
       'metadata contradicts the profile fapi2',
       {
         clients: [

@@ -42,6 +42,7 @@ test.each([
   ['Basic that is not base64', {}, { Authorization: 'Basic ???' }, 401, 'invalid_client'],
   ['Basic of an unknown client', {}, basic('nobody', secret), 401, 'invalid_client'],
   ['no secret', { client_id: id }, {}, 401, 'invalid_client'],
+  ['a secret of a public client', { client_id: 'demo-native', client_secret: 'x' }, {}, 401, 'invalid_client'],
   [
     'another grant type',
     { grant_type: 'password', client_id: id, client_secret: secret },

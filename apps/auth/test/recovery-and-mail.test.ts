@@ -126,6 +126,22 @@ describe('registrations', () => {
     expect(mail.text + mail.html).not.toContain('evil.example');
   });
 
+  test('only an e-mail to a confirmed address contains the name of the user', async () => {
+    const name = 'You have won a set of golf clubs, call 0800 123 456 now';
+    const username = 'winner@example.org';
+    const visitor = openBrowser();
+    await visitor.send(await visitor.open(`${server.origin}/register`), { name, username, password });
+    const registration = await smtp.mailTo(username);
+    expect(registration.text).toMatch(/^Hello,/);
+    await requestReset(username);
+    const reset = await smtp.mailTo(username, ({ subject }) => subject === 'Choose a new password');
+    for (const { subject, text, html } of [registration, reset]) expect(subject + text + html).not.toContain('0800');
+    const reader = openBrowser();
+    await reader.send(await reader.open(linkIn(registration.text)), {}, 'Confirm my address');
+    await requestReset(username);
+    await smtp.mailTo(username, ({ subject, text }) => subject === 'Choose a new password' && text.includes(name));
+  });
+
   test.each(['Claim it at evil.example', 'mail me@evil.example', 'http://evil.example'])(
     'the e-mail does not contain the name %s, which e-mail programs turn into a link',
     async (name) => {

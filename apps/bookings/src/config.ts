@@ -53,7 +53,6 @@ const fields = {
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
-  webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 

@@ -71,7 +71,11 @@ export const errorCatalogue = {
     description: 'A facility can have 1000 closures at most that have not ended.',
     appliesTo: ['createClosure', 'updateClosure'],
   },
-  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.', appliesTo: ['createWebhook'] },
+  HOOK00001: {
+    status: 400,
+    description: 'An owner can have 20 webhooks at a facility at most.',
+    appliesTo: ['createWebhook', 'updateWebhook'],
+  },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,

@@ -27,7 +27,14 @@ runService(async () => {
   const { express: app, start } = createApp({ config, db, logger, metrics, stopping: stopping.signal });
   const stop = start();
   await serve({
-    listeners: serviceListeners({ name: 'api', app, respondToMalformed: malformedRequestResponse, config, metrics }),
+    listeners: serviceListeners({
+      name: 'api',
+      app,
+      respondToMalformed: malformedRequestResponse,
+      publicUrl: config.baseUrl,
+      config,
+      metrics,
+    }),
     logger,
     onStop: () => stopping.abort(),
     close: async () => {

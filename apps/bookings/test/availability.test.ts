@@ -42,7 +42,7 @@ test('the response has the bays of a location by name, with gaps clipped to the 
     _links: {},
   });
   const names = body.items.map(({ bay }: { bay: { name: string } }) => bay.name);
-  expect(names).toEqual([...names].sort());
+  expect(names).toEqual([...Array.from({ length: 10 }, (_, index) => `Bay ${index + 1}`), 'Bay 99']);
   expect(body).toMatchObject({ page: 1, pageSize: 200, pageCount: 1, total: 11 });
   expect(Object.keys(body).slice(0, 3)).toEqual(['items', 'asOf', '_links']);
   const unbookable = body.items.find(({ bay }: { bay: { id: string } }) => bay.id === 'bay-n1-99');

@@ -31,7 +31,6 @@ test('without the optional variables, the configuration has the default values',
     databasePrepared: true,
     changeRetentionDays: 30,
     webhookKeys: undefined,
-    webhookLeaseDays: 7,
     webhookAllowNetworks: [],
   });
 });

@@ -171,7 +171,7 @@ describe('400 for an invalid request', () => {
             code: 'ERR00001',
             description: `'${field}' is mandatory.`,
             moreInfo: '',
-            contextData: { externalBookingId: 'ext-missing' },
+            contextData: { externalBookingId: 'ext-missing', field },
           },
         ],
       });
@@ -187,7 +187,10 @@ describe('400 for an invalid request', () => {
       "'startDate' is mandatory.",
       "'endDate' is mandatory.",
     ]);
-    for (const { contextData } of body.errors) expect(contextData).toEqual({ externalBookingId: '' });
+    const fields = ['bayId', 'userAlias', 'startDate', 'endDate'];
+    expect(body.errors.map(({ contextData }: { contextData: object }) => contextData)).toEqual(
+      fields.map((field) => ({ externalBookingId: '', field })),
+    );
   });
 
   test.each(['bayId', 'userAlias', 'startDate', 'endDate'])(
@@ -373,15 +376,20 @@ describe('the size of a body', () => {
 });
 
 describe('the media type of a body', () => {
-  test.each([
-    'text/plain',
-    'application/x-www-form-urlencoded',
-    'application/json; charset=utf-16',
-    'multipart/form-data',
-  ])('a body of the type %s returns 415', async (type) => {
-    const response = await post(JSON.stringify(bookingBody()), { 'Content-Type': type });
-    expect(response.status).toBe(415);
-    expect(errorCodes(response)).toEqual(['ERR00415']);
+  test.each(['text/plain', 'application/json; charset=utf-16', 'multipart/form-data'])(
+    'a body of the type %s returns 415',
+    async (type) => {
+      const response = await post(JSON.stringify(bookingBody()), { 'Content-Type': type });
+      expect(response.status).toBe(415);
+      expect(errorCodes(response)).toEqual(['ERR00415']);
+    },
+  );
+
+  test('a JSON object that curl -d sends with the type of a form is read as JSON, a form returns 415', async () => {
+    const send = (body: string) => post(body, { 'Content-Type': 'application/x-www-form-urlencoded' });
+    expect((await send(` ${JSON.stringify(bookingBody())}`)).status).toBe(201);
+    expect(errorCodes(await send('{"bayId":'))).toEqual(['ERR00003']);
+    expect(errorCodes(await send('bayId=bay-n1-01&userAlias=Ann'))).toEqual(['ERR00415']);
   });
 
   test('a body with an unknown Content-Encoding returns 415', async () => {

@@ -76,7 +76,7 @@ describe('holds', () => {
   ])('a hold with %s is rejected', async (_title, overrides, codes) => {
     const response = await hold(holdBody(bookingBody(), overrides));
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
-    expect(response.body.errors[0].contextData).toEqual({});
+    expect(response.body.errors[0].contextData).not.toHaveProperty('externalBookingId');
   });
 
   test('a hold of another client or subject returns 404', async () => {
@@ -87,7 +87,7 @@ describe('holds', () => {
     }
   });
 
-  test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds', async () => {
+  test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds at the facility', async () => {
     const limited = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 2 }, poolMax: 20 });
     const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
     const create = () =>
@@ -95,7 +95,13 @@ describe('holds', () => {
     const responses = await Promise.all(Array.from({ length: 16 }, create));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
     const rejected = responses.filter(({ status }) => status === 400);
-    expect(rejected.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
+    expect(rejected.map(({ body }) => body.errors)).toEqual(
+      Array.from({ length: 14 }, () => [
+        expect.objectContaining({ code: 'BOOK00004', moreInfo: 'at most 2 holds at a facility' }),
+      ]),
+    );
+    const atOtherFacility = holdBody(bookingBody({ bayId: 'bay-s1-01' }));
+    expect((await limited.call('POST', '/api/booking-holds', { body: atOtherFacility, token })).status).toBe(201);
     await query(system.db, "update booking_hold set expires_at = now() where client_id = 'limited'");
     expect((await create()).status).toBe(201);
   });
@@ -123,7 +129,9 @@ describe('live holds', () => {
       await book(body),
       await book(body, { token: await tokenOfOtherClient() }),
     ])
-      expect(response.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
+      expect(response.body.errors).toMatchObject([
+        { code: 'BOOK00002', moreInfo, contextData: { heldUntil: held.expiresAt } },
+      ]);
     const other = await book(bookingBody({ bayId: 'bay-n1-02' }));
     expect(other.status).toBe(201);
     const moved = await system.call('PUT', `/api/bookings/${other.body.id}`, { body });
@@ -145,6 +153,47 @@ describe('live holds', () => {
     expect(booked.body).not.toHaveProperty('holdId');
     expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
+  });
+
+  test('a booking moves into a live hold of its client, and uses up the hold', async () => {
+    const { body: booking } = await book(bookingBody({ bayId: 'bay-n1-08' }));
+    const held = bookingBody({ bayId: 'bay-s1-04' });
+    const { body: live } = await hold(holdBody(held));
+    const move = (body: object, options: object = {}) =>
+      system.call('PUT', `/api/bookings/${booking.id}`, { body: { ...held, holdId: live.id, ...body }, ...options });
+    const startsBefore = { startDate: new Date(Date.parse(held.startDate) - 1).toISOString() };
+    for (const outside of [{ bayId: 'bay-s1-05' }, startsBefore]) {
+      const { body } = await move(outside);
+      expect(body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: 'holdId' } }]);
+    }
+    expect(errorCodes(await move({}, { token: await tokenOfOtherClient() }))).toEqual(['BOOK00002']);
+    // A rejected update leaves the hold.
+    expect((await move({}, { headers: { 'If-Match': '"0-0"' } })).status).toBe(412);
+    expect((await system.call('GET', `/api/booking-holds/${live.id}`)).status).toBe(200);
+    const moved = await move({});
+    expect([moved.status, moved.body.bayId, moved.body.holdId]).toEqual([200, held.bayId, undefined]);
+    expect((await system.call('GET', `/api/booking-holds/${live.id}`)).status).toBe(404);
+    // The hold is used up, so a repeated request is an update without a hold.
+    expect((await move({})).status).toBe(200);
+  });
+
+  test('of concurrent updates and creations with the same hold, exactly one succeeds', async () => {
+    const instance = await createExtraSystem({ sharing: system, poolMax: 16 });
+    for (let round = 0; round < 5; round += 1) {
+      const own = await Promise.all(Array.from({ length: 8 }, () => book(bookingBody({ bayId: 'bay-n1-09' }))));
+      const held = bookingBody({ bayId: 'bay-n1-08' });
+      const { body: live } = await hold(holdBody(held));
+      const body = { ...held, holdId: live.id };
+      const responses = await Promise.all([
+        ...own.map((booking) => instance.call('PUT', `/api/bookings/${booking.body.id}`, { body })),
+        ...own.map(() => instance.call('POST', '/api/bookings', { body })),
+      ]);
+      expect(responses.filter(({ status }) => status < 300)).toHaveLength(1);
+      expect(new Set(responses.map(({ status }) => status))).toEqual(
+        new Set([400, responses.find(({ status }) => status < 300)?.status]),
+      );
+    }
+    expect(instance.databaseErrors).toEqual([]);
   });
 
   test('a booking of another bay or outside the times of its hold returns ERR00002', async () => {

@@ -134,7 +134,16 @@ describe('an import of ids that exist already', () => {
     const token = await system.token(['fac-new']);
     const { body } = await system.call('GET', '/api/booking-bays', { token });
     expect(body.items).toEqual([
-      { id: 'bay-new', name: 'B', description: 'D', kind: 'K', location: { id: 'loc-new', name: 'Other' }, _links: {} },
+      {
+        id: 'bay-new',
+        name: 'B',
+        description: 'D',
+        kind: 'K',
+        bookable: true,
+        locationId: 'loc-new',
+        location: { id: 'loc-new', name: 'Other' },
+        _links: {},
+      },
     ]);
   });
 

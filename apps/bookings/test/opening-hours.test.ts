@@ -1,4 +1,5 @@
 // Tests opening hours and closures: their endpoints, and their effect on bookings.
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -19,6 +20,7 @@ const close = (body: object, headers: Record<string, string> = {}) =>
 /** Returns `booked`, or the code and `moreInfo` of each error. */
 const outcome = ({ status, body }: Awaited<ReturnType<typeof book>>) =>
   status === 201 ? 'booked' : body.errors.map((error: Record<string, string>) => `${error.code} ${error.moreInfo}`);
+const closureOf = async (response: ReturnType<typeof book>) => (await response).body.errors[0].contextData.closure;
 
 describe('opening hours', () => {
   const daytime = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
@@ -61,6 +63,33 @@ describe('opening hours', () => {
     expect([response.status, errorCodes(response)]).toEqual([400, [code]]);
   });
 
+  test('every invalid part of the hours is reported with its path, and no part of them is stored', async () => {
+    const before = (await system.call('GET', hoursOf('loc-south-1'))).body;
+    const { status, body } = await put('loc-south-1', {
+      weekly: { monday: [{ opens: '07:00' }], tuesday: [{ opens: '7', closes: '10:00' }], someday: [] },
+      exceptions: [{ date: '2040-01-01', hours: [] }, { hours: [{ closes: 1, opens: '10:00' }] }],
+    });
+    expect(status).toBe(400);
+    const errors = body.errors as { code: string; description: string; contextData: object }[];
+    expect(new Set(errors.map(({ code, contextData }) => [code, contextData]))).toEqual(
+      new Set([
+        ['ERR00001', { field: 'weekly.monday[0].closes' }],
+        ['ERR00001', { field: 'exceptions[1].date' }],
+        ['ERR00002', { field: 'weekly.tuesday[0].opens' }],
+        ['ERR00002', { field: 'weekly.someday' }],
+        ['ERR00002', { field: 'exceptions[1].hours[0].closes' }],
+      ]),
+    );
+    // A description names the field alone.
+    expect(errors.find(({ code }) => code === 'ERR00001')?.description).toMatch(/^'(closes|date)' is mandatory\.$/);
+    expect((await system.call('GET', hoursOf('loc-south-1'))).body).toEqual(before);
+  });
+
+  test('the errors of a body are limited', async () => {
+    const exceptions = Array.from({ length: 20_000 }, () => ({}));
+    expect((await put('loc-south-1', { weekly: {}, exceptions })).body.errors).toHaveLength(100);
+  });
+
   test('If-Match on PUT and DELETE returns 412 when the hours have changed since', async () => {
     const { headers } = await system.call('GET', hoursOf('loc-south-1'));
     const ifMatch = { 'If-Match': headers.etag as string };
@@ -86,6 +115,7 @@ describe('opening hours', () => {
     const at = async (from: string, to: string) =>
       outcome(await book('bay-n2-02', `2040-01-03T${from}:00Z`, `2040-01-03T${to}:00Z`));
     expect(await at('05:59', '07:00')).toEqual(['BOOK00003 closed']);
+    expect(await closureOf(book('bay-n2-02', '2040-01-03T05:00:00Z', '2040-01-03T05:10:00Z'))).toBe('closed');
     expect(await at('06:00', '07:00')).toBe('booked');
     expect(await at('20:30', '21:00')).toBe('booked');
     // The location closes at 21:00 UTC. A booking that begins and ends at this time is outside the hours.
@@ -189,6 +219,8 @@ describe('closures', () => {
       reason: 'Cable',
     });
     expect(await at('10:30', '12:30')).toEqual(['BOOK00003 blocked: Cable']);
+    expect(await closureOf(book('bay-n1-07', '2041-06-01T10:30:00Z', '2041-06-01T12:30:00Z'))).toBe('Cable');
+    expect(await closureOf(book('bay-n1-08', '2041-06-01T10:30:00Z', '2041-06-01T12:30:00Z'))).toBe('blocked');
     // The booking from 09:00 to 10:00 also conflicts.
     expect(await at('09:00', '12:30')).toEqual(['BOOK00002 ', 'BOOK00003 blocked: Cable']);
     expect(await at('13:00', '14:00')).toBe('booked');
@@ -196,6 +228,47 @@ describe('closures', () => {
     expect(await at('09:00', '10:00', 'bay-n1-99')).toEqual(['BOOK00003 ']);
     for (const { body } of [first, earlier]) await system.call('DELETE', `/api/booking-closures/${body.id}`);
     expect(await at('12:00', '13:00')).toBe('booked');
+  });
+
+  test('a facility has at most 1000 closures that have not ended, also with concurrent requests', async () => {
+    const other = await createExtraSystem({ sharing: system, poolMax: 16 });
+    const insert = `insert into booking_closure (facility_id, id, bay_ids, start_date, end_date, created_at, last_updated_at)
+      select 'fac-east', gen_random_uuid(), array['bay-e1-01'], start_date, start_date + interval '1 hour', now(), now()
+      from generate_series(now() - interval '50 hours', now() + interval '992 hours', '1 hour') start_date`;
+    await query(system.db, insert);
+    const token = await system.token(['fac-east', 'fac-north']);
+    const call = (method: string, path: string, body?: object) => other.call(method, path, { body, token });
+    const create = (body: object) => call('POST', '/api/booking-closures', { ...times, ...body });
+    const responses = await Promise.all(Array.from({ length: 16 }, () => create({ bayIds: ['bay-e1-02'] })));
+    const created = responses.filter(({ status }) => status === 201);
+    const [rejected] = responses.filter(({ status }) => status === 400);
+    expect(created.length).toBeGreaterThan(4);
+    expect(created.length).toBeLessThan(9);
+    expect(errorCodes(rejected as (typeof responses)[number])).toEqual(['CLOS00001']);
+    const [row] = await query<{ n: number }>(
+      system.db,
+      "select count(*)::int as n from booking_closure where facility_id = 'fac-east' and end_date > now()",
+    );
+    expect(row?.n).toBe(1000);
+    const availability = `startDate=${times.startDate}&endDate=2041-05-02T00:00Z&locationIds=loc-east-1`;
+    const { items } = (await call('GET', `/api/booking-availability?${availability}`)).body;
+    expect(items.map(({ free }: { free: { startDate: string }[] }) => free.map(({ startDate }) => startDate))).toEqual([
+      [times.startDate],
+      [times.endDate],
+      [times.startDate],
+    ]);
+    // A closure that has ended does not count. It cannot be moved to the future, and no closure to this facility.
+    const ended = await create({ bayIds: ['bay-e1-02'], startDate: '2020-01-01T00:00Z', endDate: '2020-01-02T00:00Z' });
+    expect(ended.status).toBe(201);
+    const elsewhere = await create({ bayIds: ['bay-n1-01'] });
+    expect(elsewhere.status).toBe(201);
+    const replace = (id: string) => call('PUT', `/api/booking-closures/${id}`, { ...times, bayIds: ['bay-e1-03'] });
+    for (const { body } of [ended, elsewhere]) expect(errorCodes(await replace(body.id))).toEqual(['CLOS00001']);
+    expect((await replace(created[0]?.body.id)).status).toBe(200);
+    await call('DELETE', `/api/booking-closures/${created[0]?.body.id}`);
+    expect((await replace(elsewhere.body.id)).status).toBe(200);
+    expect(other.databaseErrors).toEqual([]);
+    await closeExtraSystems();
   });
 
   test('the link conflicts finds the bookings that overlap the closure', async () => {

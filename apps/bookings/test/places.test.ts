@@ -18,12 +18,14 @@ describe('GET /api/booking-locations', () => {
     expect(response.status).toBe(200);
     expect(response.body.items).toEqual(
       [
-        ['loc-north-1', 'North Range, ground floor'],
-        ['loc-north-2', 'North Range, upper floor'],
-        ['loc-south-1', 'South Range'],
-      ].map(([id, name]) => ({
+        ['loc-north-1', 'North Range, ground floor', 'fac-north', 'Europe/Copenhagen'],
+        ['loc-north-2', 'North Range, upper floor', 'fac-north', 'Europe/Copenhagen'],
+        ['loc-south-1', 'South Range', 'fac-south', 'America/New_York'],
+      ].map(([id, name, facilityId, timeZone]) => ({
         id,
         name,
+        facilityId,
+        timeZone,
         _links: {
           self: { method: 'GET', href: `${baseUrl}/api/booking-locations/${id}` },
           bays: { method: 'GET', href: `${baseUrl}/api/booking-bays?locationId=${id}` },
@@ -83,11 +85,12 @@ describe('GET /api/booking-bays', () => {
       name: 'Bay 1',
       description: 'Bay number 1',
       kind: 'RangeBay',
+      bookable: true,
+      locationId: 'loc-north-1',
       location: { id: 'loc-north-1', name: 'North Range, ground floor' },
       _links: {},
     });
-    const names = response.body.items.map(({ name }: { name: string }) => name);
-    expect(names).toEqual(names.toSorted());
+    expect(response.body.items.at(-1)).toMatchObject({ id: 'bay-n1-99', bookable: false });
   });
 
   test('without locationId, the list has every bay of the token’s facilities', async () => {
@@ -111,6 +114,41 @@ describe('GET /api/booking-bays', () => {
       expect(errorCodes(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
     }
   });
+});
+
+test('locations and bays are ordered by name as people count, in every list and on every page', async () => {
+  const names = [
+    'Bay',
+    'Bay 1',
+    'Bay 02',
+    'Bay 2',
+    'Bay 9b',
+    'Bay 10',
+    'Bay 10a',
+    'Floor 2, bay 11',
+    'Floor 10, bay 1',
+  ];
+  const named = (prefix: string) => names.map((name, index) => ({ id: `${prefix}-${names.length - index}`, name }));
+  const locations = named('loc-order').map((location) => ({ ...location, bays: [] as object[] }));
+  locations[0]?.bays.push(...named('bay-order'));
+  const facility = { id: 'fac-order', name: 'Order', timeZone: 'UTC', locations };
+  await importPlaces(system.db, readImport(JSON.stringify({ facilities: [facility] })));
+  const token = await system.token(['fac-order']);
+  const readNames = async (path: string) => {
+    const pages = await Promise.all(
+      [1, 2, 3].map((page) => system.call('GET', `${path}&pageSize=4&page=${page}`, { token })),
+    );
+    return pages.flatMap(({ body }) =>
+      body.items.map((item: { name?: string; bay: { name: string } }) => (item.bay ?? item).name),
+    );
+  };
+  const day = 'startDate=2040-05-01T00:00:00Z&endDate=2040-05-02T00:00:00Z';
+  for (const path of [
+    '/api/booking-locations?facilityIds=fac-order',
+    `/api/booking-bays?locationId=${locations[0]?.id}`,
+    `/api/booking-availability?locationIds=${locations[0]?.id}&${day}`,
+  ])
+    expect(await readNames(path)).toEqual(names);
 });
 
 describe('an import while the service runs', () => {

@@ -167,7 +167,7 @@ describe('searches', () => {
   });
 
   test('a search reads endDate from the query, or from a JSON body if the query has none', async () => {
-    // Only endDate is read from a body.
+    // The query takes precedence.
     const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
     expect(await findNames('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
     expect(await findNames('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
@@ -187,6 +187,7 @@ describe('searches', () => {
     ['application/json', '{"endDate":"2030-06-15T12:15:00Z"}'],
     ['application/json', '"2030-06-15T12:15:00Z"'],
     ['application/x-www-form-urlencoded', 'endDate=2030-06-15T12%3A15%3A00Z'],
+    ['application/x-www-form-urlencoded', '{"endDate":"2030-06-15T12:15:00Z"}'],
   ])('endDate in a body (%s, %s) means the same as in the query, with and without locationIds', async (type, body) => {
     const inBody = { body, headers: { 'Content-Type': type } };
     for (const [query, expected] of [
@@ -197,6 +198,21 @@ describe('searches', () => {
       expect(await findNames(query, inBody)).toEqual(expected);
       expect(await findNames(`${query}&endDate=2030-06-15T12:15:00Z`)).toEqual(expected);
     }
+  });
+
+  test('both dates can be in a body, and the links of pages contain them', async () => {
+    const body = { startDate: '2030-06-15T10:00:00Z', endDate: '2030-06-15T12:15:00Z' };
+    for (const [query, expected] of [
+      ['', ['ending', 'running']],
+      ['?locationIds=loc-north-1', ['ending']],
+    ] as const) {
+      expect(await findNames(query, { body })).toEqual(expected);
+      const { href } = (await search(query, { body })).body._links.self;
+      const next = await system.call('GET', new URL(href).pathname + new URL(href).search);
+      expect(next.body.items).toHaveLength(expected.length);
+    }
+    const invalid = await search('', { body: { ...body, startDate: 'monday' } });
+    expect(invalid.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: 'startDate' } }]);
   });
 
   test('a search accepts dates with offsets, with + written as %2B', async () => {
@@ -370,6 +386,7 @@ describe('400 for an invalid search', () => {
   test.each([
     ['text/plain', 'endDate=1'],
     ['application/json', '{'],
+    ['application/x-www-form-urlencoded', '{'],
     ['application/json', '[]'],
     ['application/json', '5'],
     ['multipart/form-data; boundary=x', '--x--'],

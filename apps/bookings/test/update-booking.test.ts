@@ -107,7 +107,7 @@ describe('400 for an invalid update', () => {
         code: 'ERR00001',
         description: `'${field}' is mandatory.`,
         moreInfo: '',
-        contextData: { externalBookingId: `ext-missing-${field}` },
+        contextData: { externalBookingId: `ext-missing-${field}`, field },
       },
     ]);
   });

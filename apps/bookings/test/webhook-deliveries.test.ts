@@ -2,6 +2,7 @@
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { checkEvent } from './support/check-response.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 import {
@@ -59,6 +60,7 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   if (!received) throw new Error('nothing received');
   verifySignature(received, secret);
   expect(received.event).toMatchObject({ type: 'webhook.ping', data: {} });
+  checkEvent(received.event);
   expect(received.headers['content-type']).toBe('application/json');
   const [delivery] = await until(
     () => deliveriesOf(path, '?state=delivered'),
@@ -113,6 +115,7 @@ test('creating, updating and deleting a booking sends events with the booking as
   const deleted = (await receiver.received(3))[2];
   expect(deleted?.event).toMatchObject({ type: 'booking.deleted', data: { booking: { userAlias: 'Bob' } } });
   expect(deleted?.event.data.booking).toEqual(updated?.event.data.booking);
+  for (const { event } of receiver.events) checkEvent(event);
   const changeNumbers = receiver.events.map(({ event }) => event.data.modified as number);
   expect(changeNumbers).toEqual(changeNumbers.toSorted((a, b) => a - b));
 });
@@ -243,12 +246,17 @@ test('a replay sends again all changes after a number, as booking.updated and bo
   await system.call('DELETE', `/api/bookings/${deleted.id}`);
   await receiver.received(3);
   const replay = (body: object) => system.call('POST', `${path}/replay`, { body });
-  expect((await replay({ facilityId: 'fac-north', afterChangeNumber: Math.min(...first) - 1 })).status).toBe(202);
+  const replayed = await replay({ facilityId: 'fac-north', afterChangeNumber: Math.min(...first) - 1 });
+  expect(replayed.status).toBe(202);
+  expect(replayed.body).toEqual({ events: 2, next: null });
   const again = (await receiver.received(5)).slice(3).map(({ event }) => [event.type, event.data.booking?.id]);
   expect(again.sort()).toEqual([
     ['booking.deleted', deleted.id],
     ['booking.updated', existing.id],
   ]);
+  const last = Math.max(...receiver.events.map(({ event }) => event.data.modified ?? 0));
+  const nothing = await replay({ facilityId: 'fac-north', afterChangeNumber: last });
+  expect(nothing.body).toEqual({ events: 0, next: null });
   expect(errorCodes(await replay({ facilityId: 'fac-east', afterChangeNumber: 0 }))).toEqual(['ERR00002']);
   expect(errorCodes(await replay({}))).toEqual(['ERR00001', 'ERR00001']);
   // Simulates that the changes up to number 2 were removed from the change feed.
@@ -258,41 +266,65 @@ test('a replay sends again all changes after a number, as booking.updated and bo
   expect(tooOld.status).toBe(410);
 });
 
-test('events are not sent if the client has sent no request for 7 days, until its next request', async () => {
-  const { receiver, id } = await registerReceiver();
-  const other = await system.token(['fac-north', 'fac-south'], { client_id: 'another-client' });
-  // By default, the lease of a webhook ends 7 days after the last request of its client. This request is the last one.
-  await system.call('GET', '/api/bookings?pageSize=1');
-  clockAheadMs += 7 * 86_400_000 + 60_000;
-  const { body } = await system.call('POST', '/api/bookings', { token: other, body: bookingBody() });
-  const find = () => query(system.db, 'select from webhook_delivery where webhook_id = $1', [id]);
-  expect(await find()).toEqual([]);
-  expect(receiver.events).toEqual([]);
-  // This request of the client renews the lease of its webhook.
-  await system.call('GET', '/api/bookings?pageSize=1');
-  expect((await receiver.received(1))[0]?.event.data.booking?.id).toBe(body.id);
-});
-
-test('webhook_oldest_pending_seconds ignores deliveries of a client that has sent no request for 7 days', async () => {
-  const { receiver, path } = await registerReceiver();
+test('of a delivery, the body stays stored only until it was delivered', async () => {
+  const { receiver, path, id } = await registerReceiver();
+  const bodies = () =>
+    query<{ body: string | null }>(system.db, 'select body from webhook_delivery where webhook_id = $1', [id]);
   receiver.respondWith((_request, response) => void response.writeHead(500).end());
   await book();
-  const failed = ({ attempts }: { attempts: number }) => attempts === 1;
-  await until(
+  const waiting = await until(
     () => deliveriesOf(path),
-    (items) => items.some(failed),
+    ([first]) => first?.attempts === 1,
   );
-  const secondsWaiting = async () => {
-    const metrics = await (await fetch(`${system.url}/metrics`)).text();
-    return Number(/^webhook_oldest_pending_seconds\{[^}]*\} (\S+)/m.exec(metrics)?.[1]);
-  };
-  clockAheadMs += 8 * 86_400_000;
-  expect(await secondsWaiting()).toBe(0);
+  expect((await bodies())[0]?.body).toContain('Ann');
   receiver.respondWith((_request, response) => void response.writeHead(204).end());
-  // This request shows that the client still has access, so the service attempts the delivery again.
-  await deliveriesOf(path);
-  await receiver.received(2);
+  clockAheadMs += Date.parse(waiting[0].nextAttemptAt) - now().getTime();
+  await until(
+    () => deliveriesOf(path, '?state=delivered'),
+    (items) => items.length === 1,
+  );
+  expect(await bodies()).toEqual([{ body: null }]);
 });
+
+test('lastError says why there was no response, and a response has none', async () => {
+  const { receiver, path, url } = await registerReceiver();
+  const lastAttempt = async (attempts: number) =>
+    (
+      await until(
+        () => deliveriesOf(path),
+        (items) => items.some((item: { attempts: number }) => item.attempts === attempts),
+      )
+    )[0];
+  receiver.respondWith((request) => void request.socket.destroy());
+  await ping(path);
+  const closed = await lastAttempt(1);
+  expect(closed).toMatchObject({ lastStatus: null, lastError: 'connection closed' });
+  await system.call('PUT', path, { body: { url: 'http://127.0.0.1:1/hook' } });
+  clockAheadMs += Date.parse(closed.nextAttemptAt) - now().getTime();
+  const refused = await lastAttempt(2);
+  expect(refused).toMatchObject({ lastStatus: null, lastError: 'connection refused' });
+  receiver.respondWith((_request, response) => void response.writeHead(500).end());
+  await system.call('PUT', path, { body: { url } });
+  clockAheadMs += Date.parse(refused.nextAttemptAt) - now().getTime();
+  expect(await lastAttempt(3)).toMatchObject({ lastStatus: 500, lastError: null });
+});
+
+test('a delivery whose instance stops during the attempt is repeated within 60 s', async () => {
+  const stopped = await createTestSystem({ now, webhooks, sharing: system });
+  const { receiver, path } = await registerReceiver();
+  // Three instances deliver pings, and one of them gets none of its responses.
+  receiver.respondWith(() => {});
+  for (let count = 0; count < 20; count++) await ping(path);
+  await receiver.received(20);
+  await stopped.close();
+  receiver.respondWith((_request, response) => void response.writeHead(204).end());
+  clockAheadMs += 60_000;
+  await until(
+    () => system.call('GET', `${path}/deliveries?state=delivered`),
+    ({ body }) => body.total === 20,
+    25_000,
+  );
+}, 40_000);
 
 test('a receiver that does not respond does not delay the deliveries of another webhook', async () => {
   const hanging = await registerReceiver();

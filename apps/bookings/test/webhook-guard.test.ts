@@ -73,7 +73,7 @@ describe('without allowed networks', () => {
   ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
     const delivery = await until(await attemptAt(system, url()), hasAttempted);
     // The attempt has failed without a response, and the service will try again.
-    expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
+    expect(delivery).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'address not allowed' });
     expect(connections).toHaveLength(0);
   });
 });
@@ -105,7 +105,7 @@ describe('a receiver whose response never ends', () => {
         until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted, 20_000),
       ),
     );
-    expect(headers).toMatchObject({ state: 'pending', lastStatus: null });
+    expect(headers).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'timeout' });
     expect(informational).toMatchObject({ state: 'pending', lastStatus: null });
     // The response body is discarded, so the delivery has succeeded when the headers arrive.
     expect(body).toMatchObject({ state: 'delivered', lastStatus: 200 });

@@ -22,7 +22,7 @@ export class BookingsApiError extends BookingsError {
   readonly headers: Headers;
 
   constructor(status: number, problems: readonly Problem[], headers: Headers) {
-    super(problems.map(({ code, description }) => `${code} ${description}`).join(' ') || `HTTP status ${status}`);
+    super(problems.map(textOf).join(' ') || `HTTP status ${status}`);
     this.status = status;
     this.problems = problems;
     this.headers = headers;
@@ -36,6 +36,10 @@ export class BookingsApiError extends BookingsError {
   get requestId(): string | null {
     return this.headers.get('x-request-id');
   }
+}
+
+function textOf({ code, description, moreInfo }: Problem): string {
+  return moreInfo ? `${code} ${description} (${moreInfo})` : `${code} ${description}`;
 }
 
 /** No usable response arrived, even after all attempts. `cause` is the last network error or timeout. */

@@ -1,7 +1,8 @@
 // Derives the types of requests and responses from `operations`, the generated types of the OpenAPI document.
 import type { operations } from './generated/bookings-api.ts';
 
-export type OperationId = keyof operations;
+/** The requests that receivers of webhooks get are operations of the document too. */
+export type OperationId = Exclude<keyof operations, `receive${string}`>;
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';

@@ -28,7 +28,7 @@ export interface ClientCredentials {
   readonly facilities?: readonly string[];
   /** Default: the authorization server that the API names in its metadata (RFC 9728). */
   readonly issuer?: string;
-  /** Default: the scope that the API names in its metadata. */
+  /** Complete, or without the base that the API names in its metadata: `golf/schedule`. Default: `golf/bookings`. */
   readonly scope?: string;
 }
 

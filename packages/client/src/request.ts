@@ -32,7 +32,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     if (acceptsIdempotencyKey && !headers.has('Idempotency-Key'))
-      headers.set('Idempotency-Key', request.idempotencyKey ?? crypto.randomUUID());
+      headers.set('Idempotency-Key', request.idempotencyKey ?? newKey());
     // If a PUT with If-Match succeeded and its response was lost, a second one would get 412.
     const isRepeatable =
       method === 'GET' ||
@@ -57,6 +57,12 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
   return send as Send;
+}
+
+/** Browsers have no `crypto.randomUUID` on plain http pages. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** @throws {TypeError} if a value would change the meaning of the request, such as an empty id in the path */

@@ -49,7 +49,7 @@ export const errorEnvelopeSchema = {
               externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
               index: { type: 'integer', description: 'In errors of a group: the position of the booking, from 0.' },
               field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
-              heldUntil: { type: 'string', format: 'date-time', description: 'When the conflicting hold ends.' },
+              heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
               closure: {
                 type: 'string',
                 description: 'The reason of the closure, blocked without a reason, or closed outside opening hours.',

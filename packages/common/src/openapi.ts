@@ -19,11 +19,21 @@ export interface CodeSample {
   readonly source: string;
 }
 
+/** A request that the service sends (Standard Webhooks). */
+export interface DocumentedWebhook {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly body: Schema;
+  readonly bodyExample: unknown;
+}
+
 export interface DocumentOptions {
   readonly info: Schema;
   readonly servers: readonly Schema[];
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
+  readonly webhooks?: { readonly tag: string; readonly events: readonly DocumentedWebhook[] };
   /** The components by name. The document refers to the component wherever the same object occurs as a schema. */
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The name of the component that is the body of every error response. */
@@ -62,6 +72,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     tags: options.tags,
     security: options.security,
     paths,
+    webhooks: options.webhooks && webhooksOf(options.webhooks, withReferences),
     components: {
       securitySchemes: options.securitySchemes,
       schemas: mapValues(options.schemas, (schema) => {
@@ -98,6 +109,42 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
       .map(([code]) => code),
     'x-codeSamples': options.codeSamples?.(endpoint),
   };
+}
+
+const webhookHeaders = {
+  'webhook-id': 'The id of the delivery, which its repetitions share.',
+  'webhook-timestamp': 'The time of the attempt, in seconds since 1970.',
+  'webhook-signature': 'One or two signatures, separated by a space.',
+} as const;
+
+function webhooksOf({ tag, events }: NonNullable<DocumentOptions['webhooks']>, withReferences: WithReferences): Json {
+  const parameters = Object.entries(webhookHeaders).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+  }));
+  return Object.fromEntries(
+    events.map(({ name, summary, description, body, bodyExample }) => [
+      name,
+      {
+        post: {
+          operationId: `receive${name.replace(/(?:^|\.)(\w)/g, (_match, initial: string) => initial.toUpperCase())}`,
+          tags: [tag],
+          summary,
+          description,
+          security: [],
+          parameters,
+          requestBody: { required: true, content: jsonContent(withReferences(body), bodyExample) },
+          responses: {
+            '2XX': { description: 'The receiver has got the event. Any other status leads to another attempt.' },
+            410: { description: 'Disables the webhook.' },
+          },
+        },
+      },
+    ]),
+  );
 }
 
 /** Responses may get new fields, so a client that is generated from the document must accept them. */

@@ -17,17 +17,19 @@ describe('createValidator', () => {
     expect(validate({ a: 'xx', b: 1, c: null, d: 4 })).toEqual({ value: { a: 'xx', b: 1 }, validationErrors: [] });
   });
 
-  test('creates a validator that reports each invalid or missing field once, and returns the valid fields', () => {
+  test('creates a validator that reports each error with its path, and returns the valid fields', () => {
     const { value, validationErrors } = validate({ a: 'x', c: ['\u0000', 1, 'x'] });
     expect(value).toEqual({});
-    expect(validationErrors.map(({ field, kind }) => [field, kind]).sort()).toEqual([
-      ['a', 'invalid'],
-      ['b', 'missing'],
-      ['c', 'invalid'],
+    expect(validationErrors.map(({ field, path, kind }) => [field, path, kind]).sort()).toEqual([
+      ['a', 'a', 'invalid'],
+      ['b', 'b', 'missing'],
+      ['c', 'c', 'invalid'],
+      ['c', 'c[0]', 'invalid'],
+      ['c', 'c[1]', 'invalid'],
     ]);
     expect(validate({ a: 'xxx', b: 1 })).toEqual({
       value: { b: 1 },
-      validationErrors: [{ field: 'a', kind: 'invalid', hint: 'must be even' }],
+      validationErrors: [{ field: 'a', path: 'a', kind: 'invalid', hint: 'must be even' }],
     });
   });
 
@@ -53,9 +55,25 @@ describe('createValidator', () => {
     [{ type: 'integer', minimum: 1 }, 0, 'must be 1 or more'],
     [{ type: 'integer', maximum: 1000 }, 1001, 'must be 1000 or less'],
     [{ enum: ['active', 'paused'] }, 'off', 'must be one of active, paused'],
-    [{ type: 'object', additionalProperties: false }, { x: 1 }, 'must not have the field x'],
   ])('creates a validator for %j that rejects %j with the hint: %s', (schema, field, hint) => {
     const { validationErrors } = createValidator({})({ type: 'object', properties: { field: schema } })({ field });
-    expect(validationErrors).toEqual([{ field: 'field', kind: 'invalid', hint }]);
+    expect(validationErrors).toEqual([{ field: 'field', path: 'field', kind: 'invalid', hint }]);
+  });
+
+  test('creates a validator that leaves out a field of which a part is missing or unknown', () => {
+    const item = {
+      type: 'object',
+      required: ['x'],
+      additionalProperties: false,
+      properties: { x: { type: 'integer' } },
+    };
+    const schema = { type: 'object', properties: { list: { type: 'array', items: item } } };
+    expect(createValidator({})(schema)({ list: [{ x: 1 }, {}, { x: 1, y: 2 }] })).toEqual({
+      value: {},
+      validationErrors: [
+        { field: 'x', path: 'list[1].x', kind: 'missing', hint: '' },
+        { field: 'list', path: 'list[2].y', kind: 'invalid', hint: 'must not have the field y' },
+      ],
+    });
   });
 });

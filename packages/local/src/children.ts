@@ -4,7 +4,8 @@ import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { watchOver } from '@bay-booking/postgres/watchdog';
-import { printableLines } from './service-output.ts';
+import type { Mail } from './mails.ts';
+import { parseLogLine, printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
 /** A stopped service may take 30 s to finish the requests in progress. */
@@ -15,6 +16,7 @@ interface ChildOptions {
   folder: string;
   env: Environment;
   print: (line: string) => void;
+  onMail: (mail: Mail) => void;
 }
 
 /** @throws {Error} if the command fails or the signal aborts */
@@ -77,10 +79,12 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
   };
 }
 
-function printLines({ app, env, print }: ChildOptions, streams: readonly Readable[]): void {
+function printLines({ app, env, print, onMail }: ChildOptions, streams: readonly Readable[]): void {
   const showRequests = Boolean(env.LOG_LEVEL);
   for (const input of streams)
     createInterface({ input }).on('line', (line) => {
+      const { mail } = parseLogLine(line);
+      if (mail) onMail(mail);
       for (const printed of printableLines(app, line, showRequests)) print(printed);
     });
 }

@@ -49,6 +49,13 @@ export async function ensureDatabase(serverUrl: string, app: AppName, passwords:
   return urls;
 }
 
+/** Whether the database of auth has one of these accounts. */
+export const hasAccounts = (ownerUrl: string, ids: readonly string[]): Promise<boolean> =>
+  withClient(ownerUrl, async (client) => {
+    const { rowCount } = await client.query('select from account where id = any($1)', [ids]);
+    return Boolean(rowCount);
+  });
+
 /**
  * Returns the secrets that all launchers on this server share, because each of them decrypts values that another one
  * has encrypted. The first launcher stores its own secrets in a table that only the administrator can read.

@@ -2,15 +2,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
-import type { AppName, Settings } from './settings.ts';
+import { type AppName, isLoopbackHost, type Settings } from './settings.ts';
 
 export function demoData(app: AppName, scopeBase: string): string {
   const text = readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8');
   return text.replaceAll('{scope_base}', scopeBase);
 }
 
-/** Returns why the demo is not loaded: the issuer is not a loopback address, or else NODE_ENV is production. */
-export const reasonForNoDemo = ({ issuer }: Settings): string =>
-  isLoopback(issuer)
-    ? 'NODE_ENV is production'
-    : `ISSUER is ${issuer}, and the passwords of the demo are published, so it is only for loopback addresses`;
+export const demoAccountIds = (): readonly string[] =>
+  JSON.parse(demoData('auth', '')).accounts.map(({ id }: { id: string }) => id);
+
+export const publishedPasswords = 'and the passwords of the demo are published';
+
+/** Returns why the demo is not loaded: an address is not a loopback address, or else NODE_ENV is production. */
+export function reasonForNoDemo({ host, issuer }: Settings): string {
+  if (!isLoopback(issuer)) return `ISSUER is ${issuer}, ${publishedPasswords}, so it is only for loopback addresses`;
+  if (isLoopbackHost(host)) return 'NODE_ENV is production';
+  return `HOST is ${host}, ${publishedPasswords}, so it needs a loopback address or DEMO=yes`;
+}

@@ -30,7 +30,7 @@ const reportError = (error: unknown) => {
 try {
   const settings = readSettings(process.env, process.argv.slice(2));
   const system = await startSystem({ settings, env: process.env, print, signal }, parts);
-  print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
+  print(summary(settings, system.databases, (performance.now() - startedAt) / 1000, system));
   const failure = await Promise.race([stopRequested, system.failed]);
   if (failure) throw new Error(failure);
 } catch (error) {

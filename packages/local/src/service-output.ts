@@ -1,9 +1,11 @@
 // Turns the log lines of the services into the output of `npm start`, with the links in mails but without requests.
 
+import type { Mail } from './mails.ts';
+
 interface LogLine {
   readonly msg?: string;
   readonly audit?: unknown;
-  readonly mail?: { readonly to: string; readonly subject: string; readonly text: string };
+  readonly mail?: Mail;
 }
 
 /** Returns the lines to print. Requests and audit events are left out unless `showRequests` is set. */
@@ -18,7 +20,7 @@ export function printableLines(app: string, line: string, showRequests: boolean)
   return !showRequests && (msg === 'request' || audit !== undefined) ? [] : [prefixed];
 }
 
-function parseLogLine(line: string): LogLine {
+export function parseLogLine(line: string): LogLine {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null ? value : {};

@@ -103,6 +103,23 @@ test('the demo is loaded only if the issuer is a loopback address', () => {
   expect(reasonForNoDemo(publicSettings)).toMatch(/^ISSUER is https:\/\/id.example.com/);
 });
 
+test('the demo is loaded only if the services listen on loopback, or with DEMO=yes', () => {
+  for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(read({ HOST }).hasDemo).toBe(true);
+  for (const HOST of ['0.0.0.0', '::', '192.168.1.5']) {
+    expect(read({ HOST }).hasDemo).toBe(false);
+    expect(reasonForNoDemo(read({ HOST }))).toContain(`HOST is ${HOST}, `);
+    expect(read({ HOST, DEMO: 'yes' }).hasDemo).toBe(true);
+    expect(read({ HOST, DEMO: 'yes', NODE_ENV: 'production' }).hasDemo).toBe(false);
+  }
+});
+
+test('DEMO_PORT is 4010 by default, and 0 switches the demo page off', () => {
+  expect(read({}).demoPort).toBe(4010);
+  expect(read({ DEMO_PORT: '5010' }).demoPort).toBe(5010);
+  expect(read({ DEMO_PORT: '0' }).demoPort).toBeUndefined();
+  expect(() => read({ DEMO_PORT: 'x' })).toThrow('DEMO_PORT must be a port number from 1 to 65535, not "x"');
+});
+
 test('the demo is not loaded when NODE_ENV=production', () => {
   expect(read({}).hasDemo).toBe(true);
   expect(read({ NODE_ENV: 'production' }).hasDemo).toBe(false);

@@ -22,6 +22,7 @@ export function readSettings(env: Environment, args: readonly string[]) {
   const bookingsPort = readPort('BOOKINGS_PORT') ?? 4001;
   // Two services on one machine cannot share a port. METRICS_PORT is the port of auth, and bookings uses the next port.
   const metricsPort = readPort('METRICS_PORT', 65_534);
+  const host = env.HOST || '127.0.0.1';
   const issuer = env.ISSUER || `http://localhost:${authPort}`;
   const settings = {
     root,
@@ -37,11 +38,13 @@ export function readSettings(env: Environment, args: readonly string[]) {
     /** Undefined: the demo uses stand-ins for the social providers. */
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
     scopeBase: (env.SCOPE_BASE || 'https://bay-booking.example').replace(/\/+$/, ''),
-    host: env.HOST || '127.0.0.1',
+    host,
     issuer,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
-    /** The passwords of the demo are public, so it is loaded only if the issuer is on this machine. */
-    hasDemo: env.NODE_ENV !== 'production' && isLoopback(issuer),
+    /** The passwords of the demo are public, so it is loaded only if no other machine can reach the services. */
+    hasDemo: env.NODE_ENV !== 'production' && isLoopback(issuer) && (isLoopbackHost(host) || env.DEMO === 'yes'),
+    /** Undefined: the demo page is off. */
+    demoPort: env.DEMO_PORT === '0' ? undefined : (readPort('DEMO_PORT') ?? 4010),
     /** Whether the services restart when a source file changes. */
     watch: args.includes('--watch'),
   };
@@ -62,6 +65,10 @@ export function readSettings(env: Environment, args: readonly string[]) {
   if (errors.length > 0) throw new Error(errors.join('\n'));
   return { ...settings, ports };
 }
+
+/** Whether a server that listens on this address can be reached only from this machine. */
+export const isLoopbackHost = (host: string): boolean =>
+  isLoopback(`http://${host.includes(':') ? `[${host}]` : host}`);
 
 /** Social providers and receivers of webhooks can be on this machine. Other private addresses are not allowed. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';

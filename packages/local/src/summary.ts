@@ -2,7 +2,12 @@
 // creates a booking.
 import type { Settings } from './settings.ts';
 
-export function summary(settings: Settings, databases: string, seconds: number): string {
+interface DemoAddresses {
+  readonly demoPage?: string | undefined;
+  readonly standIns?: string | undefined;
+}
+
+export function summary(settings: Settings, databases: string, seconds: number, demo: DemoAddresses = {}): string {
   const { issuer, baseUrl, scopeBase, hasDemo } = settings;
   const lines = [
     '',
@@ -14,7 +19,13 @@ export function summary(settings: Settings, databases: string, seconds: number):
     `  its documentation     ${baseUrl}/docs`,
     `  databases             ${databases}`,
   ];
-  if (hasDemo) lines.push(...demoLines, '', ...pasteLines(issuer, baseUrl, scopeBase));
+  const { demoPage, standIns } = demo;
+  if (demoPage) lines.push(`  demo page             ${demoPage}`, `  its mails             ${demoPage}/mail`);
+  if (standIns) {
+    lines.push(`  social access tokens  ${standIns}/google/native-token?user=100001`);
+    lines.push(`                        ${standIns}/facebook/native-token?user=100001`);
+  }
+  if (hasDemo) lines.push(...demoLines, '', bookingCommands(issuer, baseUrl, scopeBase));
   return `${lines.join('\n')}\n\n`;
 }
 
@@ -39,10 +50,11 @@ const demoLines = [
 
 // The command books a random quarter of an hour (9e5 ms) between tomorrow (96 quarters from now) and a year later
 // (35040 quarters). If the command runs again, it therefore almost certainly chooses another time, which is free.
-const pasteLines = (issuer: string, baseUrl: string, scopeBase: string) => [
-  `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
-  `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
-  `SLOT=$(node -p 'Math.ceil(Date.now() / 9e5 + 96 + Math.random() * 35040) * 9e5')`,
-  `curl -sS ${baseUrl}/api/bookings -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "$(node -p "JSON.stringify({`,
-  `  bayId: 'bay-n1-10', userAlias: 'Ada', startDate: new Date($SLOT), endDate: new Date($SLOT + 9e5) })")"; echo`,
-];
+export const bookingCommands = (issuer: string, baseUrl: string, scopeBase: string): string =>
+  [
+    `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
+    `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
+    `SLOT=$(node -p 'Math.ceil(Date.now() / 9e5 + 96 + Math.random() * 35040) * 9e5')`,
+    `curl -sS ${baseUrl}/api/bookings -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "$(node -p "JSON.stringify({`,
+    `  bayId: 'bay-n1-10', userAlias: 'Ada', startDate: new Date($SLOT), endDate: new Date($SLOT + 9e5) })")"; echo`,
+  ].join('\n');

@@ -1,13 +1,18 @@
 // Starts the parts of the system in order, and records how to stop each part.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
-import { ensureDatabase, roles, shareSecrets } from './databases.ts';
-import { demoData, reasonForNoDemo } from './demo.ts';
+import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
+import { demoAccountIds, demoData, publishedPasswords, reasonForNoDemo } from './demo.ts';
+import type { Demo } from './demo-page/clients.ts';
+import { startDemoPage } from './demo-page/server.ts';
+import { createMails, type Mails } from './mails.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
-import { type AppName, type Environment, type Settings, serviceEnvironment } from './settings.ts';
+import { type AppName, type Environment, isLoopbackHost, type Settings, serviceEnvironment } from './settings.ts';
+import { bookingCommands } from './summary.ts';
 
 export interface SystemOptions {
   settings: Settings;
@@ -40,14 +45,19 @@ export async function startSystem(options: SystemOptions, parts: StartedParts) {
   signal.throwIfAborted();
   const ownSecrets = readSecrets(dataDir, roles);
   const secrets = databaseServerUrl ? await shareSecrets(databaseServerUrl, ownSecrets) : ownSecrets;
-  const socialProvidersFile = settings.socialProvidersFile ?? (await startSocialStandIns(settings, parts));
+  const standIns = settings.hasDemo && !settings.socialProvidersFile ? await startStandIns(settings, parts) : undefined;
+  const socialProvidersFile = settings.socialProvidersFile ?? standIns?.file;
 
   if (!settings.hasDemo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
+  else if (!isLoopbackHost(settings.host)) print(`WARNING: HOST is ${settings.host}, ${publishedPasswords}`);
   print('migrating the databases and starting the services');
   const appSettings = { ...settings, socialProvidersFile };
-  await startApps({ ...options, settings: appSettings, serverUrl: server.url, secrets, parts });
+  const mails = createMails();
+  await startApps({ ...options, settings: appSettings, serverUrl: server.url, secrets, parts, onMail: mails.add });
   return {
     databases: server.description,
+    demoPage: await serveDemoPage({ ...options, settings: appSettings }, parts, mails, standIns?.origin),
+    standIns: standIns?.origin,
     /** Resolves with a message when a part of the system has ended unexpectedly. */
     failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
   };
@@ -78,18 +88,47 @@ async function embeddedServer({ settings, print }: SystemOptions, parts: Started
   };
 }
 
-/** Returns the path of the SOCIAL_PROVIDERS_FILE with which auth uses the stand-ins. */
-async function startSocialStandIns(settings: Settings, parts: StartedParts): Promise<string | undefined> {
-  if (!settings.hasDemo) return undefined;
-  const standIns = await startSocialProviders();
-  parts.stopFunctions.push(standIns.stop);
-  return writePrivately(settings.dataDir, 'social-providers.json', JSON.stringify(standIns.settings));
+/** Returns the address of the stand-ins, and the path of the SOCIAL_PROVIDERS_FILE with which auth uses them. */
+async function startStandIns(settings: Settings, parts: StartedParts) {
+  const { origin, settings: providers, stop } = await startSocialProviders();
+  parts.stopFunctions.push(stop);
+  return { origin, file: writePrivately(settings.dataDir, 'social-providers.json', JSON.stringify(providers)) };
+}
+
+/** Returns the address of the demo page. Without the page, the rest of the demo works. */
+async function serveDemoPage(
+  { settings, print }: SystemOptions,
+  parts: StartedParts,
+  mails: Mails,
+  standIns: string | undefined,
+): Promise<string | undefined> {
+  const { demoPort: port, hasDemo, host, issuer, baseUrl, scopeBase, socialProvidersFile } = settings;
+  if (port === undefined || !hasDemo || !socialProvidersFile) return undefined;
+  const demo = {
+    ...(JSON.parse(demoData('auth', scopeBase)) as Pick<Demo, 'clients' | 'accounts'>),
+    auth: issuer,
+    bookings: baseUrl,
+    socialNames: Object.keys(JSON.parse(readFileSync(socialProvidersFile, 'utf8'))),
+    standIns,
+    booking: bookingCommands(issuer, baseUrl, scopeBase),
+  };
+  try {
+    const { stop } = await startDemoPage({ port, host, demo, mails });
+    parts.stopFunctions.push(stop);
+    return `http://localhost:${port}`;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'EADDRINUSE' ? `port ${port} is taken (choose another with DEMO_PORT)` : message;
+    print(`the demo page is not served: ${reason}`);
+    return undefined;
+  }
 }
 
 interface AppOptions extends SystemOptions {
   serverUrl: string;
   secrets: Secrets;
   parts: StartedParts;
+  onMail: Mails['add'];
 }
 
 /** Starts both apps. If one of them fails, ends the commands of the other app before the promise rejects. */
@@ -110,19 +149,21 @@ async function startApps(options: AppOptions): Promise<void> {
 
 /** Prepares the database of an app, starts its service after `mayStart`, and waits until the service is ready. */
 async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<void>): Promise<void> {
-  const { settings, env, print, signal, serverUrl, secrets, parts } = options;
+  const { settings, env, print, signal, serverUrl, secrets, parts, onMail } = options;
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
   const folder = join(settings.root, 'apps', app);
   const appEnv = serviceEnvironment(app, env, settings, secrets);
-  const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal };
+  const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };
   await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
   if (settings.hasDemo)
     await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
+  else if (app === 'auth' && (await hasAccounts(urls.owner, demoAccountIds())))
+    throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;
   signal.throwIfAborted();
   const serviceEnv = { ...appEnv, DATABASE_URL: urls.service };
-  const service = startService({ app, folder, env: serviceEnv, print, watch: settings.watch });
+  const service = startService({ app, folder, env: serviceEnv, print, onMail, watch: settings.watch });
   parts.services.push(service);
   const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
   const endedEarly = service.ended.then((message) => Promise.reject(new Error(message)));

@@ -57,6 +57,7 @@ export function launch(
       DATA_DIR: installation.dataDir,
       AUTH_PORT: String(installation.authPort),
       BOOKINGS_PORT: String(installation.bookingsPort),
+      DEMO_PORT: '0',
       ...options.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -157,6 +157,18 @@ describe('start and stop', () => {
   });
 });
 
+test('if the port of the demo page is taken, the system starts without the page', async () => {
+  const otherProgram = createServer().listen(0, '127.0.0.1');
+  await once(otherProgram, 'listening');
+  const { port } = otherProgram.address() as AddressInfo;
+  const launcher = start({ env: { DEMO_PORT: String(port) } });
+  await launcher.untilReady();
+  otherProgram.close();
+  expect(launcher.output()).toContain(`\nthe demo page is not served: port ${port} is taken `);
+  expect(launcher.output()).not.toContain('its mails');
+  expect(await fetchToken()).toMatch(/^ey/);
+});
+
 describe('after a kill -9 of the launcher', () => {
   test('an immediate next start stops the old processes and uses the data', async () => {
     const launcher = start();
@@ -226,6 +238,18 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     await winner.untilReady();
     expect((await runPrintedCommand(winner)).bayId).toBe('bay-n1-10');
     await cleanUp(otherInstallation, []);
+  });
+
+  test('if the demo must not be loaded, and an earlier start loaded it', async () => {
+    const firstLauncher = start();
+    await firstLauncher.untilReady();
+    firstLauncher.signal('SIGTERM');
+    await firstLauncher.ended;
+    // An address of loopback that looks like another address.
+    const launcher = start({ env: { HOST: '::ffff:127.0.0.1' } });
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.output()).toContain('the demo is not loaded: HOST is ::ffff:127.0.0.1, ');
+    expect(launcher.errors()).toMatch(/^the database contains the demo of an earlier start: .*\n$/);
   });
 
   test('if settings are invalid', async () => {

@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';
-import { createHttpApp } from '../src/http/app.ts';
+import { createHttpApp, createMetricsApp } from '../src/http/app.ts';
 import { type Check, createReadiness } from '../src/http/readiness.ts';
 import { createLogger } from '../src/logging.ts';
 import { createMetrics } from '../src/metrics.ts';
@@ -85,6 +85,17 @@ test('GET /metrics counts requests by route template and not by path', async () 
     /http_request_duration_seconds_count\{service="test",method="GET",route="\/things\/:id",status="200"\} 2/,
   );
 });
+
+test.each(['/metrics/', '/METRICS', '/Metrics'])(
+  '%s is not found, because a proxy may block only /metrics',
+  async (path) => {
+    const { app } = createTestApp();
+    await request(app).get(path).expect(404);
+    await request(createMetricsApp(createMetrics('test')))
+      .get(path)
+      .expect(404);
+  },
+);
 
 test('GET /metrics counts the problems of responses by route and code', async () => {
   const { app, lines } = createTestApp();

@@ -4,7 +4,12 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './grants.ts';
 import { bearerOf, client, formOf } from './sign-in.ts';
 
-export async function createOidcProvider(grants: SocialGrants, issuer: string): Promise<Router> {
+/** `secondsSinceSignIn` returns how long the user has been signed in at the provider, for the claim `auth_time`. */
+export async function createOidcProvider(
+  grants: SocialGrants,
+  issuer: string,
+  secondsSinceSignIn: () => number,
+): Promise<Router> {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 
@@ -42,6 +47,7 @@ export async function createOidcProvider(grants: SocialGrants, issuer: string): 
         name,
         email,
         email_verified: true,
+        auth_time: Math.floor(Date.now() / 1000) - secondsSinceSignIn(),
         ...(issued.nonce && { nonce: issued.nonce }),
       })
         .setProtectedHeader({ alg: 'ES256', kid: jwk.kid })

@@ -23,6 +23,8 @@ export interface SocialProviders {
   ) => string;
   /** Tests set these values. `no-response`: the stand-in never responds. `unavailable`: it responds with 503. */
   readonly outages: Record<SocialName, Outage>;
+  /** Tests set it: for how many seconds the users of `google` have been signed in there. Default: 0. */
+  readonly session: { seconds: number };
   readonly stop: () => Promise<void>;
 }
 
@@ -34,6 +36,7 @@ export async function startSocialProviders(): Promise<SocialProviders> {
   const issuer = `${origin}/google`;
   const grants = { google: createSocialGrants(), facebook: createSocialGrants() };
   const outages: SocialProviders['outages'] = { google: 'none', facebook: 'none' };
+  const session = { seconds: 0 };
   const failDuringOutage =
     (name: SocialName): RequestHandler =>
     (_request, response, next) => {
@@ -43,13 +46,14 @@ export async function startSocialProviders(): Promise<SocialProviders> {
     };
   app.use(express.text({ type: 'application/x-www-form-urlencoded' }));
   app.use('/google', failDuringOutage('google'), createSignIn('Google', grants.google, issuer));
-  app.use('/google', await createOidcProvider(grants.google, issuer));
+  app.use('/google', await createOidcProvider(grants.google, issuer, () => session.seconds));
   app.use('/facebook', failDuringOutage('facebook'), createSignIn('Facebook', grants.facebook));
   app.use('/facebook', createOAuth2Provider(grants.facebook));
 
   return {
     origin,
     outages,
+    session,
     settings: {
       google: { type: 'oidc', issuer, ...client, nativeAudiences: [nativeClientId] },
       facebook: {

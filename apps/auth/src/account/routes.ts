@@ -8,6 +8,7 @@ import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import type { Services } from '../services.ts';
+import { otherPurposes } from '../social/store.ts';
 import { createPasswordChange } from './change-password.ts';
 import { createAccountPage } from './page.ts';
 
@@ -67,7 +68,7 @@ export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'be
         const text = 'Confirm your e-mail address before you add another way to sign in.';
         return showError(response, signedIn, 409, { text });
       }
-      const purpose = { interactionUid: null, returnTo: null, linkAccountId: account.id };
+      const purpose = { ...otherPurposes, linkAccountId: account.id };
       return social.begin(request, response, field(request, 'provider'), purpose);
     },
     { requireFresh: true },

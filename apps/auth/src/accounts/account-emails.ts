@@ -38,16 +38,16 @@ export function createAccountEmails(
   /** Informs the owner about a change of the account. */
   const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
     const to = emailAddressOf(account);
-    if (to) await mailer.enqueue(write({ to, name: account.name, link: `${issuer}${path}` }));
+    if (to) await mailer.enqueue(write({ to, name: nameInEmail(account), link: `${issuer}${path}` }));
   };
 
-  const mailVerificationLink = async ({ id, name, email, emailVerified }: Account): Promise<void> => {
+  const mailVerificationLink = async ({ id, email, emailVerified }: Account): Promise<void> => {
     if (!email || emailVerified) return;
     const isOverLimit = (await recipientLimit.use(email)) > 0;
     if (isOverLimit) return;
     const lifetimeSeconds = lifetimeSecondsOf.verification;
     const token = await links.issue({ accountId: id, email, purpose: 'verify-email', lifetimeSeconds });
-    await mailer.enqueue(verificationEmail({ to: email, name, link: `${issuer}/verify-email?token=${token}` }));
+    await mailer.enqueue(verificationEmail({ to: email, name: null, link: `${issuer}/verify-email?token=${token}` }));
   };
 
   const mailResetLink = async (username: string, address: string | undefined): Promise<void> => {
@@ -63,7 +63,7 @@ export function createAccountEmails(
     const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
     const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
     const link = `${issuer}/reset-password/new?token=${token}`;
-    await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
+    await mailer.enqueue(passwordResetEmail({ to: email, name: nameInEmail(account), link }));
   };
 
   return {
@@ -108,5 +108,8 @@ export function createAccountEmails(
 }
 
 /** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
-const emailAddressOf = ({ email, username }: Account): string | undefined =>
+export const emailAddressOf = ({ email, username }: Account): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);
+
+/** Anybody can register with the address of somebody else, and write what they want to say into the name. */
+export const nameInEmail = ({ name, emailVerified }: Account): string | null => (emailVerified ? name : null);

@@ -1,10 +1,12 @@
-// Deletes expired artifacts, one-time links, unfinished social sign-ins, counts of failures, and sessions of browsers.
+// Deletes expired artifacts, one-time links and codes, unfinished social sign-ins, counts of failures, and sessions of
+// browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [
   ['oidc_artifact', "expires_at < now() - interval '1 hour'"],
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
+  ['confirmation_code', 'expires_at < now()'],
   // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // The session of a new row may not be stored yet.

@@ -25,6 +25,8 @@ export interface LinkedIdentity {
 
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
+    findAccount: (identity: SocialIdentity): Promise<Account | undefined> => findAccountAndRecordUse(db, identity),
+
     /** Of two first sign-ins at the same time, only one creates an account, and gets `isNew`. */
     async findOrCreateAccount(identity: SocialIdentity): Promise<{ account: Account; isNew: boolean }> {
       const known = await findAccountAndRecordUse(db, identity);

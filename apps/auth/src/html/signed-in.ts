@@ -7,8 +7,6 @@ export interface SignedIn {
   readonly sessionId: string;
   /** Whether the sign-in is recent enough to show or change a secret. */
   readonly isFresh: boolean;
-  /** Whether the session was unused for so long that every page for signed-in users asks for a new sign-in. */
-  readonly isIdle: boolean;
 }
 
 /** Returns undefined if nobody is signed in. */

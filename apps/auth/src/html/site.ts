@@ -88,12 +88,12 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const rejectForm = (response: Response): Promise<void> =>
     showMessage(response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
 
-  /** Redirects to the sign-in page if nobody is signed in, the session is idle, or `requireFresh` is not met. */
+  /** Redirects to the sign-in page if nobody is signed in, or `requireFresh` is not met. */
   const requireSignIn =
     (handler: SignedInHandler, { requireFresh = false, returnTo = pageOf }: FormOptions = {}): RequestHandler =>
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
-      if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
+      if (!signedIn || (requireFresh && !signedIn.isFresh)) {
         return response.redirect(303, signInPath(returnTo(request), { again: signedIn !== undefined }));
       }
       await handler(request, response, signedIn);

@@ -1,5 +1,6 @@
 // Converts a client of an import file to the form in which it is stored, and checks our own rules for clients.
-import type { StoredClient } from '../clients/metadata.ts';
+import { isLoopback } from '@bay-booking/service/public-address';
+import { type StoredClient, usesSecret } from '../clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { type ImportedClient, importSchema } from './document.ts';
@@ -53,10 +54,21 @@ type Metadata = Readonly<Record<string, unknown>>;
 
 const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
 
+const redirectUrisOf = ({ redirect_uris: uris }: Metadata): readonly string[] =>
+  Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [];
+
+const hasPrivateScheme = (uri: string): boolean => !/^https?:/i.test(uri);
+
+/** Whether codes are sent to an app on the device of a user, from which anybody can read a secret (RFC 8252). */
+const isInstalledApp = (metadata: Metadata): boolean =>
+  redirectUrisOf(metadata).some(
+    (uri) => hasPrivateScheme(uri) || (metadata.application_type === 'native' && isLoopback(uri)),
+  );
+
 /** Our default values differ from those of OpenID Connect. */
 function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: boolean }): Metadata {
-  const uris = Array.isArray(metadata.redirect_uris) ? metadata.redirect_uris : [];
-  const isNative = uris.some((uri) => typeof uri === 'string' && !/^https?:/i.test(uri));
+  const uris = redirectUrisOf(metadata);
+  const isNative = uris.some(hasPrivateScheme);
   const hasNoUser = uris.length === 0 && metadata.response_types === undefined;
   return {
     ...(!isConfidential && { token_endpoint_auth_method: 'none' }),
@@ -80,11 +92,14 @@ export function findUnknownFields(imported: ImportedClient, validator: ClientVal
 export function findClientErrors(client: ClientToStore, scopes: ScopeTable): ClientMetadataError[] {
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
   const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
+  const cannotKeepSecret =
+    isInstalledApp(client.metadata) && (client.secret !== undefined || usesSecret(client.metadata));
   const lacksAccount = client.kind === 'personal-access-token' && client.accountId === null;
   const hasSectors = client.metadata.sector_identifier_uri !== undefined;
   return [
     ...(unknown.length > 0 ? [{ member: 'scope', reason: `${unknown.join(' ')} is not known` }] : []),
     ...(hasUnusedSecret ? [{ member: 'client_secret', reason: 'a public client has none' }] : []),
+    ...(cannotKeepSecret ? [{ member: 'client_secret', reason: 'a native app cannot keep a secret' }] : []),
     ...(lacksAccount ? [{ member: 'accountId', reason: 'is missing' }] : []),
     ...(hasSectors ? [{ member: 'sector_identifier_uri', reason: 'is not supported' }] : []),
   ];

@@ -25,7 +25,7 @@ export function interactionRoutes(services: Services, signInPages: SignInPages):
       // If a device waits for the tokens, this browser does not return to the client.
       cancelDestination: interaction.isForDevice ? undefined : client?.name,
       destination: client?.name,
-      providers: providerLinks(providers, base),
+      providers: providerLinks(providers.values(), base),
       csrfContext: interaction.uid,
       allowExternalFormTargets: true,
       loginHint: interaction.loginHint,

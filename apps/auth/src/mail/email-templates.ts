@@ -50,6 +50,14 @@ export const passwordResetEmail = (recipient: Recipient): Email =>
       'Your password then stays the same.',
   });
 
+export const confirmationCodeEmail = (recipient: Recipient, code: string): Email =>
+  composeEmail(recipient, {
+    subject: `${code} is your code for Bay Booking`,
+    paragraphs: [`Enter the code ${code} to confirm that it is you. It works once and expires after 10 minutes.`],
+    linkText: 'It was not me: see where I am signed in',
+    ending: 'Never tell anybody this code. We do not ask for it by telephone or e-mail.',
+  });
+
 const changeEnding = 'If you made this change yourself, you do not need to do anything.';
 
 export const passwordChangedEmail = (recipient: Recipient): Email =>

@@ -57,18 +57,15 @@ function recordEvents(provider: Provider, audit: Audit): void {
     record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
   const recordError =
-    (kind: string, more: AuditEvent['detail'] = {}) =>
+    (kind: string) =>
     (ctx: KoaContextWithOIDC, error: Error): void => {
       setErrorCode(ctx, error);
-      record(kind, ctx, { detail: { ...more, ...detailOf(error) } });
+      record(kind, ctx, { detail: detailOf(error) });
     };
   provider.on('authorization.error', recordError('authorization.refused'));
-  provider.on('pushed_authorization_request.error', recordError('authorization.refused', { pushed: true }));
+  // Anybody can push requests for a public client, so they are not in the audit trail. Their sign-in is.
+  provider.on('pushed_authorization_request.error', setErrorCode);
   provider.on('device_authorization.error', recordError('device-authorization.refused'));
-  provider.on('pushed_authorization_request.success', (ctx) => {
-    const { scope, response_type: responseType } = ctx.oidc.params as Record<string, string | undefined>;
-    record('authorization.pushed', ctx, { detail: { scope, responseType } });
-  });
   provider.on('device_authorization.success', (ctx) =>
     record('device-authorization.started', ctx, { detail: { scope: String(ctx.oidc.params?.scope ?? '') } }),
   );

@@ -110,7 +110,7 @@ function createConfiguration(
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck(services.providers) },
+    extraParams: { [idpParameter]: createRequestCheck(services) },
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
     pkce: {

@@ -5,8 +5,8 @@ import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
 import type { EndSession } from './storage/ended-sessions.ts';
 
-/** In seconds. */
-const idleLimit = 14 * 24 * 3600;
+/** In seconds since the last use by a client. storage/sessions.ts finds a session for a shorter time. */
+const storedFor = 14 * 24 * 3600;
 /** In seconds since the sign-in. */
 const absoluteLimit = 30 * 24 * 3600;
 
@@ -15,7 +15,7 @@ const now = (): number => Math.floor(Date.now() / 1000);
 /** The setting `ttl.Session`. `loginTs`, in seconds since 1970, is undefined if nobody is signed in. */
 export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number | undefined }): number {
   const age = session.loginTs === undefined ? 0 : now() - session.loginTs;
-  return Math.max(1, Math.min(idleLimit, absoluteLimit - age));
+  return Math.max(1, Math.min(storedFor, absoluteLimit - age));
 }
 
 export interface ProvenIdentity {
@@ -70,7 +70,7 @@ export function createProviderSessions(
         httpOnly: true,
         sameSite: 'lax',
         signed: true,
-        maxAge: idleLimit * 1000,
+        maxAge: storedFor * 1000,
       });
       return { uid: session.uid, signedInAt };
     },

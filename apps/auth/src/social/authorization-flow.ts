@@ -21,7 +21,8 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
   return {
     /**
      * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
-     * no such provider. `browserSecret` is the value of the cookie that identifies the browser at the callback.
+     * no such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies
+     * the browser at the callback.
      *
      * @throws {Error} if the provider cannot be reached
      */
@@ -33,7 +34,9 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
         nonce: openid.randomNonce(),
         codeVerifier: openid.randomPKCECodeVerifier(),
       };
-      const url = await provider.authorizationUrl(callbackUrlOf(name), secrets);
+      const isConfirmation = purpose.confirmAccountId !== null;
+      if (isConfirmation && !provider.canConfirm) return undefined;
+      const url = await provider.authorizationUrl(callbackUrlOf(name), secrets, isConfirmation);
       const { state, nonce, codeVerifier } = secrets;
       await store.add(state, browserSecret, { ...purpose, provider: name, nonce, codeVerifier });
       return url;
@@ -48,9 +51,10 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
       const state = url.searchParams.get('state') ?? '';
       const flow = await store.consume(state, browserSecret, name);
       if (!flow) return undefined;
-      const { nonce, codeVerifier } = flow;
+      const { nonce, codeVerifier, age } = flow;
+      const maxAge = flow.confirmAccountId === null ? undefined : age;
       try {
-        return { flow, identity: await provider.redeemCallback(url, { state, nonce, codeVerifier }) };
+        return { flow, identity: await provider.redeemCallback(url, { state, nonce, codeVerifier }, maxAge) };
       } catch (error) {
         const failure = error instanceof SignInCancelledError ? 'cancelled' : 'failed';
         return { flow, failure, reason: describe(error as Error) };

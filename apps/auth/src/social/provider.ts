@@ -32,14 +32,20 @@ export interface SocialProvider {
   readonly title: string;
   /** Whether the settings name our native apps, and an endpoint that checks their access tokens. */
   readonly acceptsNativeTokens: boolean;
-  /** @throws {Error} if the provider cannot be reached */
-  readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets) => Promise<URL>;
+  /** Whether the provider can make users sign in again, and says when they did (OpenID Connect Core `max_age`). */
+  readonly canConfirm: boolean;
   /**
-   * Exchanges the code of the callback for the user's identity.
+   * With `isConfirmation`, the user must sign in again at the provider.
+   * @throws {Error} if the provider cannot be reached
+   */
+  readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets, isConfirmation?: boolean) => Promise<URL>;
+  /**
+   * Exchanges the code of the callback for the user's identity. With `maxAge`, the user must have signed in at the
+   * provider within so many seconds.
    * @throws {SignInCancelledError} if the user cancelled at the provider
    * @throws {Error} for every other failure
    */
-  readonly redeemCallback: (callbackUrl: URL, secrets: FlowSecrets) => Promise<SocialIdentity>;
+  readonly redeemCallback: (callbackUrl: URL, secrets: FlowSecrets, maxAge?: number) => Promise<SocialIdentity>;
   /**
    * Returns the owner of an access token that a native app got from the provider.
    * @throws {NativeTokenError} if the provider does not confirm that the token is valid and was issued to our app

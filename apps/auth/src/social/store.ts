@@ -2,7 +2,7 @@
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 
-/** The purpose of a flow. Exactly one of the three fields is not null. */
+/** The purpose of a flow. Exactly one of the first three fields is not null. */
 export interface FlowPurpose {
   /** The interaction of the authorization request. */
   readonly interactionUid: string | null;
@@ -10,13 +10,26 @@ export interface FlowPurpose {
   readonly returnTo: string | null;
   /** The account of a signed-in user who adds this way to sign in. */
   readonly linkAccountId: string | null;
+  /** The account of a signed-in user who confirms the sign-in. */
+  readonly confirmAccountId: string | null;
 }
+
+/** The fields of the purposes that a flow does not have. */
+export const otherPurposes: FlowPurpose = {
+  interactionUid: null,
+  returnTo: null,
+  linkAccountId: null,
+  confirmAccountId: null,
+};
 
 export interface PendingFlow extends FlowPurpose {
   readonly provider: string;
   readonly nonce: string;
   readonly codeVerifier: string;
 }
+
+/** `age` is the number of seconds since the flow began. */
+export type ConsumedFlow = PendingFlow & { readonly age: number };
 
 /** An interaction of oidc-provider has the same lifetime. */
 const lifetimeSeconds = 3600;
@@ -27,8 +40,8 @@ export function createSocialStore({ db }: { db: Database }) {
       await query(
         db,
         `insert into social_attempt (state_sha256, browser_sha256, provider, nonce, code_verifier, interaction_uid,
-                                     return_to, link_account_id, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => ${lifetimeSeconds}))`,
+                                     return_to, link_account_id, confirm_account_id, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => ${lifetimeSeconds}))`,
         [
           hashSecret(state),
           hashSecret(browserSecret),
@@ -38,18 +51,21 @@ export function createSocialStore({ db }: { db: Database }) {
           flow.interactionUid,
           flow.returnTo,
           flow.linkAccountId,
+          flow.confirmAccountId,
         ],
       );
     },
 
     /** Deletes the flow, so that nobody can finish it twice. Only the browser that began it has `browserSecret`. */
-    async consume(state: string, browserSecret: string, provider: string): Promise<PendingFlow | undefined> {
-      const [flow] = await query<PendingFlow>(
+    async consume(state: string, browserSecret: string, provider: string): Promise<ConsumedFlow | undefined> {
+      const [flow] = await query<ConsumedFlow>(
         db,
         `delete from social_attempt
           where state_sha256 = $1 and browser_sha256 = $2 and provider = $3 and expires_at > now()
          returning provider, nonce, code_verifier as "codeVerifier", interaction_uid as "interactionUid",
-                   return_to as "returnTo", link_account_id as "linkAccountId"`,
+                   return_to as "returnTo", link_account_id as "linkAccountId",
+                   confirm_account_id as "confirmAccountId",
+                   ceil(extract(epoch from now() - expires_at) + ${lifetimeSeconds})::int as age`,
         [hashSecret(state), hashSecret(browserSecret), provider],
       );
       return flow;

@@ -104,7 +104,14 @@ async function verifyToken(token: string, options: TokenVerification): Promise<V
     });
   }
   return {
-    caller: { clientId, subject: claims.sub ?? clientId, facilities: facilitiesOf(claims.facilities) },
+    caller: {
+      clientId,
+      subject: claims.sub ?? clientId,
+      facilities: facilitiesOf(claims.facilities),
+      scopes,
+      grantId: typeof claims.grant_id === 'string' ? claims.grant_id : undefined,
+      issuedAt: claims.iat,
+    },
     kid,
     expiresAt: (claims.exp + clockToleranceSeconds) * 1000,
     binding: typeof jkt === 'string' ? { token, jkt } : undefined,

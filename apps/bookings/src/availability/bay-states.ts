@@ -1,9 +1,9 @@
 // Reads what decides whether times of bays can be booked: rules, closures, bookings and holds.
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { findSchedule } from '../opening-hours/schedule.ts';
 import { type Interval, intervalOf, type Times } from '../time/interval.ts';
-import type { BayState } from './rule.ts';
+import type { BayState, Closure } from './rule.ts';
 
 export interface FoundBay extends BayState {
   readonly locationId: string;
@@ -21,6 +21,13 @@ interface Row {
   readonly holds: readonly (Times & { readonly expiresAt: string })[] | null;
 }
 
+interface ClosedRow {
+  /** The id of a bay or a location. */
+  readonly id: string;
+  readonly isLocation: boolean;
+  readonly times: readonly (readonly [start: number, end: number])[];
+}
+
 // A subquery hides the value from the planner of PostgreSQL. It would otherwise plan the statement again for every
 // execution, which takes longer than the execution.
 const bayIds = '(select $2::text[])::text[]';
@@ -33,18 +40,23 @@ const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`
 const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
   and id is distinct from $5::uuid`;
 
-/**
- * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the holds $6. The bookings
- * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
- */
-const bayStates = `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
-  location.opening_hours as hours, (
+/** The closures of a bay, with their reasons. */
+const closuresOfBay = `(
     select json_agg(closure) from (
       select ${times}, reason from booking_closure where facility_id = $1 and end_date > ${from}
         and start_date <= ${to} and (location_id = bay.location_id or bay.id = any(bay_ids))
       order by start_date, id
     ) closure
-  ) as closures, (
+  )`;
+
+/**
+ * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the holds $6. The bookings
+ * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
+ */
+const bayStates = (
+  closures: string,
+) => `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
+  location.opening_hours as hours, ${closures} as closures, (
     select json_agg(taken) from (
       (${bookingsOfBay} and start_date < ${from} order by start_date desc limit 1)
       union all
@@ -60,6 +72,27 @@ const bayStates = `select bay.id, bay.bookable, bay.location_id as "locationId",
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
 where bay.facility_id = $1 and bay.id = any(${bayIds})`;
+
+const statesWithReasons = bayStates(closuresOfBay);
+const statesWithoutClosures = bayStates('null');
+
+/**
+ * Reads when the bays $2 and their locations are closed between $3 and $4, in seconds since 1970. Closures that touch
+ * or overlap are joined. Each closure of a location is read once, however many bays it has.
+ */
+const closedTimes = `with closure as materialized (
+  select location_id, bay_ids, tstzrange(start_date, end_date) as time from booking_closure
+  where facility_id = $1 and end_date > ${from} and start_date <= ${to}
+), closed as (
+  select location_id as id, true as is_location, range_agg(time) as times from closure
+  where location_id in (select location_id from bay where facility_id = $1 and id = any(${bayIds})) group by location_id
+  union all
+  select bay_id, false, range_agg(time) from closure cross join unnest(bay_ids) bay_id
+  where bay_id in (select unnest(${bayIds})) group by bay_id
+)
+select id, is_location as "isLocation", (
+  select json_agg(array[date_part('epoch', lower(time)), date_part('epoch', upper(time))]) from unnest(times) time
+) as times from closed`;
 
 /** Returns the time of the database, whose clock decides when holds expire. */
 export async function readClock(db: Queryable): Promise<string> {
@@ -87,10 +120,41 @@ export async function readBayStates(
   interval: Interval | undefined,
   { bookingId, holdIds = [] }: Exceptions = {},
 ): Promise<ReadonlyMap<string, FoundBay>> {
-  const period = interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
-  const values = [facilityId, ids, ...period, bookingId ?? null, holdIds];
-  const rows = await query<Row>(on, bayStates, values);
+  const values = [facilityId, ids, ...periodOf(interval), bookingId ?? null, holdIds];
+  const rows = await query<Row>(on, statesWithReasons, values);
   return new Map(rows.map((row) => [row.id, toBay(row)]));
+}
+
+/** Returns the bays that exist, by id. Their closures have no reasons, so that many closures take little time. */
+export async function readBayStatesWithoutReasons(
+  db: Database,
+  facilityId: string,
+  ids: readonly string[],
+  interval: Interval,
+  holdId: string | undefined,
+): Promise<ReadonlyMap<string, FoundBay>> {
+  const values = [facilityId, ids, ...periodOf(interval)];
+  const [rows, closed] = await Promise.all([
+    query<Row>(db, statesWithoutClosures, [...values, null, holdId === undefined ? [] : [holdId]]),
+    query<ClosedRow>(db, closedTimes, values),
+  ]);
+  const closuresOf = (isLocation: boolean) =>
+    new Map(closed.filter((row) => row.isLocation === isLocation).map(({ id, times }) => [id, times.map(toClosure)]));
+  const [ofLocations, ofBays] = [closuresOf(true), closuresOf(false)];
+  return new Map(
+    rows.map((row) => {
+      const closures = [...(ofLocations.get(row.locationId) ?? []), ...(ofBays.get(row.id) ?? [])];
+      return [row.id, { ...toBay(row), closures }];
+    }),
+  );
+}
+
+function periodOf(interval: Interval | undefined): readonly (string | null)[] {
+  return interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
+}
+
+function toClosure([start, end]: readonly [number, number]): Closure {
+  return { start: Math.round(start * 1_000), end: Math.round(end * 1_000), reason: null };
 }
 
 function toBay({ bookable, locationId, timeZone, hours, closures, bookings, holds }: Row): FoundBay {

@@ -12,7 +12,7 @@ import { bayExample } from '../places/resource.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
 import type { Interval } from '../time/interval.ts';
-import { readBayStates, readClock } from './bay-states.ts';
+import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
@@ -74,7 +74,7 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
         const states = await Promise.all(
           facilities.map(([facilityId, bays]) => {
             const ids = bays.map(({ id }) => id);
-            return readBayStates(db, facilityId, ids, interval, { holdIds: hold ? [hold.id] : [] });
+            return readBayStatesWithoutReasons(db, facilityId, ids, interval, hold?.id);
           }),
         );
         const stateOf = new Map(states.flatMap((found) => [...found]));

@@ -17,7 +17,7 @@ export interface Hold extends Interval {
 export interface BayState {
   readonly bookable: boolean;
   readonly schedule: Schedule;
-  /** Sorted by start. */
+  /** Sorted by start, if a conflict must name the first one. */
   readonly closures: readonly Closure[];
   readonly bookings: readonly Interval[];
   /** The holds that have not expired. */
@@ -74,10 +74,10 @@ function findClosedTime({ schedule, closures }: BayState, interval: Interval): r
 /** Returns the parts of the interval that can be booked, in order of time. */
 export function findGaps({ bookable, schedule, closures, bookings, holds }: BayState, interval: Interval): Interval[] {
   if (!bookable || interval.start >= interval.end) return [];
-  const unavailable = [...closures, ...bookings, ...holds];
-  return schedule.openDuring(interval).flatMap(({ start, end }) => {
+  const open = schedule
+    .openDuring(interval)
     // An opening can begin before the interval, end after the interval, or lie outside it.
-    const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
-    return open.start < open.end ? subtract(open, unavailable) : [];
-  });
+    .map(({ start, end }) => ({ start: Math.max(start, interval.start), end: Math.min(end, interval.end) }))
+    .filter(({ start, end }) => start < end);
+  return subtract(open, [...closures, ...bookings, ...holds]);
 }

@@ -31,8 +31,8 @@ const countHolds = `select count(*)::int as holds from booking_hold
 where facility_id = $1 and client_id = $2 and subject = $3 and expires_at > clock_timestamp()`;
 
 /**
- * Locks the row of a client and subject, so that only one request at a time counts their holds at a facility and adds one. The
- * update changes no value. It is needed to lock a row that already exists.
+ * Locks the row of a client and subject at a facility, so that only one request at a time counts their holds and adds
+ * one. The update changes no value. It is needed to lock a row that already exists.
  */
 const lockOwner = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;

@@ -42,9 +42,9 @@ function apiErrorOf(error: unknown): ApiError {
   return apiError('ERR00500', { cause: error });
 }
 
-const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 431: 'ERR00431' } as const;
+const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 421: 'ERR00400', 431: 'ERR00431' } as const;
 
-/** The response to a request that Node rejects, such as malformed HTTP. */
+/** The response to a request that never reaches the application, such as malformed HTTP. */
 export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
   headers: {
     ...commonHeaders,
@@ -53,5 +53,7 @@ export const malformedRequestResponse: MalformedRequestResponder = (status) => (
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': randomUUID(),
   },
-  body: JSON.stringify({ errors: [problemOf(malformedCodes[status])] }),
+  body: JSON.stringify({ errors: [{ ...problemOf(malformedCodes[status]), moreInfo: moreInfoOf(status) }] }),
 });
+
+const moreInfoOf = (status: number): string => (status === 421 ? 'The Host header names another server.' : '');

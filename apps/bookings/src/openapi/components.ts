@@ -7,6 +7,7 @@ import { groupComponents } from '../groups/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
+import { bookingEventSchema, pingEventSchema } from '../webhooks/api/events.ts';
 import { webhookComponents } from '../webhooks/api/schema.ts';
 
 /** In the order of the API reference. */
@@ -22,12 +23,16 @@ export const tags = [
 
 export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
 
+export const bookingEvent = bookingEventSchema(bookingItemSchema);
+
 /** Clients that are generated from the document use these names for their types. */
 export const namedSchemas = {
   ...bookingComponents,
   BookingChangeList: bookingChangeListSchema,
   ...placeComponents,
   ...webhookComponents,
+  BookingEvent: bookingEvent,
+  PingEvent: pingEventSchema,
   ...openingHoursComponents,
   ...closureComponents,
   ...availabilityComponents,

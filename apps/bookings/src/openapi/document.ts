@@ -1,14 +1,16 @@
 // Creates the OpenAPI document of the Bookings API from its endpoints.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
-import { linkSchema } from '@bay-booking/common/links';
+import { linkSchema, linksBelow } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
+import { bookingItemExample } from '../bookings/examples.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
+import { documentedWebhooks } from '../webhooks/api/events.ts';
 import { codeSamples } from './code-samples.ts';
-import { namedSchemas, tags } from './components.ts';
+import { bookingEvent, namedSchemas, tags } from './components.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -59,6 +61,12 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     tags,
     // The document does not call the handlers, so the type of the caller does not matter.
     endpoints: endpoints as readonly Endpoint<never>[],
+    ...(endpoints.some(({ operationId }) => operationId === 'createWebhook') && {
+      webhooks: {
+        tag: 'Webhooks',
+        events: documentedWebhooks(bookingEvent, bookingItemExample(linksBelow(baseUrl))),
+      },
+    }),
     schemas: {
       ...namedSchemas,
       Link: linkSchema,

@@ -42,15 +42,23 @@ export function join(intervals: readonly Interval[]): Interval[] {
   return joined;
 }
 
-/** Returns the parts of `interval` that belong to none of `others`. After an instant, a part begins 1 ms later. */
-export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
+/**
+ * Returns the parts of `intervals` that belong to none of `others`. `intervals` are in order and do not overlap. After
+ * an instant, a part begins 1 ms later.
+ */
+export function subtract(intervals: readonly Interval[], others: readonly Interval[]): Interval[] {
+  const sorted = others.toSorted((a, b) => a.start - b.start);
   const parts: Interval[] = [];
-  let start = interval.start;
-  for (const other of others.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
-    if (other.start >= interval.end) break;
-    if (other.start > start) parts.push({ start, end: other.start });
-    start = Math.max(start, isInstant(other) ? other.end + 1 : other.end);
+  let next = 0;
+  let free = Number.NEGATIVE_INFINITY;
+  for (const interval of intervals) {
+    let start = Math.max(interval.start, free);
+    for (let other = sorted[next]; other && other.start < interval.end; other = sorted[++next]) {
+      if (other.start > start) parts.push({ start, end: other.start });
+      free = Math.max(free, isInstant(other) ? other.end + 1 : other.end);
+      start = Math.max(start, free);
+    }
+    if (start < interval.end) parts.push({ start, end: interval.end });
   }
-  if (start < interval.end) parts.push({ start, end: interval.end });
   return parts;
 }

@@ -16,12 +16,17 @@ export type DeliveryState = (typeof deliveryStates)[number];
 /** Times are ISO 8601 texts in UTC with milliseconds. */
 export interface Webhook {
   readonly id: string;
+  /** Null until the client's next request if an earlier release created the webhook (adoption.ts). */
+  readonly owner: string | null;
+  /** The client that created the webhook, or changed it last. */
   readonly clientId: string;
   readonly url: string;
   readonly events: readonly BookingEvent[];
   readonly facilityIds: readonly string[];
   readonly description: string | null;
   readonly state: WebhookState;
+  /** Why the service has paused the webhook. */
+  readonly pausedBecause: string | null;
   /** The time of the first failed attempt since the last successful attempt. */
   readonly failingSince: string | null;
   readonly createdAt: string;
@@ -39,12 +44,15 @@ export interface Delivery {
   readonly attempts: number;
   /** The HTTP status of the last attempt. Null if there was no response. */
   readonly lastStatus: number | null;
+  /** Why there was no response to the last attempt. */
+  readonly lastError: string | null;
   readonly lastAttemptAt: string | null;
   /** Null if the delivery is no longer pending. */
   readonly nextAttemptAt: string | null;
 }
 
-export const maxWebhooksOfClient = 20;
+/** Of one owner. */
+export const maxWebhooksAtFacility = 20;
 
 /** Creates a signing secret in the format that Standard Webhooks prescribes. */
 export function newSecret(): string {

@@ -11,6 +11,7 @@ import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { PeriodicJob } from '../jobs.ts';
+import { createAdoption, pauseUnclaimedWebhooks } from './adoption.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
@@ -18,7 +19,6 @@ import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
 import { observeDeliveries } from './delivery/metrics.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
-import { createLeaseRenewal, leaseStart } from './lease.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 
 const dayMilliseconds = 86_400_000;
@@ -38,10 +38,7 @@ export interface WebhookOptions extends SharedServices {
 
 export interface Webhooks {
   readonly endpoints: readonly Endpoint<Caller>[];
-  /**
-   * Must be called for every request. Records that the client still has access, so that its webhooks continue to
-   * receive events (see lease.ts).
-   */
+  /** Must be called for every request (adoption.ts). */
   readonly noteRequest: (caller: Caller) => void;
   readonly periodicJobs: readonly PeriodicJob[];
   /** Begins to deliver events. Returns a function that stops the deliveries. */
@@ -58,9 +55,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const store = createWebhookStore(db);
   const deliveries = createDeliveryStore(db);
   const cursors = createCursorStore(db);
-  // The metric ignores deliveries that are not sent because the lease of their webhook has ended (lease.ts).
-  const oldestDue = () => deliveries.oldestDue(leaseStart(shared));
-  const countOutcome = observeDeliveries(metrics, oldestDue, now);
+  const countOutcome = observeDeliveries(metrics, deliveries.oldestDue, now);
   /** Undefined until `start` is called. */
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
@@ -77,13 +72,14 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       outbound,
       wakeWorker,
     }),
-    noteRequest: createLeaseRenewal(cursors, logger, now),
+    noteRequest: createAdoption(db, logger),
     periodicJobs: [
       {
         name: 'webhook deliveries',
         intervalMs: 900_000,
         run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
       },
+      { name: 'webhooks without an owner', intervalMs: 900_000, run: () => pauseUnclaimedWebhooks(db) },
       {
         name: 'webhook secrets',
         intervalMs: 60_000,

@@ -1,5 +1,5 @@
-// Checks responses against openapi.json. The status of a response must be documented, the documented headers must be
-// present, and the body must match its schema.
+// Checks responses and events against openapi.json. The status of a response must be documented, the documented headers
+// must be present, and the body must match its schema.
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
@@ -67,6 +67,12 @@ export function checkResponse(method: string, url: string, response: Response): 
     validators.set(pointer, validate);
   }
   if (!validate(response.body)) throw new Error(`${label}: ${ajv.errorsText(validate.errors)} in ${response.text}`);
+}
+
+/** @throws {Error} if the document does not describe the event, which a webhook has sent */
+export function checkEvent(event: { readonly type: string }): void {
+  const schema = `openapi#/webhooks/${event.type}/post/requestBody/content/application~1json/schema`;
+  if (!ajv.validate({ $ref: schema }, event)) throw new Error(`${event.type}: ${ajv.errorsText()}`);
 }
 
 /** Finds the description of a response in the document, and its JSON pointer. Follows a reference to a component. */

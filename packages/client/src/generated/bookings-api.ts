@@ -357,7 +357,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The webhooks that this client registered and whose facilities the token names, oldest first.
+         * @description The webhooks of the owner of which the token names a facility, oldest first.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -381,12 +381,12 @@ export interface paths {
         };
         /**
          * Get one webhook
-         * @description A webhook of this client.
+         * @description A webhook of the owner, of which the token names a facility.
          */
         get: operations["getWebhook"];
         /**
          * Update a webhook
-         * @description Fields that are left out do not change.
+         * @description Fields that are left out do not change. The token must name all facilities of the webhook.
          */
         put: operations["updateWebhook"];
         post?: never;
@@ -451,7 +451,7 @@ export interface paths {
         put?: never;
         /**
          * Send changes again
-         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted.
+         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events in an hour. If `next` is a number, continue after it.
          */
         post: operations["replayWebhook"];
         delete?: never;
@@ -480,8 +480,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/facilities/{id}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of a facility
+         * @description The webhooks of all owners that get the events of the facility. Needs the scope golf/schedule.
+         */
+        get: operations["listFacilityWebhooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/facilities/{id}/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a facility out of a webhook
+         * @description The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted. Needs the scope golf/schedule.
+         */
+        delete: operations["removeFacilityWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "booking.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was created, or moved to the facility
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "booking.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was changed
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "booking.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A booking was deleted, or moved to another facility
+         * @description Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.
+         */
+        post: operations["receiveBookingDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A test event
+         * @description Sent after `POST /api/webhooks/{id}/ping`.
+         */
+        post: operations["receiveWebhookPing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         Booking: {
@@ -760,6 +881,8 @@ export interface components {
              * @enum {string}
              */
             state: "active" | "paused" | "disabled";
+            /** @description Why the service paused the webhook; null if it did not. */
+            pausedBecause: string | null;
             /**
              * Format: date-time
              * @description The first failed attempt since the last successful one.
@@ -801,6 +924,8 @@ export interface components {
              * @enum {string}
              */
             state: "active" | "paused" | "disabled";
+            /** @description Why the service paused the webhook; null if it did not. */
+            pausedBecause: string | null;
             /**
              * Format: date-time
              * @description The first failed attempt since the last successful one.
@@ -871,6 +996,50 @@ export interface components {
             /** @description Changes after this number are sent again. Take the number from `modified` of an event or of the change feed. */
             afterChangeNumber: number;
         };
+        ReplayResult: {
+            /** @description The number of events that are sent, at most 10,000. */
+            events: number;
+            /** @description The number after which the next replay continues; null if nothing is left. */
+            next: number | null;
+        };
+        FacilityWebhookList: {
+            items: {
+                /** @description Webhook ID. */
+                id: string;
+                /** @description The address of the receiver. */
+                url: string;
+                /** @description The `sub` of the tokens that can change the webhook. */
+                owner: string;
+                /** @description The client that created the webhook, or changed it last. */
+                clientId: string;
+                /** @description The facilities of the webhook, as far as the token names them. */
+                facilityIds: string[];
+                /**
+                 * @description Only an active webhook gets events.
+                 * @enum {string}
+                 */
+                state: "active" | "paused" | "disabled";
+                /**
+                 * Format: date-time
+                 * @description The last successful delivery, to the minute; null before.
+                 */
+                lastSuccessAt: string | null;
+                /**
+                 * Format: date-time
+                 * @description Creation timestamp, UTC.
+                 */
+                createdAt: string;
+            }[];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
         DeliveryList: {
             items: {
                 /** @description The webhook-id of the delivery. */
@@ -893,6 +1062,8 @@ export interface components {
                 attempts: number;
                 /** @description The status of the last response; null if there was no response. */
                 lastStatus: number | null;
+                /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
+                lastError: string | null;
                 /**
                  * Format: date-time
                  * @description The time of the last attempt.
@@ -913,6 +1084,36 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
+        };
+        BookingEvent: {
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
+            type: "booking.created" | "booking.updated" | "booking.deleted";
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            timestamp: string;
+            data: {
+                /** @description The facility of the booking. */
+                facilityId: string;
+                /** @description The change number, which gives the order of events. */
+                modified: number;
+                booking: components["schemas"]["BookingItem"];
+            };
+        };
+        PingEvent: {
+            /** @constant */
+            type: "webhook.ping";
+            /**
+             * Format: date-time
+             * @description When the ping was requested.
+             */
+            timestamp: string;
+            /** @description Empty. */
+            data: Record<string, never>;
         };
         OpeningHours: {
             /** @description Location ID. */
@@ -1394,12 +1595,11 @@ export interface components {
                 contextData: {
                     /** @description In errors of a booking; "" where there is none. */
                     externalBookingId?: string;
+                    /** @description In errors of a group: the position of the booking, from 0. */
+                    index?: number;
                     /** @description The parameter, or the path of a field inside the body. */
                     field?: string;
-                    /**
-                     * Format: date-time
-                     * @description When the conflicting hold ends.
-                     */
+                    /** @description When the conflicting hold ends, UTC. */
                     heldUntil?: string;
                     /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
                     closure?: string;
@@ -1408,7 +1608,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | CLOS00001: A facility can have 1000 closures at most that have not ended. | HOOK00001: A client can have 20 webhooks at most. | ERR00400: The request is not valid HTTP. */
+        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | CLOS00001: A facility can have 1000 closures at most that have not ended. | HOOK00001: An owner can have 20 webhooks at a facility at most. | ERR00400: The request is not valid HTTP. */
         Error400: {
             headers: {
                 [name: string]: unknown;
@@ -3781,6 +3981,7 @@ export interface operations {
                      *             "fac-north"
                      *           ],
                      *           "state": "active",
+                     *           "pausedBecause": null,
                      *           "failingSince": null,
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -3905,6 +4106,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -4000,6 +4202,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -4114,6 +4317,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -4244,6 +4448,7 @@ export interface operations {
                      *         "fac-north"
                      *       ],
                      *       "state": "active",
+                     *       "pausedBecause": null,
                      *       "failingSince": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
@@ -4361,7 +4566,15 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "events": 12,
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReplayResult"];
+                };
             };
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
@@ -4420,6 +4633,7 @@ export interface operations {
                      *           "state": "delivered",
                      *           "attempts": 1,
                      *           "lastStatus": 204,
+                     *           "lastError": null,
                      *           "lastAttemptAt": "2026-04-30T18:21:08.123Z",
                      *           "nextAttemptAt": null
                      *         }
@@ -4458,6 +4672,367 @@ export interface operations {
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
+        };
+    };
+    listFacilityWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Facility ID.
+                 * @example fac-north
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *           "url": "https://partner.example/hooks",
+                     *           "owner": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2c",
+                     *           "clientId": "partner-back-end",
+                     *           "facilityIds": [
+                     *             "fac-north"
+                     *           ],
+                     *           "state": "active",
+                     *           "lastSuccessAt": "2026-04-30T18:21:08.123Z",
+                     *           "createdAt": "2026-04-30T18:21:07.123Z"
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/facilities/fac-north/webhooks?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FacilityWebhookList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    removeFacilityWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Facility ID.
+                 * @example fac-north
+                 */
+                id: string;
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Taken out. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    receiveBookingCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.created",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveBookingUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.updated",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveBookingDeleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "booking.deleted",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {
+                 *         "facilityId": "fac-north",
+                 *         "modified": 4711,
+                 *         "booking": {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "externalBookingId": "web-2026-000042",
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
+                 *           "createdAt": "2026-04-30T18:21:07.123Z",
+                 *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                 *           "_links": {
+                 *             "self": {
+                 *               "method": "GET",
+                 *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BookingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveWebhookPing: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the delivery, which its repetitions share. */
+                "webhook-id": string;
+                /** @description The time of the attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description One or two signatures, separated by a space. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "webhook.ping",
+                 *       "timestamp": "2026-04-30T18:21:07.123Z",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["PingEvent"];
+            };
+        };
+        responses: {
+            /** @description Disables the webhook. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver has got the event. Any other status leads to another attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -37,4 +37,6 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   pingWebhook: { method: 'POST', path: '/api/webhooks/{id}/ping' },
   replayWebhook: { method: 'POST', path: '/api/webhooks/{id}/replay' },
   listWebhookDeliveries: { method: 'GET', path: '/api/webhooks/{id}/deliveries' },
+  listFacilityWebhooks: { method: 'GET', path: '/api/facilities/{id}/webhooks' },
+  removeFacilityWebhook: { method: 'DELETE', path: '/api/facilities/{id}/webhooks/{webhookId}' },
 };

@@ -4,6 +4,8 @@ import type {
   CreateWebhook,
   DeliveryList,
   DeliveryQuery,
+  FacilityWebhookList,
+  ReplayResult,
   ReplayWebhook,
   UpdateWebhook,
   Webhook,
@@ -36,10 +38,20 @@ export const createWebhooks = (send: Send) => ({
   ping: async (id: string, options?: RequestOptions): Promise<void> => {
     await send('pingWebhook', { path: { id }, ...options });
   },
-  replay: async (id: string, body: ReplayWebhook, options?: RequestOptions): Promise<void> => {
-    await send('replayWebhook', { path: { id }, body, ...options });
-  },
+  /** Sends at most 10,000 events. If `next` of the result is a number, continue after it. */
+  replay: async (id: string, body: ReplayWebhook, options?: RequestOptions): Promise<ReplayResult> =>
+    (await send('replayWebhook', { path: { id }, body, ...options })).data,
   /** Lists the deliveries of the last 30 days, newest first. */
   deliveries: (id: string, query: DeliveryQuery = {}, options?: RequestOptions): PagedList<DeliveryList> =>
     pagedList(send, 'listWebhookDeliveries', { path: { id }, query, ...options }),
+  /** Lists the webhooks of all owners at a facility. Needs the scope `golf/schedule`. */
+  listOfFacility: (
+    id: string,
+    query: { page?: number; pageSize?: number } = {},
+    options?: RequestOptions,
+  ): PagedList<FacilityWebhookList> => pagedList(send, 'listFacilityWebhooks', { path: { id }, query, ...options }),
+  /** Ends the events of the facility for a webhook of any owner. Needs the scope `golf/schedule`. */
+  removeFromFacility: async (id: string, webhookId: string, options?: RequestOptions): Promise<void> => {
+    await send('removeFacilityWebhook', { path: { id, webhookId }, ...options });
+  },
 });

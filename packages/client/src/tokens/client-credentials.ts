@@ -15,6 +15,9 @@ export interface TokenRequestOptions {
   readonly allowInsecureHttp: boolean;
 }
 
+/** Without the base of the scopes of the service. */
+const defaultScope = 'golf/bookings';
+
 /** Used if the token response leaves out `expires_in`, which is optional (RFC 6749 section 5.1). */
 const defaultLifetimeSeconds = 300;
 
@@ -40,11 +43,12 @@ export function createTokenRequest(
 
   async function discover(options: oauth.HttpRequestOptions<'GET'>): Promise<AuthorizationServer> {
     let { issuer, scope } = credentials;
-    if (!issuer || !scope) {
+    if (!issuer || !scope?.includes(':')) {
       const response = await oauth.resourceDiscoveryRequest(baseUrl, options);
       const api = await oauth.processResourceDiscoveryResponse(baseUrl, response);
       issuer ??= api.authorization_servers?.[0];
-      scope ??= api.scopes_supported?.join(' ');
+      const ending = `/${scope ?? defaultScope}`;
+      scope = api.scopes_supported?.find((supported) => supported.endsWith(ending)) ?? scope;
     }
     if (!issuer || !scope) throw new Error(`${baseUrl} names no issuer or no scope: set auth.issuer and auth.scope`);
     const url = new URL(issuer);

@@ -1,6 +1,6 @@
 // Creates the Express application of a service, with request ids, the access log, metrics and health checks
 // (docs/behaviour.md, "Health, metrics and logs").
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express, Router } from 'express';
 import type { Logger } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 import { observeRequests } from './observe-requests.ts';
@@ -29,19 +29,22 @@ export function createHttpApp(options: HttpAppOptions): Express {
     const { ready, checks } = await readiness();
     response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', checks });
   });
-  if (serveMetrics) app.get('/metrics', metricsHandler(metrics));
+  if (serveMetrics) app.use(metricsRouter(metrics));
   return app;
 }
 
 export function createMetricsApp(metrics: Metrics): Express {
   const app = express();
   app.disable('x-powered-by');
-  app.get('/metrics', metricsHandler(metrics));
+  app.use(metricsRouter(metrics));
   return app;
 }
 
-function metricsHandler({ registry }: Metrics): RequestHandler {
-  return async (_request, response) => {
+/** Serves this spelling of the path only, because a proxy that blocks `/metrics` may let others pass. */
+function metricsRouter({ registry }: Metrics): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  router.get('/metrics', async (_request, response) => {
     response.type(registry.contentType).send(await registry.metrics());
-  };
+  });
+  return router;
 }

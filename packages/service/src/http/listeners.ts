@@ -1,11 +1,19 @@
 // Describes the HTTP servers of a service: one for its application, and one for its metrics with METRICS_PORT.
+import type { RequestListener } from 'node:http';
+import { isIPv6 } from 'node:net';
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';
+import { isLoopback } from '../public-address.ts';
 import { createMetricsApp } from './app.ts';
+import type { MalformedRequestResponder } from './malformed-request.ts';
 
-export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respondToMalformed'> {
+export interface ServiceListenersOptions {
+  readonly name: string;
   readonly app: Express;
+  readonly respondToMalformed: MalformedRequestResponder;
+  /** ISSUER or BASE_URL */
+  readonly publicUrl: string;
   readonly metrics: Metrics;
   readonly config: {
     readonly port: number;
@@ -16,9 +24,27 @@ export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respon
 }
 
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
-  const { name, app, respondToMalformed, metrics } = options;
+  const { name, app, respondToMalformed, metrics, publicUrl } = options;
   const { port, metricsPort, host, maxConnections } = options.config;
-  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed };
+  const forOwnHost = (handler: RequestListener): RequestListener =>
+    isLoopback(urlOf(host)) ? rejectOtherHosts(handler, publicUrl, respondToMalformed) : handler;
+  const listener = { name, handler: forOwnHost(app), port, host, maxConnections, respondToMalformed };
   if (metricsPort === undefined) return [listener];
-  return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
+  return [listener, { name: 'metrics', handler: forOwnHost(createMetricsApp(metrics)), port: metricsPort, host }];
+}
+
+const urlOf = (host = ''): string => `http://${isIPv6(host) ? `[${host}]` : host}`;
+
+/** A web page whose host name leads to the loopback address of a reader (DNS rebinding) could use the service. */
+function rejectOtherHosts(handler: RequestListener, publicUrl: string, respond: MalformedRequestResponder) {
+  const { hostname } = new URL(publicUrl);
+  const listener: RequestListener = (request, response) => {
+    const url = urlOf(request.headers.host);
+    // HTTP/1.0 has no Host header.
+    const isOwn = request.headers.host === undefined || isLoopback(url) || URL.parse(url)?.hostname === hostname;
+    if (isOwn) return handler(request, response);
+    const { headers, body } = respond(421);
+    response.writeHead(421, headers).end(body);
+  };
+  return listener;
 }

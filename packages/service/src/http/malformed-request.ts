@@ -1,8 +1,9 @@
-// Responds to requests that Node cannot parse, that time out, or that have no valid Host header (RFC 9112 section 3.2).
+// Responds to requests that Node cannot parse, that time out, that have no valid Host header (RFC 9112 section 3.2), or
+// that are for another host (RFC 9110 section 15.5.20).
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-export type MalformedRequestStatus = 400 | 408 | 413 | 431;
+export type MalformedRequestStatus = 400 | 408 | 413 | 421 | 431;
 
 export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly headers: Readonly<Record<string, string>>;

@@ -5,8 +5,6 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { ProviderSessions } from '../../oidc/sessions.ts';
 import type { Stores } from '../../services.ts';
 
-/** The user of a session that was not used for this time must sign in again. */
-const idleLimitSeconds = 2 * 3600;
 /** Sensitive actions require a sign-in that is not older (docs/behaviour.md, "Pages"). */
 const freshLimitSeconds = 10 * 60;
 
@@ -22,21 +20,13 @@ export function createBrowserSessions({ accounts, sessionStore }: Stores, provid
     const session = await providerSessions.find(request, response);
     if (!session) return undefined;
     const { uid, accountId, signedInAt } = session;
-    const [account, lastUsedAt] = await Promise.all([
-      accounts.findById(accountId),
-      sessionStore.recordUse(uid, accountId, idleLimitSeconds),
-    ]);
+    const account = await accounts.findById(accountId);
     if (!account || account.disabledAt) return undefined;
-    return {
-      account,
-      sessionId: uid,
-      isFresh: now() - signedInAt < freshLimitSeconds,
-      isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimitSeconds,
-    };
+    return { account, sessionId: uid, isFresh: now() - signedInAt < freshLimitSeconds };
   };
 
   return {
-    /** Returns undefined if nobody is signed in, or if the account is disabled. */
+    /** Returns undefined if nobody is signed in, the session is idle, or the account is disabled. */
     current(request: Request, response: Response): Promise<SignedIn | undefined> {
       const found = cache.get(request) ?? find(request, response);
       cache.set(request, found);

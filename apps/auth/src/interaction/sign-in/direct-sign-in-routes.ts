@@ -6,6 +6,7 @@ import { queryText } from '../../html/form-body.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { Services } from '../../services.ts';
+import type { SocialProvider } from '../../social/provider.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
@@ -15,28 +16,38 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 const csrfContext = 'sign-in';
 
 export function directSignInRoutes(
-  { site, sessions, providers, audit }: Services,
+  { site, sessions, providers, socialIdentities, audit }: Services,
   signInPages: SignInPages,
   nameDestination: NameDestination,
 ): Router {
-  /** Redirects a user who is already signed in, unless the session is idle or the query contains `again`. */
+  /** A user who is signed in can confirm it at the linked providers that can make them sign in again. */
+  const findProviders = async (confirming: SignedIn | undefined): Promise<readonly SocialProvider[]> => {
+    if (!confirming) return [...providers.values()];
+    const linked = await socialIdentities.list(confirming.account.id);
+    return [...providers.values()].filter(
+      ({ name, canConfirm }) => canConfirm && linked.some(({ provider }) => provider === name),
+    );
+  };
+
+  /** Redirects a user who is already signed in, unless the query contains `again`. */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
     const again = queryText(request, 'again') !== undefined;
-    if (signedIn && !signedIn.isIdle && !again && request.method === 'GET') {
+    if (signedIn && !again && request.method === 'GET') {
       response.redirect(303, returnTo);
       return undefined;
     }
-    const query = `?return=${encodeURIComponent(returnTo)}${signedIn && again ? '&again=1' : ''}`;
+    const reauthenticate = again ? signedIn : undefined;
+    const query = `?return=${encodeURIComponent(returnTo)}${reauthenticate ? '&again=1' : ''}`;
     return {
       signIn: `/sign-in${query}`,
       register: `/register${query}`,
       destination: await nameDestination(returnTo, signedIn),
-      providers: providerLinks(providers, '', query),
+      providers: providerLinks(await findProviders(reauthenticate), '', query),
       csrfContext,
       allowExternalFormTargets: false,
-      reauthenticate: again ? signedIn?.account : undefined,
+      reauthenticate,
       complete: async (signInResponse) => signInResponse.redirect(303, returnTo),
     };
   };

@@ -2,6 +2,7 @@
 // `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
+import { isLiveSession } from '../../oidc/storage/sessions.ts';
 
 export interface SessionRow {
   /** The identifier of the session in oidc-provider. It is not the secret id in the cookie. */
@@ -18,36 +19,17 @@ export interface SessionStoreOptions {
   readonly sendLogoutTokens: () => void;
 }
 
-/** The last use is written at most once in this interval. */
-const recordInterval = '1 minute';
 /** The models of codes and stored tokens, as a list in SQL. */
 const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
-    /**
-     * Returns the time of the last recorded use before this call, in seconds since 1970. The use of an idle session is
-     * not recorded, so that the session stays idle until the user signs in again.
-     */
-    async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
-      const [row] = await query<{ seenAt: number }>(
-        db,
-        `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
-              used as (update browser_session set seen_at = now()
-                        where uid = $1 and account_id = $2 and seen_at < now() - interval '${recordInterval}'
-                          and seen_at >= now() - make_interval(secs => $3))
-         select extract(epoch from seen_at)::float8 as "seenAt" from before`,
-        [uid, accountId, idleLimit],
-      );
-      return row?.seenAt;
-    },
-
     findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>
       query<SessionRow>(
         db,
         `select b.uid, b.user_agent as "userAgent", b.address, b.signed_in_at as "signedInAt", b.seen_at as "seenAt"
-           from browser_session b join oidc_artifact s on s.model = 'Session' and s.uid = b.uid
-          where b.account_id = $1 and s.account_id = $1 and s.expires_at > now() order by b.seen_at desc limit 100`,
+           from browser_session b join oidc_artifact s on s.uid = b.uid and s.account_id = b.account_id
+          where b.account_id = $1 and ${isLiveSession} order by b.seen_at desc limit 100`,
         [accountId],
       ),
 

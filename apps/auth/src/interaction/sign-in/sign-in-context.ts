@@ -1,8 +1,8 @@
 // Defines what differs between a sign-in for an authorization request and a direct sign-in on this site.
 import type { Request, Response } from 'express';
-import type { Account } from '../../accounts/store.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignInResult } from '../../oidc/authorization/interactions.ts';
-import type { SocialProviders } from '../../social/settings.ts';
+import type { SocialProvider } from '../../social/provider.ts';
 
 export interface ProviderLink {
   readonly name: string;
@@ -11,8 +11,8 @@ export interface ProviderLink {
 }
 
 /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
-export const providerLinks = (providers: SocialProviders, base: string, query = ''): readonly ProviderLink[] =>
-  [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
+export const providerLinks = (providers: Iterable<SocialProvider>, base: string, query = ''): readonly ProviderLink[] =>
+  [...providers].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
 
 export interface SignInContext {
   /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
@@ -28,8 +28,8 @@ export interface SignInContext {
   /** Whether a form of the page may redirect to the client or to a social provider (html/response-headers.ts). */
   readonly allowExternalFormTargets: boolean;
   readonly loginHint?: string | undefined;
-  /** The account of the signed-in user, if the user must prove their identity again. */
-  readonly reauthenticate?: Account | undefined;
+  /** The signed-in user, if the user must prove their identity again. */
+  readonly reauthenticate?: SignedIn | undefined;
   /** Sends the response that follows a successful sign-in. */
   readonly complete: (response: Response, result: SignInResult) => Promise<void>;
 }

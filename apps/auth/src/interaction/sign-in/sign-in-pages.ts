@@ -8,6 +8,7 @@ import { validateNewPassword, validatePasswordLength } from '../../accounts/pass
 import { hashPassword } from '../../accounts/passwords.ts';
 import { type Account, rolesOfNewUser } from '../../accounts/store.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
@@ -18,24 +19,28 @@ type ContextHandler = (request: Request, response: Response, context: SignInCont
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
 export function createSignInPages(services: SignInServices) {
-  const { site, startSession, devices, accounts, signIn, registrationLimit, emails, audit } = services;
+  const { site, startSession, devices, accounts, signIn, confirmationCodes, registrationLimit, emails, audit } =
+    services;
 
-  const showSignIn = (
+  const showSignIn = async (
     response: Response,
     context: SignInContext,
     { username, ...state }: FormState & { username?: string } = {},
   ): Promise<void> => {
     const { reauthenticate, loginHint, csrfContext, allowExternalFormTargets } = context;
+    const confirming = withoutPassword(context);
     return site.show(
       response,
       'sign-in',
       {
         context,
         notice: cancelNotice(response.req, context),
-        username: username ?? reauthenticate?.username ?? loginHint,
+        username: username ?? reauthenticate?.account.username ?? loginHint,
         isReauthentication: reauthenticate !== undefined,
-        // Without a password, the user can prove their identity only at a social provider.
-        onlyProviders: reauthenticate !== undefined && !reauthenticate.passwordHash,
+        code: confirming && {
+          address: confirmationCodes.addressOf(confirming.account),
+          isSent: await confirmationCodes.isSent(confirming.sessionId),
+        },
       },
       { title: reauthenticate ? 'Confirm that it is you' : 'Sign in', csrfContext, allowExternalFormTargets, ...state },
     );
@@ -54,7 +59,51 @@ export function createSignInPages(services: SignInServices) {
   const complete = async (request: Request, response: Response, context: SignInContext, account: Account) =>
     context.complete(response, await startSession(request, response, { account, amr: ['pwd'] }));
 
+  const openSignIn: ContextHandler = async (_request, response, context) => {
+    const user = withoutPassword(context);
+    const needsCode = user && context.providers.length === 0 && confirmationCodes.addressOf(user.account) !== undefined;
+    return needsCode && !(await confirmationCodes.isSent(user.sessionId))
+      ? sendCode(response, context, user)
+      : showSignIn(response, context);
+  };
+
+  const sendCode = async (response: Response, context: SignInContext, user: SignedIn): Promise<void> => {
+    const waitSeconds = await confirmationCodes.send(user);
+    if (waitSeconds === 0) return showSignIn(response, context);
+    const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many codes were sent.');
+    return showSignIn(response, context, { validationErrors: [{ text }], status: 429 });
+  };
+
+  /** Handles the forms of a user without a password, who confirms the sign-in with a mailed code. */
+  const submitCode = async (request: Request, response: Response, context: SignInContext, user: SignedIn) => {
+    const { account } = user;
+    const showError = (text: string): Promise<void> =>
+      showSignIn(response, context, { validationErrors: [{ field: 'code', text }], status: 400 });
+    if (confirmationCodes.addressOf(account) === undefined) return showSignIn(response, context, { status: 400 });
+    if (field(request, 'send') !== '') return sendCode(response, context, user);
+    const code = field(request, 'code').replaceAll(' ', '');
+    if (!/^\d{6}$/.test(code)) return showError('Enter the six digits of the code.');
+    const outcome = await confirmationCodes.use(user, code);
+    if (outcome === 'right') {
+      // `otp` means a code that works once (RFC 8176).
+      return context.complete(response, await startSession(request, response, { account, amr: ['otp'] }));
+    }
+    audit.record({
+      kind: 'sign-in.refused',
+      accountId: account.id,
+      address: request.ip,
+      detail: { reason: 'wrong code' },
+    });
+    return showError(
+      outcome === 'wrong'
+        ? 'The code is wrong.'
+        : 'The code has expired, or too many wrong codes were entered. Request a new code.',
+    );
+  };
+
   const submitSignIn: ContextHandler = async (request, response, context) => {
+    const confirming = withoutPassword(context);
+    if (confirming) return submitCode(request, response, context, confirming);
     const username = field(request, 'username');
     const password = rawField(request, 'password');
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
@@ -130,10 +179,7 @@ export function createSignInPages(services: SignInServices) {
         };
       // The handlers of an authorization request need the parameter `uid` of the outer router.
       const router = Router({ mergeParams: true });
-      router.get(
-        '/sign-in',
-        withContext((_request, response, context) => showSignIn(response, context)),
-      );
+      router.get('/sign-in', withContext(openSignIn));
       router.post('/sign-in', ...site.form(csrfContextOf, withContext(submitSignIn)));
       router.get(
         '/register',
@@ -144,6 +190,10 @@ export function createSignInPages(services: SignInServices) {
     },
   };
 }
+
+/** Returns the signed-in user who must prove their identity again, and has no password. */
+const withoutPassword = ({ reauthenticate }: SignInContext): SignedIn | undefined =>
+  reauthenticate && !reauthenticate.account.passwordHash ? reauthenticate : undefined;
 
 /** Returns the notice for a user who cancelled at the social provider that the parameter `cancelled` names. */
 function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {

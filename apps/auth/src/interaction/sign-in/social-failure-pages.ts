@@ -44,8 +44,10 @@ export const unknownProviderPage = (purpose: FlowPurpose): MessagePage => ({
 });
 
 /** Returns the path of the sign-in page where the user chose the provider. */
-export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
-  interactionUid === null ? signInPath(returnTo ?? '/account') : `/interaction/${interactionUid}/sign-in`;
+export const signInPageOf = ({ interactionUid, returnTo, confirmAccountId }: FlowPurpose): string =>
+  interactionUid === null
+    ? signInPath(returnTo ?? '/account', { again: confirmAccountId !== null })
+    : `/interaction/${interactionUid}/sign-in`;
 
 const alternativeLink = (purpose: FlowPurpose) =>
   purpose.linkAccountId === null

@@ -4,10 +4,10 @@ import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages } from '../../html/error-messages.ts';
 import { queryText } from '../../html/form-body.ts';
-import { localPath } from '../../html/local-path.ts';
+import { localPath, signInPath } from '../../html/local-path.ts';
 import { newBrowserSecret } from '../../social/authorization-flow.ts';
 import { titleOfProvider } from '../../social/settings.ts';
-import type { FlowPurpose } from '../../social/store.ts';
+import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
 import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
 import type { SignInServices } from './start-session.ts';
 
@@ -100,15 +100,42 @@ export function createSocialRoutes(services: SignInServices) {
     else response.redirect(303, returnTo ?? '/account');
   };
 
+  /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
+  const confirm = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
+    const { provider: name } = identity;
+    const signedIn = await sessions.current(request, response);
+    const account = await socialIdentities.findAccount(identity);
+    if (!signedIn || signedIn.account.id !== purpose.confirmAccountId || account?.id !== purpose.confirmAccountId) {
+      const title = titleOfProvider(providers, name);
+      const detail = { provider: name, reason: 'confirmed by another account' };
+      audit.record({ kind: 'sign-in.refused', accountId: signedIn?.account.id, address: request.ip, detail });
+      return site.showMessage(response, {
+        status: 409,
+        title: 'Your sign-in is not confirmed',
+        text: `That ${title} account does not belong to the account that you are signed in to.`,
+        tone: 'bad',
+        links: [{ href: signInPageOf(purpose), text: 'Try again' }],
+      });
+    }
+    await services.startSession(request, response, { account, acr: `idp:${name}`, amr: ['fed'] });
+    response.redirect(303, purpose.returnTo ?? '/account');
+  };
+
   const router = Router();
   router.get('/interaction/:uid/social/:name', async (request, response) => {
     const { uid } = await interactions.find(request, response);
-    const purpose = { interactionUid: uid, returnTo: null, linkAccountId: null };
-    await begin(request, response, request.params.name, purpose);
+    await begin(request, response, request.params.name, { ...otherPurposes, interactionUid: uid });
   });
   router.get('/social/:name', async (request, response) => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
-    await begin(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
+    // A user who is signed in can only confirm it, because an old session at the provider must not make ours fresh.
+    const { name } = request.params;
+    const signedIn = await sessions.current(request, response);
+    if (signedIn && providers.get(name)?.canConfirm === false) {
+      return response.redirect(303, signInPath(returnTo, { again: true }));
+    }
+    const confirmAccountId = signedIn?.account.id ?? null;
+    await begin(request, response, name, { ...otherPurposes, returnTo, confirmAccountId });
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
@@ -130,9 +157,9 @@ export function createSocialRoutes(services: SignInServices) {
         : showFailure(response, name, flow, failure);
     }
     const { identity } = result;
-    return flow.linkAccountId === null
-      ? signIn(request, response, flow, identity)
-      : linkIdentity(request, response, flow.linkAccountId, identity);
+    if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
+    if (flow.confirmAccountId !== null) return confirm(request, response, flow, identity);
+    return signIn(request, response, flow, identity);
   });
   // interaction/routes.ts handles the errors of paths below `/interaction`.
   router.use('/social', site.errorHandler);

@@ -2,10 +2,12 @@
 // unchanged, because the library rejects it.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
-import type { SocialProviders } from '../../social/settings.ts';
+import type { LimitPushedRequests } from '../../guard/pushed-request-limit.ts';
+import type { Services } from '../../services.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../request-state.ts';
 import { normaliseScope, splitScope } from '../scopes.ts';
+import { orUnavailable } from '../unavailable.ts';
 import { replaceTokenResponseType } from './implicit-flow.ts';
 
 /** An internal parameter, with the social provider of `acr_values=idp:NAME`. */
@@ -53,13 +55,22 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 }
 
 /** The setting `extraParams.idp`. oidc-provider calls it for every request after its own checks. */
-export function createRequestCheck(socialProviders: SocialProviders) {
+export function createRequestCheck({ providers, limitPushedRequests }: Services) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     setEffectiveScope(ctx, client);
-    if (idp !== undefined && !socialProviders.has(idp)) {
+    if (idp !== undefined && !providers.has(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }
+    if (ctx.oidc.route === 'pushed_authorization_request') await limitPush(ctx, client, limitPushedRequests);
   };
+}
+
+async function limitPush(ctx: KoaContextWithOIDC, client: RegisteredClient, limit: LimitPushedRequests): Promise<void> {
+  const isPublic = client.clientAuthMethod === 'none';
+  const waitSeconds = await orUnavailable(() => limit(client.clientId, isPublic ? ctx.ip : undefined));
+  if (waitSeconds === 0) return;
+  ctx.set('Retry-After', String(waitSeconds));
+  throw new errors.InvalidRequest('too many pushed authorization requests, try again later', 429);
 }
 
 /** oidc-provider removes offline_access unless the request has `prompt=consent`. */

@@ -18,18 +18,19 @@ export interface PresentedToken {
 }
 
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {
+  const header = request.get('authorization') ?? '';
+  const scheme = /^dpop\b/i.test(header) ? 'DPoP' : 'Bearer';
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';
-    return { status: 400, error: 'invalid_request', description };
+    return { status: 400, error: 'invalid_request', description, scheme };
   }
-  const header = request.get('authorization');
-  if (header === undefined) return { status: 401 };
-  const [, scheme, token] = /^(bearer|dpop) ([^ ]+)$/i.exec(header) ?? [];
-  if (scheme === undefined || token === undefined) {
-    const description = 'the authorization header must be Bearer and one token';
-    return { status: 401, error: 'invalid_request', description };
+  if (header === '') return { status: 401 };
+  const [, token] = /^(?:bearer|dpop) ([^ ]+)$/i.exec(header) ?? [];
+  if (token === undefined) {
+    const description = `the authorization header must be ${scheme} and one token`;
+    return { status: 401, error: 'invalid_request', description, scheme };
   }
-  return { scheme: scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', token };
+  return { scheme, token };
 }
 
 /** All later code reads the token from the header. There must be only one token (RFC 6750 section 2). */

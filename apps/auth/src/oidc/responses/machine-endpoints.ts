@@ -50,14 +50,18 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
   ctx.body = { error: 'invalid_client', error_description };
 }
 
-/** The reference of the Bookings API is a web page in which a reader can enter client credentials. */
+/**
+ * A web page cannot keep a secret, so only responses to public clients are for web pages. The reference of the Bookings
+ * API is a web page in which a reader can enter client credentials.
+ */
 function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
   // Sandboxed pages of any site send the origin "null".
   const isReference =
     origin !== 'null' && origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
-  if (origin && (isReference || (client && webOriginsOf(client).has(origin)))) {
+  const isPageOfClient = client?.clientAuthMethod === 'none' && webOriginsOf(client).has(origin);
+  if (origin && (isReference || isPageOfClient)) {
     ctx.set('Access-Control-Allow-Origin', origin);
   } else {
     ctx.remove('Access-Control-Expose-Headers');

@@ -1,5 +1,7 @@
 // Stores pushed authorization requests (RFC 9126). A browser must open one within 60 s, but it is stored until the
-// sign-in has ended, so that only one of two windows gets a code.
+// sign-in has ended, so that only one of two windows gets a code. The parameters, which oidc-provider reads as an
+// unsigned JWT, are stored as JSON, because base64 would add a third to their length.
+import { decodeJwt, type JWTPayload, UnsecuredJWT } from 'jose';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import type { Services } from '../../services.ts';
@@ -14,7 +16,10 @@ interface FoundRequest {
 export function createPushedRequestAdapter(adapter: Adapter, { db, lifetimes }: Services): Adapter {
   return {
     ...adapter,
-    upsert: (id, payload, expiresIn) => adapter.upsert(id, payload, (expiresIn ?? 0) + lifetimes.interaction),
+    upsert: (id, { request, ...payload }, expiresIn) => {
+      const parameters = decodeJwt(request as string);
+      return adapter.upsert(id, { ...payload, parameters }, (expiresIn ?? 0) + lifetimes.interaction);
+    },
     async find(id) {
       const [found] = await queryOrUnavailable<FoundRequest>(
         db,
@@ -28,7 +33,10 @@ export function createPushedRequestAdapter(adapter: Adapter, { db, lifetimes }: 
       // of the database decides (artifact-row.ts).
       const isValid = found.remaining > lifetimes.interaction;
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
-      return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
+      const { parameters, ...payload } = found.payload;
+      // An instance of an earlier release has stored a `request`.
+      const request = payload.request ?? new UnsecuredJWT(parameters as JWTPayload).encode();
+      return { ...payload, request, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {
       const used = await queryOrUnavailable(

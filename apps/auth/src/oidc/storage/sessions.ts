@@ -1,13 +1,33 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
-// and does not store a session again that has ended.
+// and does not store a session again that has ended. An idle session is not found, by no page and no endpoint.
 import { jsonText } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import type { Services } from '../../services.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
-import { valuesOf, withoutSecrets } from './artifact-row.ts';
+import { payloadOf, valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
+
+/** The user of a session that was not used for this time must sign in again. */
+const idleLimit = '2 hours';
+/** The last use is written at most once in this interval. */
+const recordInterval = '1 minute';
+
+/** Whether the session `s` with the row `b` in `browser_session` is alive. A new session may have no row yet. */
+export const isLiveSession = `s.model = 'Session' and s.expires_at > now() and (s.account_id is null
+  or coalesce(b.seen_at, to_timestamp((s.payload ->> 'loginTs')::float8)) > now() - interval '${idleLimit}')`;
+
+/** Finds a live session, and records its use. */
+const findStatement = `
+  with found as (
+    select s.uid, s.account_id, s.payload
+      from oidc_artifact s left join browser_session b on b.uid = s.uid and b.account_id = s.account_id
+     where s.id = $1 and ${isLiveSession}),
+  used as (
+    update browser_session b set seen_at = now() from found f
+     where b.uid = f.uid and b.account_id = f.account_id and b.seen_at < now() - interval '${recordInterval}')
+  select payload from found`;
 
 // Two sign-ins at the same time both succeed, and the later one replaces the id.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
@@ -45,7 +65,8 @@ export function createSessionAdapter(adapter: Adapter, { db, endSession }: Servi
   return {
     ...adapter,
     async find(id) {
-      const payload = await adapter.find(id);
+      const [row] = await queryOrUnavailable<{ payload: AdapterPayload }>(db, findStatement, [hashSecret(id)]);
+      const payload = row && payloadOf(row.payload, id, undefined);
       const state = currentRequestState();
       // oidc-provider changes the payload during the request.
       if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };

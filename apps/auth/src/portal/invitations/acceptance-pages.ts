@@ -84,9 +84,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
   const acceptSignedIn: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const signedIn = await sessions.current(request, response);
-    if (!signedIn || signedIn.isIdle) {
-      return response.redirect(303, signInPath(pathOf(token), { again: signedIn !== undefined }));
-    }
+    if (!signedIn) return response.redirect(303, signInPath(pathOf(token)));
     const { account } = signedIn;
     // The user has signed in to another account since the page was shown. The page then shows what to do instead.
     if (!isInvited(account, invitation)) return show(response, context, { status: 409 });

@@ -21,7 +21,7 @@ export function createConfiguration(
 export async function buildAuthorizationUrl(
   configuration: openid.Configuration,
   { state, codeVerifier }: FlowSecrets,
-  parameters: { readonly redirect_uri: string; readonly scope: string; readonly nonce?: string },
+  parameters: { readonly redirect_uri: string; readonly scope: string } & Readonly<Record<string, string>>,
 ): Promise<URL> {
   const { scope, ...others } = parameters;
   return openid.buildAuthorizationUrl(configuration, {

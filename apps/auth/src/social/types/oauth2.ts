@@ -60,6 +60,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
   return {
     name,
     title,
+    canConfirm: false,
     acceptsNativeTokens: tokenInfoEndpoint !== undefined && settings.nativeAudiences.length > 0,
 
     authorizationUrl: (redirectUri, secrets) =>

@@ -40,20 +40,24 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
   return {
     name,
     title,
+    canConfirm: true,
     acceptsNativeTokens: settings.nativeAudiences.length > 0,
 
-    async authorizationUrl(redirectUri, secrets) {
-      const parameters = { redirect_uri: redirectUri, scope, nonce: secrets.nonce };
+    async authorizationUrl(redirectUri, secrets, isConfirmation) {
+      const confirmation: Record<string, string> = isConfirmation ? { prompt: 'login', max_age: '0' } : {};
+      const parameters = { redirect_uri: redirectUri, scope, nonce: secrets.nonce, ...confirmation };
       return buildAuthorizationUrl(await discover(), secrets, parameters);
     },
 
-    async redeemCallback(callbackUrl, { state, nonce, codeVerifier }) {
+    async redeemCallback(callbackUrl, { state, nonce, codeVerifier }, maxAge) {
       const configuration = await discover();
       const tokens = await redeemCode(configuration, callbackUrl, {
         expectedState: state,
         pkceCodeVerifier: codeVerifier,
         expectedNonce: nonce,
         idTokenExpected: true,
+        // openid-client then checks the claim `auth_time`.
+        ...(maxAge !== undefined && { maxAge }),
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('the token response contains no id_token');

@@ -46,6 +46,27 @@ from facility left join (
   order by booking_change.number limit $3
 ) change on facility_id = id where id = $1 order by number`;
 
+// The changes after $2, up to $3, of which the first $4 are counted.
+const countStatement = `select max(number) filter (where position <= $4)::float8 as last,
+  coalesce(bool_or(position > $4), false) as "hasMore",
+  count(*) filter (where position <= $4 and has_after)::int as updated,
+  count(*) filter (where position <= $4 and not has_after and has_before)::int as deleted
+from (
+  select number, after is not null as has_after, before is not null as has_before,
+    row_number() over (order by number) as position
+  from booking_change where facility_id = $1 and latest and number > $2::bigint and number <= $3::bigint
+  order by number limit $4::int + 1
+) change`;
+
+export interface ChangeCount {
+  readonly updated: number;
+  readonly deleted: number;
+  /** The number of the last change that is counted. Null if there is none. */
+  readonly last: number | null;
+  /** Whether there are changes that are not counted. */
+  readonly hasMore: boolean;
+}
+
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
 export function createFeedStore(db: Database) {
@@ -78,6 +99,12 @@ export function createFeedStore(db: Database) {
       const rows = await query<Change & Pick<ChangePage, 'removedNumber'>>(db, pageStatement, values);
       const changes = rows.filter(({ bookingId }) => bookingId !== null);
       return { changes, removedNumber: rows[0]?.removedNumber ?? 0 };
+    },
+
+    /** Counts up to `limit` changes after the number `after`, up to `until`. */
+    countChanges: async (facilityId: string, after: number, until: number, limit: number): Promise<ChangeCount> => {
+      const [count] = await query<ChangeCount>(db, countStatement, [facilityId, after, until, limit]);
+      return count as ChangeCount;
     },
   };
 }

@@ -1,4 +1,4 @@
-// Describes the endpoints for webhooks. Their handlers are in register.ts and manage.ts.
+// Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and facility.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
 import {
@@ -13,10 +13,13 @@ import {
 import {
   deliveryListExample,
   exampleWebhookId,
+  facilityWebhookListExample,
+  replayResultExample,
   webhookBodyExample,
   webhookExample,
   webhookListExample,
 } from './examples.ts';
+import { listFacilityWebhooks, removeFacilityWebhook } from './facility.ts';
 import {
   deleteWebhook,
   getWebhook,
@@ -32,6 +35,8 @@ import {
   createWebhookSchema,
   deliveryListSchema,
   deliveryQuerySchema,
+  facilityWebhookListSchema,
+  replayResultSchema,
   replaySchema,
   updateWebhookSchema,
   webhookListSchema,
@@ -45,6 +50,8 @@ const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
 const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
+
+const facilityParams = { id: { description: 'Facility ID.', schema: string, example: 'fac-north' } } as const;
 
 export function createWebhookEndpoints(services: WebhookServices) {
   const { link } = services;
@@ -91,7 +98,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks',
       tag,
       summary: 'List webhooks',
-      description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
+      description: 'The webhooks of the owner of which the token names a facility, oldest first.',
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
       handle: (request) => listWebhooks(services, request),
@@ -103,7 +110,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Get one webhook',
-      description: 'A webhook of this client.',
+      description: 'A webhook of the owner, of which the token names a facility.',
       params,
       headers: ifNoneMatchHeader,
       success,
@@ -117,7 +124,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Update a webhook',
-      description: 'Fields that are left out do not change.',
+      description: 'Fields that are left out do not change. The token must name all facilities of the webhook.',
       params,
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
@@ -171,11 +178,17 @@ export function createWebhookEndpoints(services: WebhookServices) {
       summary: 'Send changes again',
       description:
         'Sends the bookings of a facility that have changed since a change number, ' +
-        'as new deliveries of the types booking.updated and booking.deleted.',
+        'as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events ' +
+        'in an hour. If `next` is a number, continue after it.',
       params,
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
-      success: { status: 202, description: 'The events will be sent.' },
+      success: {
+        status: 202,
+        description: 'The events will be sent.',
+        schema: replayResultSchema,
+        example: replayResultExample,
+      },
       handle: (request) => replayChanges(services, request),
     }),
     defineEndpoint({
@@ -190,6 +203,33 @@ export function createWebhookEndpoints(services: WebhookServices) {
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
       handle: (request) => listDeliveries(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'listFacilityWebhooks',
+      clientFunction: 'webhooks.listOfFacility',
+      method: 'GET',
+      path: '/api/facilities/{id}/webhooks',
+      tag,
+      summary: 'List the webhooks of a facility',
+      description: 'The webhooks of all owners that get the events of the facility. Needs the scope golf/schedule.',
+      params: facilityParams,
+      query: webhookQuerySchema,
+      success: pageSuccess('webhooks', facilityWebhookListSchema, facilityWebhookListExample(link)),
+      handle: (request) => listFacilityWebhooks(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'removeFacilityWebhook',
+      clientFunction: 'webhooks.removeFromFacility',
+      method: 'DELETE',
+      path: '/api/facilities/{id}/webhooks/{webhookId}',
+      tag,
+      summary: 'Take a facility out of a webhook',
+      description:
+        'The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted. ' +
+        'Needs the scope golf/schedule.',
+      params: { ...facilityParams, webhookId: params.id },
+      success: { status: 204, description: 'Taken out.' },
+      handle: (request) => removeFacilityWebhook(services, request),
     }),
   ];
 }

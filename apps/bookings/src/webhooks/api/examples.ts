@@ -3,6 +3,7 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listExample } from '../../http/pagination.ts';
 import { bookingEvents, type Delivery } from '../webhook.ts';
 import { webhookPath, webhookResource } from './resource.ts';
+import type { FacilityWebhook } from './store.ts';
 
 export const webhookBodyExample = {
   url: 'https://partner.example/hooks',
@@ -16,10 +17,12 @@ export function webhookExample(link: MakeLink) {
   return webhookResource(
     {
       id: exampleWebhookId,
+      owner: 'not part of the resource',
       clientId: 'not part of the resource',
       ...webhookBodyExample,
       facilityIds: ['fac-north'],
       state: 'active',
+      pausedBecause: null,
       failingSince: null,
       createdAt: '2026-04-30T18:21:07.123Z',
       lastUpdatedAt: '2026-04-30T18:21:07.123Z',
@@ -32,6 +35,22 @@ export function webhookListExample(link: MakeLink) {
   return listExample('/api/webhooks', {}, defaultPageSizes.webhooks, webhookExample(link), link);
 }
 
+export const replayResultExample = { events: 12, next: null };
+
+export function facilityWebhookListExample(link: MakeLink) {
+  const webhook: FacilityWebhook = {
+    id: exampleWebhookId,
+    url: webhookBodyExample.url,
+    owner: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2c',
+    clientId: 'partner-back-end',
+    facilityIds: ['fac-north'],
+    state: 'active',
+    lastSuccessAt: '2026-04-30T18:21:08.123Z',
+    createdAt: '2026-04-30T18:21:07.123Z',
+  };
+  return listExample('/api/facilities/fac-north/webhooks', {}, defaultPageSizes.webhooks, webhook, link);
+}
+
 export function deliveryListExample(link: MakeLink) {
   const delivery: Delivery = {
     id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b',
@@ -42,6 +61,7 @@ export function deliveryListExample(link: MakeLink) {
     state: 'delivered',
     attempts: 1,
     lastStatus: 204,
+    lastError: null,
     lastAttemptAt: '2026-04-30T18:21:08.123Z',
     nextAttemptAt: null,
   };

@@ -1,7 +1,8 @@
 // Handles POST /api/webhooks: registers a webhook and returns its signing secret.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { ownerOf } from '../../auth/caller.ts';
+import { badRequest, problemsOf } from '../../errors.ts';
 import { createdResponse } from '../../http/etag.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
 import { createOnce } from '../../idempotency/idempotency.ts';
@@ -34,6 +35,7 @@ export function registerWebhook(
     const at = now.toISOString();
     const webhook: Webhook = {
       id: randomUUID(),
+      owner: ownerOf(caller),
       clientId: caller.clientId,
       // Without errors, `url` and `facilityIds` are defined. Their defaults are only for the type checker.
       url: body.url ?? '',
@@ -41,19 +43,21 @@ export function registerWebhook(
       facilityIds: facilityIds ?? [],
       description: body.description ?? null,
       state: 'active',
+      pausedBecause: null,
       failingSince: null,
       createdAt: at,
       lastUpdatedAt: at,
     };
     const secret = newSecret();
     const response = withSecret(createdResponse(webhookResource(webhook, link)), secret);
-    const isCreated = await store.create(
-      { ...webhook, encryptedSecret: secretBox.encrypt(secret, webhook.id) },
+    await store.create(
+      webhook,
+      secretBox.encrypt(secret, webhook.id),
+      caller,
       await services.feed.numberChanges(webhook.facilityIds),
       // The response contains the secret, so the stored response is encrypted.
       keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
     );
-    if (!isCreated) throw apiError('HOOK00001');
     return response;
   });
 

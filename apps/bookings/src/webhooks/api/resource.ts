@@ -7,8 +7,8 @@ export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
   return `/api/webhooks/${id}`;
 }
 
-/** Leaves out the id of the client that owns the webhook, because only this client can read the webhook. */
-export function webhookResource({ clientId: _clientId, ...webhook }: Webhook, link: MakeLink) {
+/** Leaves out owner and client, because only the owner can read the webhook. */
+export function webhookResource({ owner: _owner, clientId: _clientId, ...webhook }: Webhook, link: MakeLink) {
   const path = webhookPath(webhook);
   return {
     ...webhook,

@@ -60,6 +60,27 @@ export const replaySchema = {
   },
 } as const;
 
+export const replayResultSchema = responseSchema({
+  events: { type: 'integer', minimum: 0, description: 'The number of events that are sent, at most 10,000.' },
+  next: {
+    type: nullable('integer'),
+    description: 'The number after which the next replay continues; null if nothing is left.',
+  },
+});
+
+const facilityWebhookSchema = responseSchema({
+  id: { type: 'string', description: 'Webhook ID.' },
+  url: { type: 'string', description: 'The address of the receiver.' },
+  owner: { type: 'string', description: 'The `sub` of the tokens that can change the webhook.' },
+  clientId: { type: 'string', description: 'The client that created the webhook, or changed it last.' },
+  facilityIds: { ...facilityIds, description: 'The facilities of the webhook, as far as the token names them.' },
+  state: { type: 'string', enum: webhookStates, description: 'Only an active webhook gets events.' },
+  lastSuccessAt: { ...nullableDateTime, description: 'The last successful delivery, to the minute; null before.' },
+  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+});
+
+export const facilityWebhookListSchema = listSchema(facilityWebhookSchema);
+
 const webhookFields = {
   id: { type: 'string', description: 'Webhook ID.' },
   url,
@@ -71,6 +92,7 @@ const webhookFields = {
     enum: webhookStates,
     description: 'The service disables a webhook after 5 days with only failures, or after a 410 response.',
   },
+  pausedBecause: { type: nullable('string'), description: 'Why the service paused the webhook; null if it did not.' },
   failingSince: { ...nullableDateTime, description: 'The first failed attempt since the last successful one.' },
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
@@ -99,6 +121,11 @@ const deliverySchema = responseSchema({
     type: nullable('integer'),
     description: 'The status of the last response; null if there was no response.',
   },
+  lastError: {
+    type: nullable('string'),
+    description:
+      'Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null.',
+  },
   lastAttemptAt: { ...nullableDateTime, description: 'The time of the last attempt.' },
   nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
 });
@@ -120,5 +147,7 @@ export const webhookComponents = {
   CreateWebhook: createWebhookSchema,
   UpdateWebhook: updateWebhookSchema,
   ReplayWebhook: replaySchema,
+  ReplayResult: replayResultSchema,
+  FacilityWebhookList: facilityWebhookListSchema,
   DeliveryList: deliveryListSchema,
 } as const;

@@ -1,6 +1,8 @@
-// Defines what the handlers of the endpoints for webhooks need, and finds a webhook of a client.
+// Defines what the handlers of the endpoints for webhooks need, and finds a webhook of an owner.
+import type { ApiError } from '@bay-booking/common/errors';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
+import type { Caller } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
@@ -24,14 +26,26 @@ export interface WebhookServices extends SharedServices {
 }
 
 /**
- * @throws {ApiError} 404 if the webhook does not exist, belongs to another client, or has a facility that the token
- * does not name
+ * @throws {ApiError} 404 if the webhook does not exist, belongs to another owner, or the token names none of its
+ * facilities
  */
 export async function findWebhook(
   { store }: WebhookServices,
-  { params: { id = '' }, caller: { clientId, facilities } }: ApiRequest,
+  { params: { id = '' }, caller }: ApiRequest,
 ): Promise<Webhook> {
-  const found = isUuid(id) ? await store.find(clientId, facilities, id) : undefined;
+  const found = isUuid(id) ? await store.find(caller, id) : undefined;
   if (!found) throw apiError('ERR00404');
   return found;
+}
+
+/** @throws {ApiError} 403 unless the token names all facilities of the webhook */
+export function expectAllFacilities({ facilityIds }: Webhook, { facilities }: Caller): void {
+  const others = facilityIds.filter((id) => !facilities.includes(id));
+  if (others.length > 0) throw insufficientScope(`The token lacks facilities of the webhook: ${others.join(', ')}`);
+}
+
+export function insufficientScope(moreInfo: string, scope?: string): ApiError {
+  const named = scope === undefined ? '' : `, scope="${scope}"`;
+  const challenge = `Bearer realm="bay-booking", error="insufficient_scope"${named}`;
+  return apiError('ERR00403', { moreInfo, headers: { 'WWW-Authenticate': challenge } });
 }

@@ -1,39 +1,59 @@
 // Reads and writes webhooks. Their cursors and deliveries change in the same transactions (delivery/).
-import { type Database, query, Rollback, send, transaction } from '@bay-booking/service/database/database';
+import type { PageRequest } from '@bay-booking/common/page';
+import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type Caller, ownerOf } from '../../auth/caller.ts';
+import { queryPage } from '../../database/page-statements.ts';
+import { apiError } from '../../errors.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
 import { failDeliveries } from '../delivery/delivery-store.ts';
-import { maxWebhooksOfClient, type Webhook } from '../webhook.ts';
+import { takeOutFacilities } from '../rights.ts';
+import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookState } from '../webhook.ts';
 
-const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
-failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
+const columns = `id, owner, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
+paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
-/** Selects the webhooks of the client $1 whose facilities are all in $2, the facilities of the token. */
-const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
+/** The webhooks of the owner $1 and, without an owner, of the client $2 (adoption.ts). */
+const owned = '(owner = $1 or (owner is null and client_id = $2))';
+/** Selects the owned webhooks of which the token names a facility. $3 are the facilities of the token. */
+const visible = `(owner = $1 or (owner is null and client_id = $2 and facility_ids <@ $3::text[]))
+  and facility_ids && $3::text[]`;
+
+const pageOfOwner = { columns, from: `from webhook where ${visible}`, orderBy: 'created_at, id' };
+const pageOfFacility = {
+  columns: `id, url, coalesce(owner, client_id) as owner, client_id as "clientId", facility_ids as "facilityIds", state,
+last_success_at as "lastSuccessAt", created_at as "createdAt"`,
+  from: 'from webhook where facility_ids @> array[$1::text]',
+  orderBy: 'created_at, id',
+};
 
 const statements = {
   /**
-   * Makes registrations of the same client run one at a time. Otherwise, concurrent registrations could exceed the
-   * maximum number of webhooks of a client.
+   * Lets only one request at a time add facilities to the webhooks of an owner. Otherwise, concurrent requests could
+   * exceed the maximum number of webhooks.
    */
-  lockClient: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
-  count: 'select count(*)::int as total from webhook where client_id = $1',
-  insert: `insert into webhook
-  (id, client_id, url, events, facility_ids, description, state, secret, created_at, last_updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
-  list: `select ${columns} from webhook where ${visible} order by created_at, id`,
-  find: `select ${columns} from webhook where ${visible} and id = $3`,
+  lockOwner: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
+  /** Those of the facilities $3 at which the owner has the maximum number of webhooks. */
+  findFull: `select facility_id as "facilityId" from unnest($3::text[]) as facility (facility_id)
+where (select count(*) from webhook where ${owned} and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
+  insert: `insert into webhook (id, url, events, facility_ids, description, state, secret, created_at, last_updated_at,
+  owner, client_id, grant_id, token_issued_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, to_timestamp($12))`,
+  find: `select ${columns} from webhook where ${visible} and id = $4`,
   lock: `select ${columns} from webhook where id = $1 for update`,
   /**
    * A webhook that is enabled again no longer counts as failing. In the `case`, `state` is the state before the update.
    */
   update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
+  paused_because = case when $6 = 'paused' then paused_because end,
   failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
-  last_updated_at = $7
+  last_updated_at = $7, owner = coalesce(owner, $8), client_id = $9, grant_id = $10, token_issued_at = to_timestamp($11)
 where id = $1 returning ${columns}`,
   delete: 'delete from webhook where id = $1 returning id',
-  rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4
+  rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4,
+  owner = coalesce(owner, $5), client_id = $6, grant_id = $7, token_issued_at = to_timestamp($8)
 where id = $1 returning id`,
+  lockOfFacility: 'select id from webhook where id = $1 and facility_ids @> array[$2::text] for no key update',
   /** Parameter $1 is the prefix of every secret that is encrypted with the current key. */
   findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
 where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
@@ -48,8 +68,41 @@ export interface StoredSecrets {
   readonly previousSecret: string | null;
 }
 
-export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
-export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'description' | 'state'>;
+/** The new values of a webhook. Fields that are undefined do not change. */
+export interface WebhookChange {
+  readonly url: string | undefined;
+  readonly events: readonly BookingEvent[] | undefined;
+  readonly facilityIds: readonly string[] | undefined;
+  readonly description: string | undefined;
+  readonly state: WebhookState | undefined;
+}
+
+/** A webhook as the owner and the staff of one of its facilities see it. */
+export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityIds' | 'state' | 'createdAt'> {
+  readonly owner: string;
+  readonly clientId: string;
+  readonly lastSuccessAt: string | null;
+}
+
+/** A webhook ends with the rights of the token with which it was created or last changed (rights.ts). */
+const rightsOf = (caller: Caller) => [
+  ownerOf(caller),
+  caller.clientId,
+  caller.grantId ?? null,
+  caller.issuedAt ?? null,
+];
+
+/** @throws {ApiError} HOOK00001 */
+async function expectRoom(tx: Transaction, caller: Caller, facilityIds: readonly string[]): Promise<void> {
+  const owner = ownerOf(caller);
+  const [, full] = await Promise.all([
+    query(tx, statements.lockOwner, [owner]),
+    query<{ facilityId: string }>(tx, statements.findFull, [owner, caller.clientId, facilityIds]),
+  ]);
+  const names = full.map(({ facilityId }) => facilityId).join(', ');
+  if (full.length > 0)
+    throw apiError('HOOK00001', { moreInfo: `at most ${maxWebhooksAtFacility} webhooks at a facility: ${names}` });
+}
 
 /** The number of the latest change of each facility. */
 export type LatestNumbers = ReadonlyMap<string, number>;
@@ -60,38 +113,54 @@ export function createWebhookStore(db: Database) {
   return {
     /**
      * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
-     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored. Returns false if the
-     * client has too many webhooks.
+     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
+     * @throws {ApiError} HOOK00001 if the owner has too many webhooks
      */
-    create: (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<boolean> => {
-      const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
+    create: (
+      webhook: Webhook,
+      encryptedSecret: string,
+      caller: Caller,
+      latest: LatestNumbers,
+      response?: NewResponse,
+    ): Promise<void> => {
+      const { id, url, events, facilityIds, description, state, createdAt } = webhook;
       return transaction(db, async (tx) => {
         // A response is stored with only one facility, here the first one of the webhook. The others need not be
         // stored: before register.ts returns the response again, it checks that the token names all facilities of the
         // webhook.
         const [facilityId = ''] = facilityIds;
         await storeResponse(tx, response, { facilityId, createdAt });
-        const [, [count]] = await Promise.all([
-          query(tx, statements.lockClient, [clientId]),
-          query<{ total: number }>(tx, statements.count, [clientId]),
-        ]);
-        if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback(false);
-        const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
-        send(tx, statements.insert, values);
-        addCursors(tx, id, latest, createdAt);
-        return true;
+        await expectRoom(tx, caller, facilityIds);
+        const values = [id, url, events, facilityIds, description, state, encryptedSecret, createdAt];
+        send(tx, statements.insert, [...values, ...rightsOf(caller)]);
+        addCursors(tx, id, latest);
       });
     },
 
-    list: (clientId: string, facilities: readonly string[]) =>
-      query<Webhook>(db, statements.list, [clientId, facilities]),
+    list: (caller: Caller, page: PageRequest) =>
+      queryPage<Webhook>(db, pageOfOwner, [ownerOf(caller), caller.clientId, caller.facilities], page),
 
-    find: async (clientId: string, facilities: readonly string[], id: string): Promise<Webhook | undefined> =>
-      (await query<Webhook>(db, statements.find, [clientId, facilities, id]))[0],
+    find: async (caller: Caller, id: string): Promise<Webhook | undefined> => {
+      const values = [ownerOf(caller), caller.clientId, caller.facilities, id];
+      return (await query<Webhook>(db, statements.find, values))[0];
+    },
+
+    listOfFacility: (facilityId: string, page: PageRequest) =>
+      queryPage<FacilityWebhook>(db, pageOfFacility, [facilityId], page),
+
+    /** Takes the facility out of the webhook. Returns false if it is no facility of the webhook. */
+    takeOutFacility: (webhookId: string, facilityId: string): Promise<boolean> =>
+      transaction(db, async (tx) => {
+        if ((await query(tx, statements.lockOfFacility, [webhookId, facilityId])).length === 0) return false;
+        takeOutFacilities(tx, [{ webhookId, facilityId }]);
+        return true;
+      }),
 
     /**
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
      * `check` throws an error, nothing is changed.
+     *
+     * `latest` has at least the facilities that `change` adds.
      *
      * If `change` adds a facility, the webhook receives only the booking changes of this facility whose change numbers
      * are higher than its number in `latest`. If `change` enables a disabled webhook, the same rule applies to all its
@@ -100,26 +169,26 @@ export function createWebhookStore(db: Database) {
     update: (
       id: string,
       change: WebhookChange,
+      caller: Caller,
       { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
     ): Promise<Webhook | undefined> =>
       transaction(db, async (tx) => {
+        if (change.facilityIds) send(tx, statements.lockOwner, [ownerOf(caller)]);
         const [before] = await query<Webhook>(tx, statements.lock, [id]);
         if (!before) return undefined;
         check(before);
-        const { url, events, facilityIds, description, state } = change;
-        const updated = query<Webhook>(tx, statements.update, [
-          id,
-          url,
-          events,
-          facilityIds,
-          description,
-          state,
-          at.toISOString(),
-        ]);
+        const { facilityIds = before.facilityIds, state = before.state } = change;
+        const added = facilityIds.filter((facilityId) => !before.facilityIds.includes(facilityId));
+        if (added.length > 0) await expectRoom(tx, caller, added);
+        const { url = before.url, events = before.events, description = before.description } = change;
+        const values = [id, url, events, facilityIds, description, state, at.toISOString()];
+        const updated = query<Webhook>(tx, statements.update, [...values, ...rightsOf(caller)]);
         removeCursors(tx, id, facilityIds);
         failDeliveries(tx, id, facilityIds);
-        if (before.state === 'disabled' && state !== 'disabled') resetCursors(tx, id, latest);
-        addCursors(tx, id, latest, at.toISOString());
+        // Another request may have removed a facility of `latest` meanwhile.
+        const numbers = new Map([...latest].filter(([facilityId]) => facilityIds.includes(facilityId)));
+        if (before.state === 'disabled' && state !== 'disabled') resetCursors(tx, id, numbers);
+        addCursors(tx, id, numbers);
         return (await updated)[0];
       }),
 
@@ -134,8 +203,13 @@ export function createWebhookStore(db: Database) {
       }),
 
     /** Returns false if the webhook was deleted. */
-    rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
-      const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString()];
+    rotate: async (
+      id: string,
+      encryptedSecret: string,
+      caller: Caller,
+      { previousUntil, at }: { previousUntil: Date; at: Date },
+    ): Promise<boolean> => {
+      const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString(), ...rightsOf(caller)];
       return (await query(db, statements.rotate, values)).length > 0;
     },
 

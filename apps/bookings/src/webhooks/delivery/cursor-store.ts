@@ -1,11 +1,21 @@
-// Reads and writes the table webhook_cursor: for each facility of a webhook, its position in the change feed and its
-// lease (lease.ts).
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+// Reads and writes the table webhook_cursor: for each facility of a webhook, its position in the change feed.
+import {
+  type Database,
+  query,
+  Rollback,
+  send,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
 import type { BookingEvent } from '../webhook.ts';
 import { addDeliveries, type NewDelivery } from './delivery-store.ts';
 
 /** The maximum number of deliveries of a webhook and facility that wait for their first attempt. */
 const maxUnattempted = 1_000;
+/** The maximum number of events that the replays of a webhook send in an hour. */
+export const maxReplayedEvents = 10_000;
+const minute = 60_000;
+const hour = 60 * minute;
 
 /** A condition for a row of webhook_cursor. While it is false, the cursor does not move. */
 const isBelowMaximum = `(select count(*) from (
@@ -15,10 +25,13 @@ const isBelowMaximum = `(select count(*) from (
   ) unattempted) < ${maxUnattempted}`;
 
 const statements = {
-  findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number,
-  replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
+  findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number, events
 from webhook_cursor join webhook on webhook.id = webhook_id
-where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximum}`,
+where webhook.state = 'active' and ${isBelowMaximum}`,
+  findReplays: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number, events,
+  replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil"
+from webhook_cursor join webhook on webhook.id = webhook_id
+where webhook.state = 'active' and replay_number is not null and ${isBelowMaximum}`,
   /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /** Returns no row if another instance has already moved the cursor, or if too many deliveries wait. */
@@ -28,18 +41,30 @@ where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum}
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
 where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
-  /** Continues an earlier replay whose position is lower. */
-  startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
-where webhook_id = $1 and facility_id = $2`,
-  add: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
-select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+  /**
+   * Counts $2 events of a replay. The first event after an hour begins the next hour. Returns no row if the events of
+   * the hour would be more than the maximum.
+   */
+  countReplayed: `update webhook set
+  replayed_events = $2 + case when replay_since > $3::timestamptz - interval '1 hour' then replayed_events else 0 end,
+  replay_since = case when replay_since > $3::timestamptz - interval '1 hour' then replay_since else $3 end
+where id = $1 and (replayed_events + $2 <= ${maxReplayedEvents}
+  or coalesce(replay_since, '-infinity') <= $3::timestamptz - interval '1 hour') returning id`,
+  findReplaySince: 'select replay_since as since from webhook where id = $1',
+  /**
+   * Extends an earlier replay that has not ended. Returns no row if changes between the two would be sent too.
+   */
+  startReplay: `update webhook_cursor
+set replay_number = least(replay_number, $3), replay_until = greatest(replay_until, $4)
+where webhook_id = $1 and facility_id = $2 and (replay_number is null or (replay_number <= $4 and replay_until >= $3))
+returning facility_id`,
+  add: `insert into webhook_cursor (webhook_id, facility_id, number)
+select $1, facility_id, number from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 on conflict (webhook_id, facility_id) do nothing`,
   reset: `update webhook_cursor set number = added.number
 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
   remove: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
-  renewLeases: `update webhook_cursor set seen_at = $3 from webhook
-where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
 } as const;
 
 export interface Cursor {
@@ -47,11 +72,14 @@ export interface Cursor {
   readonly facilityId: string;
   /** Every change up to this number has its delivery. */
   readonly number: number;
-  /** The replay sends the changes after this number. Null without a replay. */
-  readonly replayNumber: number | null;
-  /** The last change of the replay. Null without a replay. */
-  readonly replayUntil: number | null;
   readonly events: readonly BookingEvent[];
+}
+
+export interface Replay extends Cursor {
+  /** The replay sends the changes after this number. */
+  readonly replayNumber: number;
+  /** The last change of the replay. */
+  readonly replayUntil: number;
 }
 
 export interface CursorMove {
@@ -64,8 +92,10 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 
 export function createCursorStore(db: Database) {
   return {
-    /** Returns the cursors whose lease has not ended (see lease.ts) and that can move. */
-    findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
+    /** Returns the cursors that can move. */
+    findActive: () => query<Cursor>(db, statements.findActive),
+
+    findReplays: () => query<Replay>(db, statements.findReplays),
 
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
     advance: (
@@ -83,20 +113,31 @@ export function createCursorStore(db: Database) {
         return true;
       }),
 
-    /** Sends again every change after `number`, up to `until`. */
-    startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
-      await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
-    },
-
-    renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
-      await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
-    },
+    /**
+     * Sends again every change after `from`, up to `to`, which are `events` events. Returns undefined, or when the
+     * client should try again if there are too many.
+     */
+    startReplay: (
+      { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
+      { from, to, events }: { readonly from: number; readonly to: number; readonly events: number },
+      now: Date,
+    ): Promise<Date | undefined> =>
+      transaction(db, async (tx) => {
+        const counted = await query(tx, statements.countReplayed, [webhookId, events, now.toISOString()]);
+        if (counted.length === 0) {
+          const [row] = await query<{ since: string }>(tx, statements.findReplaySince, [webhookId]);
+          return new Date(Date.parse(row?.since ?? now.toISOString()) + hour);
+        }
+        const started = await query(tx, statements.startReplay, [webhookId, facilityId, from, to]);
+        if (started.length === 0) throw new Rollback(new Date(now.getTime() + minute));
+        return undefined;
+      }),
   };
 }
 
 /** Adds a cursor for each facility that has none. `latest` maps facilities to the positions of the new cursors. */
-export function addCursors(tx: Transaction, webhookId: string, latest: ReadonlyMap<string, number>, at: string): void {
-  send(tx, statements.add, [webhookId, [...latest.keys()], [...latest.values()], at]);
+export function addCursors(tx: Transaction, webhookId: string, latest: ReadonlyMap<string, number>): void {
+  send(tx, statements.add, [webhookId, [...latest.keys()], [...latest.values()]]);
 }
 
 export function resetCursors(tx: Transaction, webhookId: string, latest: ReadonlyMap<string, number>): void {

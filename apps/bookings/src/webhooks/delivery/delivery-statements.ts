@@ -6,11 +6,14 @@
  */
 const maxWaitingPings = 100;
 
+/** Ends a pending delivery. */
+export const fail = "state = 'failed', next_attempt_at = null, body = null";
+
 /** The deliveries of webhook $1 that are in state $2. If $2 is null, all its deliveries. */
 export const pageOfDeliveries = {
   // `modified` is a change number. It is converted to float8, because pg returns a bigint as a string.
   columns: `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
-last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`,
+last_status as "lastStatus", last_error as "lastError", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`,
   from: 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)',
   orderBy: 'created_at desc, id desc',
 };
@@ -32,35 +35,36 @@ where (select count(*) from (
 
   /**
    * Claims due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
-   * other webhooks. A webhook that is not active gets only pings. The parameters are:
+   * other webhooks. The owners get their attempts in turn, and each owner makes at most as many attempts at the same
+   * time as remain free for others. A webhook that is not active gets only pings. The parameters are:
    * - $1: the current time
    * - $2: the end of the claim. A delivery without a result is then due again.
    * - $3 and $4: the webhooks for which this instance makes attempts now, and the number of these attempts
    * - $5: the maximum number of attempts of a webhook at the same time
    * - $6: the maximum for a webhook whose attempts fail
-   * - $7: the maximum for this instance
-   * - $8: a booking event is delivered only if the client of the webhook has sent a request with a token for the
-   *   facility after this time (see lease.ts)
+   * - $7: the number of attempts that this instance can still begin
    */
-  claim: `with due as (
-  select delivery.id from webhook
-  left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on running.webhook_id = webhook.id
-  cross join lateral (
-    select id from webhook_delivery
-    where webhook_id = webhook.id and state = 'pending' and next_attempt_at <= $1::timestamptz
-      and (type = 'webhook.ping' or webhook.state = 'active')
-      and (facility_id is null or exists (
-        select from webhook_cursor where webhook_cursor.webhook_id = webhook.id
-          and webhook_cursor.facility_id = webhook_delivery.facility_id and seen_at > $8::timestamptz))
+  claim: `with receiver as (
+  select id, coalesce(owner, client_id) as owner, state, failing_since, coalesce(attempts, 0) as running,
+    sum(coalesce(attempts, 0)) over (partition by coalesce(owner, client_id)) as running_of_owner
+  from webhook left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on webhook_id = id
+), due as (
+  select delivery.id, running_of_owner + row_number() over (
+    partition by owner order by failing_since nulls first, next_attempt_at) as turn
+  from receiver cross join lateral (
+    select id, next_attempt_at from webhook_delivery
+    where webhook_id = receiver.id and state = 'pending' and next_attempt_at <= $1::timestamptz
+      and (type = 'webhook.ping' or receiver.state = 'active')
     order by next_attempt_at
-    limit greatest(0, case when failing_since is null then $5::int else $6::int end - coalesce(running.attempts, 0))
+    limit greatest(0, least(case when failing_since is null then $5::int else $6::int end - running,
+      $7::int - running_of_owner))
     for update skip locked
   ) delivery
-  order by failing_since nulls first
-  limit $7
+), chosen as (
+  select id, turn + row_number() over (order by turn) <= $7::int as leaves_enough from due
 )
-update webhook_delivery set next_attempt_at = $2 from due, webhook
-where webhook_delivery.id = due.id and webhook.id = webhook_id
+update webhook_delivery set next_attempt_at = $2 from chosen, webhook
+where webhook_delivery.id = chosen.id and leaves_enough and webhook.id = webhook_id
 returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, secret,
   case when previous_secret_until > $1::timestamptz then previous_secret end as "previousSecret"`,
 
@@ -69,22 +73,27 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
 
   /**
    * Records the results of attempts, and since when each webhook has been failing. Ignores a result if another instance
-   * has repeated the attempt in the meantime. Only a webhook that begins or stops failing is updated.
+   * has repeated the attempt in the meantime. A webhook is updated only if it begins or stops failing, or if its last
+   * success is a minute old.
    */
   record: `with result as (
-  select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::timestamptz[], $6::timestamptz[])
-    as result (id, attempts, state, status, attempted_at, next_at)
+  select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::text[], $6::timestamptz[], $7::timestamptz[])
+    as result (id, attempts, state, status, error, attempted_at, next_at)
 ), recorded as (
   update webhook_delivery delivery set state = result.state, attempts = result.attempts, last_status = result.status,
-    last_attempt_at = result.attempted_at, next_attempt_at = result.next_at
+    last_error = result.error, last_attempt_at = result.attempted_at, next_attempt_at = result.next_at,
+    body = case when result.state = 'pending' then body end
   from result where delivery.id = result.id and delivery.state = 'pending' and delivery.attempts = result.attempts - 1
   returning delivery.webhook_id, delivery.state, result.attempted_at
 ), health as (
-  select webhook_id, bool_or(state = 'delivered') as has_success, min(attempted_at) as attempted_at
+  select webhook_id, bool_or(state = 'delivered') as has_success, min(attempted_at) as attempted_at,
+    max(attempted_at) filter (where state = 'delivered') as succeeded_at
   from recorded group by webhook_id
 )
-update webhook set failing_since = case when not has_success then coalesce(failing_since, attempted_at) end
-from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
+update webhook set failing_since = case when not has_success then coalesce(failing_since, attempted_at) end,
+  last_success_at = greatest(last_success_at, succeeded_at)
+from health where webhook.id = webhook_id and ((failing_since is null) <> has_success
+  or succeeded_at > coalesce(last_success_at, '-infinity') + interval '1 minute')`,
 
   /**
    * Disables some of the webhooks $1: those that are also in $2, and those whose attempts have been failing since $3 or
@@ -94,19 +103,15 @@ from health where webhook.id = webhook_id and (failing_since is null) <> has_suc
   update webhook set state = 'disabled'
   where id = any($1::uuid[]) and state <> 'disabled' and (id = any($2::uuid[]) or failing_since <= $3) returning id
 )
-update webhook_delivery set state = 'failed', next_attempt_at = null
+update webhook_delivery set ${fail}
 from disabled where webhook_id = disabled.id and state = 'pending'`,
 
   /** Ends the pending deliveries of webhook $1 for facilities that are not in $2. */
-  failOthers: `update webhook_delivery set state = 'failed', next_attempt_at = null
+  failOthers: `update webhook_delivery set ${fail}
 where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
 
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
-  /** $1 is the start of the lease, as in `claim`. */
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
-where webhook.state = 'active' and webhook_delivery.state = 'pending'
-  and (facility_id is null or exists (
-    select from webhook_cursor where webhook_cursor.webhook_id = webhook.id
-      and webhook_cursor.facility_id = webhook_delivery.facility_id and seen_at > $1::timestamptz))`,
+where webhook.state = 'active' and webhook_delivery.state = 'pending'`,
 } as const;

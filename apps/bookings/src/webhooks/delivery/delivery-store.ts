@@ -36,7 +36,8 @@ export interface ClaimedDelivery {
 export interface ClaimLimits {
   readonly perWebhook: number;
   readonly perFailingWebhook: number;
-  readonly total: number;
+  /** Of this instance: how many more attempts it can begin. */
+  readonly remaining: number;
 }
 
 export interface AttemptResult {
@@ -47,6 +48,8 @@ export interface AttemptResult {
   readonly state: DeliveryState;
   /** Null if there was no response. */
   readonly status: number | null;
+  /** Why there was no response. Null if there was one. */
+  readonly error: string | null;
   readonly attemptedAt: Date;
   /** When the delivery is attempted again. Undefined after the last attempt. */
   readonly nextAttemptAt: Date | undefined;
@@ -62,7 +65,7 @@ export function createDeliveryStore(db: Database) {
     },
 
     /** `running` maps the id of each webhook to the number of its attempts that are in progress in this instance. */
-    claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
+    claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, now: Date) =>
       query<ClaimedDelivery>(db, deliveryStatements.claim, [
         now.toISOString(),
         new Date(now.getTime() + claimMilliseconds).toISOString(),
@@ -70,8 +73,7 @@ export function createDeliveryStore(db: Database) {
         [...running.values()],
         limits.perWebhook,
         limits.perFailingWebhook,
-        limits.total,
-        leaseStart.toISOString(),
+        limits.remaining,
       ]),
 
     /**
@@ -90,6 +92,7 @@ export function createDeliveryStore(db: Database) {
           results.map(({ attempts }) => attempts),
           results.map(({ state }) => state),
           results.map(({ status }) => status),
+          results.map(({ error }) => error),
           results.map(({ attemptedAt }) => attemptedAt.toISOString()),
           results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
         ]);
@@ -113,10 +116,8 @@ export function createDeliveryStore(db: Database) {
     },
 
     /** Returns when the earliest pending delivery of the active webhooks was due, or will be. */
-    oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
-      const [row] = await query<{ dueSince: string | null }>(db, deliveryStatements.oldestDue, [
-        leaseStart.toISOString(),
-      ]);
+    oldestDue: async (): Promise<Date | undefined> => {
+      const [row] = await query<{ dueSince: string | null }>(db, deliveryStatements.oldestDue);
       return row?.dueSince ? new Date(row.dueSince) : undefined;
     },
   };

@@ -1,24 +1,24 @@
 // Creates deliveries for the changes after the cursor of each webhook and facility, and moves the cursor.
 //
-// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor.
+// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor. Replays
+// have their own loop, so that they do not delay new events.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
 import type { Change, FeedStore } from '../../changes/feed/store.ts';
 import type { BookingState } from '../../changes/log.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
-import { leaseStart } from '../lease.ts';
 import type { BookingEvent } from '../webhook.ts';
-import type { Cursor, CursorMove, CursorStore } from './cursor-store.ts';
+import type { Cursor, CursorMove, CursorStore, Replay } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
 
 /** The time between two polls of the change feed. */
 const pollMilliseconds = 500;
-/** The maximum number of changes that the feeder reads for a cursor in one query. */
-const pageSize = 500;
+/** Each cursor moves by at most this number of changes before the next cursor moves. */
+const pageSize = 100;
 
 export interface FeederOptions extends SharedServices {
-  readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
+  readonly cursors: Pick<CursorStore, 'findActive' | 'findReplays' | 'advance'>;
   readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
@@ -27,15 +27,20 @@ export interface FeederOptions extends SharedServices {
   readonly logger: Logger;
 }
 
-export function startFeeder(options: FeederOptions): Loop {
-  const run = () => processCursors(options);
-  return startLoop({ name: 'webhook events', intervalMs: pollMilliseconds, run, logger: options.logger });
+export function startFeeder(options: FeederOptions): Pick<Loop, 'stop'> {
+  const { logger } = options;
+  const intervalMs = pollMilliseconds;
+  const loops = [
+    startLoop({ name: 'webhook events', intervalMs, run: () => processCursors(options), logger }),
+    startLoop({ name: 'webhook replays', intervalMs, run: () => processReplays(options), logger }),
+  ];
+  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
 }
 
 /** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function processCursors(options: FeederOptions): Promise<boolean> {
   const { cursors, feed } = options;
-  const active = await cursors.findActive(leaseStart(options));
+  const active = await cursors.findActive();
   if (active.length === 0) return false;
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   let hasMore = false;
@@ -46,10 +51,18 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
         hasMore = true;
-      const { replayNumber } = cursor;
-      if (replayNumber !== null && (await addReplayedChanges(cursor, await readPage(replayNumber), options)))
-        hasMore = true;
     }
+  }
+  return hasMore;
+}
+
+/** Moves each replay by up to one page of changes. Returns whether a replay has more changes to process. */
+async function processReplays(options: FeederOptions): Promise<boolean> {
+  const { cursors, feed } = options;
+  let hasMore = false;
+  for (const cursor of await cursors.findReplays()) {
+    const { changes } = await feed.changesAfter(cursor.facilityId, cursor.replayNumber, pageSize);
+    if (await addReplayedChanges(cursor, changes, options)) hasMore = true;
   }
   return hasMore;
 }
@@ -79,13 +92,11 @@ async function addNewChanges(cursor: Cursor, changes: readonly Change[], options
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
 async function addReplayedChanges(
-  cursor: Cursor,
+  cursor: Replay,
   changes: readonly Change[],
   options: FeederOptions,
 ): Promise<boolean> {
-  // During a replay, both numbers are set. The zeros are only for the type checker.
-  const from = cursor.replayNumber ?? 0;
-  const until = cursor.replayUntil ?? 0;
+  const { replayNumber: from, replayUntil: until } = cursor;
   const selected = changes.filter(({ number }) => number <= until);
   // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.
   const isLastPage = changes.length < pageSize || selected.length < changes.length;

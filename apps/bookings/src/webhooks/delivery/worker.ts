@@ -1,14 +1,15 @@
 // Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results.
 //
 // One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
-// webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
+// webhook has its own limit of concurrent attempts, and the owners share those of the instance in turn, so a receiver
+// that never responds delays only its own events.
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { SharedServices } from '../../http/shared-services.ts';
-import { leaseStart } from '../lease.ts';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
+import { failureReason } from './failure.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
 import { signedHeaders } from './signature.ts';
 
@@ -51,10 +52,9 @@ export function startWorker(options: WorkerOptions) {
   }
 
   async function claimDue(): Promise<void> {
-    const total = limits.total - runningTotal;
-    if (total <= 0 || isStopped) return;
-    for (const delivery of await store.claim(running, { ...limits, total }, leaseStart(options), now()))
-      start(delivery);
+    const remaining = limits.total - runningTotal;
+    if (remaining <= 0 || isStopped) return;
+    for (const delivery of await store.claim(running, { ...limits, remaining }, now())) start(delivery);
   }
 
   function start(delivery: ClaimedDelivery): void {
@@ -112,6 +112,7 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
   );
   const attempts = delivery.attempts + 1;
   let status: number | null = null;
+  let error: string | null = null;
   let retryAfter: string | undefined;
   try {
     const response = await outbound.request(url, {
@@ -125,9 +126,10 @@ async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promi
     status = response.status;
     retryAfter = response.headers['retry-after'];
   } catch (err) {
+    error = failureReason(err);
     logger.info({ err, webhook: webhookId, delivery: id }, 'webhook receiver not reached');
   }
-  const result = { id, webhookId, attempts, status, attemptedAt };
+  const result = { id, webhookId, attempts, status, error, attemptedAt };
   if (status !== null && status >= 200 && status < 300)
     return { ...result, state: 'delivered', nextAttemptAt: undefined };
   const next = nextAttemptAt(attempts, now(), retryAfter);

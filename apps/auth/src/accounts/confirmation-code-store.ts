@@ -1,0 +1,87 @@
+// Mails a code to a user without a password, who confirms a sign-in with it. A code belongs to one session.
+import { createHmac, randomInt } from 'node:crypto';
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { UsageLimit } from '../guard/usage-limit.ts';
+import { confirmationCodeEmail } from '../mail/email-templates.ts';
+import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Stores } from '../services.ts';
+import { emailAddressOf, nameInEmail } from './account-emails.ts';
+import type { Account } from './store.ts';
+
+/** If you change a value, also change the texts of the e-mail and the page. */
+const lifetimeSeconds = 10 * 60;
+const maxTries = 5;
+
+export interface CodeOwner {
+  readonly account: Account;
+  readonly sessionId: string;
+}
+
+export interface ConfirmationCodesOptions {
+  readonly mailer: OutboxMailer;
+  /** Limits the codes, and so the guesses, for an account. */
+  readonly limit: UsageLimit;
+}
+
+export function createConfirmationCodes(
+  { db, config }: Pick<Stores, 'config'> & { readonly db: Database },
+  { mailer, limit }: ConfirmationCodesOptions,
+) {
+  // A plain hash of six digits could be guessed by a reader of the database.
+  const hmacOf = (sessionId: string, code: string): string =>
+    createHmac('sha256', config.encryptionKey).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
+
+  return {
+    addressOf: emailAddressOf,
+
+    /** Whether a code was mailed that has not expired, even if too many wrong codes were entered since. */
+    async isSent(sessionId: string): Promise<boolean> {
+      const rows = await query(
+        db,
+        'select 1 as found from confirmation_code where session_uid = $1 and expires_at > now()',
+        [sessionId],
+      );
+      return rows.length > 0;
+    },
+
+    /** Replaces the previous code. Returns 0, or the seconds after which a code may be mailed. */
+    async send({ account, sessionId }: CodeOwner): Promise<number> {
+      const to = emailAddressOf(account);
+      if (to === undefined) throw new Error('the account has no e-mail address');
+      const waitSeconds = await limit.use(account.id);
+      if (waitSeconds > 0) return waitSeconds;
+      const code = String(randomInt(1_000_000)).padStart(6, '0');
+      await query(
+        db,
+        `insert into confirmation_code (session_uid, account_id, code_hmac, expires_at)
+         values ($1, $2, $3, now() + make_interval(secs => $4))
+         on conflict (session_uid) do update set account_id = excluded.account_id, code_hmac = excluded.code_hmac,
+           tries = 0, expires_at = excluded.expires_at`,
+        [sessionId, account.id, hmacOf(sessionId, code), lifetimeSeconds],
+      );
+      const recipient = { to, name: nameInEmail(account), link: `${config.issuer}/account` };
+      await mailer.enqueue(confirmationCodeEmail(recipient, code));
+      return 0;
+    },
+
+    /** Each code works once. It has `ended` if it has expired, was used, or too many wrong codes were entered. */
+    async use({ account, sessionId }: CodeOwner, code: string): Promise<'right' | 'wrong' | 'ended'> {
+      const key = [sessionId, account.id];
+      const [tried] = await query<{ isRight: boolean }>(
+        db,
+        `update confirmation_code set tries = tries + 1
+          where session_uid = $1 and account_id = $2 and expires_at > now() and tries < ${maxTries}
+         returning code_hmac = $3 as "isRight"`,
+        [...key, hmacOf(sessionId, code)],
+      );
+      if (!tried) return 'ended';
+      if (!tried.isRight) return 'wrong';
+      const used = await query(
+        db,
+        'delete from confirmation_code where session_uid = $1 and account_id = $2 and code_hmac = $3 returning 1 as done',
+        [...key, hmacOf(sessionId, code)],
+      );
+      return used.length > 0 ? 'right' : 'ended';
+    },
+  };
+}

@@ -1,0 +1,195 @@
+// Tests how a user without a password confirms a sign-in that is no longer fresh: by signing in again at the social
+// provider, or with a mailed code.
+import type { SocialName, SocialProviders } from '@bay-booking/social-stand-ins/providers';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuthServer, eventually } from './auth-server.ts';
+import { startSocialServer } from './social-server.ts';
+
+const fixture = useFixture(() => startSocialServer());
+let server: AuthServer;
+let social: SocialProviders;
+beforeAll(() => {
+  ({ server, social } = fixture);
+});
+afterEach(async () => {
+  social.session.seconds = 0;
+  await server.db('guard_count').del();
+});
+
+/** The ids of two users of the simulated social providers. */
+const ada = '100001';
+const ben = '100002';
+
+const signInAs = (browser: FormBrowser, page: Page, user: string): Promise<Page> =>
+  browser.send(page, {}, { name: 'user', value: user });
+
+/** Signs in at the provider, and changes the database as if this had been 11 minutes ago. */
+async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrowser> {
+  const browser = openFormBrowser([server.origin, social.origin]);
+  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`), user);
+  await server.db.raw(
+    `update oidc_artifact
+        set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 660))
+      where model = 'Session' and account_id is not null`,
+  );
+  return browser;
+}
+
+/** Sends a form that needs a fresh sign-in. The next page is that of the other provider, or the confirmation. */
+async function addProvider(browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<Page> {
+  await server.db.raw('update account set email_verified = true');
+  return browser.send(await browser.open(`${server.origin}/account`), {}, `Add ${title}`);
+}
+
+const isFresh = async (browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<boolean> =>
+  (await addProvider(browser, title)).url.origin === social.origin;
+
+const hrefOf = (page: Page, text: string): string => page.links.find((link) => link.text.includes(text))?.href ?? '';
+
+interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Without SMTP_URL, the server writes e-mails to its log. */
+const mails = (): Mail[] => server.log.map((line) => JSON.parse(line)).flatMap(({ mail }) => (mail ? [mail] : []));
+const codeIn = ({ text }: Mail): string => /\b\d{6}\b/.exec(text)?.[0] ?? '';
+const wrongFor = (code: string): string => (code === '000000' ? '111111' : '000000');
+
+describe('at a provider with OpenID Connect', () => {
+  test('the provider must make the user sign in again, and the sign-in is then fresh', async () => {
+    const browser = await signInEarlier('google');
+    const page = await addProvider(browser, 'Facebook');
+    expect(page.title).toMatch(/^Confirm that it is you/);
+    const login = await browser.open(hrefOf(page, 'Google'));
+    expect(login.url.origin).toBe(social.origin);
+    expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
+    expect((await signInAs(browser, login, ada)).url.href).toBe(`${server.origin}/account`);
+    expect(await isFresh(browser, 'Facebook')).toBe(true);
+  });
+
+  test('an old session at the provider confirms nothing, also without the page', async () => {
+    const browser = await signInEarlier('google');
+    social.session.seconds = 3_600;
+    for (const address of [
+      hrefOf(await addProvider(browser, 'Facebook'), 'Google'),
+      `${server.origin}/social/google?return=/account`,
+    ]) {
+      const page = await signInAs(browser, await browser.open(address), ada);
+      expect(page.status).toBe(502);
+      expect(hrefOf(page, 'Other ways to sign in')).toMatch(/\/sign-in\?return=.*&again=1$/);
+    }
+    expect(await isFresh(browser, 'Facebook')).toBe(false);
+  });
+
+  test('another user of the provider confirms nothing, and the session stays', async () => {
+    const browser = await signInEarlier('google');
+    const login = await browser.open(hrefOf(await addProvider(browser, 'Facebook'), 'Google'));
+    const page = await signInAs(browser, login, ben);
+    expect([page.status, page.title]).toEqual([409, expect.stringMatching(/^Your sign-in is not confirmed/)]);
+    expect((await browser.open(`${server.origin}/account`)).html).toContain('Ada Fairway');
+    expect(await isFresh(browser, 'Facebook')).toBe(false);
+  });
+
+  test('a user who cannot use the provider can have a code mailed instead', async () => {
+    const browser = await signInEarlier('google');
+    const before = mails().length;
+    const page = await addProvider(browser, 'Facebook');
+    expect(mails()).toHaveLength(before);
+    const form = await browser.send(page, {}, 'Send me a code by e-mail');
+    const mail = mails().at(-1) as Mail;
+    expect(mails()).toHaveLength(before + 1);
+    expect((await browser.send(form, { code: codeIn(mail) })).url.pathname).toBe('/account');
+    expect(await isFresh(browser, 'Facebook')).toBe(true);
+  });
+});
+
+describe('at a provider with OAuth 2.0, which cannot confirm', () => {
+  /** Opens the confirmation, and returns its page with the mailed code. */
+  const openConfirmation = async (browser: FormBrowser) => {
+    const before = mails().length;
+    const page = await addProvider(browser, 'Google');
+    expect(page.title).toMatch(/^Confirm that it is you/);
+    expect(hrefOf(page, 'Facebook')).toBe('');
+    const mail = await eventually(async () => mails()[before]);
+    return { page, mail, code: codeIn(mail) };
+  };
+
+  test('the page asks for a mailed code, which makes the sign-in fresh', async () => {
+    const browser = await signInEarlier('facebook');
+    const { page, mail, code } = await openConfirmation(browser);
+    expect(mail).toMatchObject({ to: 'ada@social.example', subject: expect.stringContaining(code) });
+    expect(code).toMatch(/^\d{6}$/);
+    const sent = mails().length;
+    await addProvider(browser, 'Google');
+    expect(mails()).toHaveLength(sent);
+    expect((await browser.send(page, { code })).url.href).toBe(`${server.origin}/account`);
+    expect(await isFresh(browser, 'Google')).toBe(true);
+  });
+
+  test('a signed-in user who opens the address of the provider is asked for a code too', async () => {
+    const browser = await signInEarlier('facebook');
+    const page = await browser.open(`${server.origin}/social/facebook?return=/account`);
+    expect(page.title).toMatch(/^Confirm that it is you/);
+    expect(await isFresh(browser, 'Google')).toBe(false);
+  });
+
+  test('five wrong codes end the code, also if they are sent at the same time', async () => {
+    const browser = await signInEarlier('facebook');
+    const { page, code } = await openConfirmation(browser);
+    const wrong = await Promise.all(Array.from({ length: 16 }, () => browser.send(page, { code: wrongFor(code) })));
+    const texts = wrong.map(({ status, html }) => `${status} ${/The code (is wrong|has expired)/.exec(html)?.[1]}`);
+    expect(texts.toSorted()).toEqual([...Array(11).fill('400 has expired'), ...Array(5).fill('400 is wrong')]);
+    const ended = await browser.send(page, { code });
+    expect(ended.status).toBe(400);
+    expect(await isFresh(browser, 'Google')).toBe(false);
+
+    const renewed = await browser.send(ended, {}, 'Send me a new code');
+    expect((await browser.send(renewed, { code: codeIn(mails().at(-1) as Mail) })).url.pathname).toBe('/account');
+    expect(await isFresh(browser, 'Google')).toBe(true);
+  });
+
+  test('a code works once, in its session, and for ten minutes', async () => {
+    const browser = await signInEarlier('facebook');
+    const other = await signInEarlier('facebook', ben);
+    const { page, code } = await openConfirmation(browser);
+    const { page: pageOfOther, code: codeOfOther } = await openConfirmation(other);
+    if (code !== codeOfOther) expect((await browser.send(page, { code: codeOfOther })).status).toBe(400);
+    await server.db.raw("update confirmation_code set expires_at = expires_at - interval '10 minutes'");
+    expect((await browser.send(page, { code })).status).toBe(400);
+    expect(await isFresh(browser, 'Google')).toBe(false);
+    await server.db.raw("update confirmation_code set expires_at = now() + interval '1 minute'");
+    const cookie = other
+      .cookies()
+      .map((line) => line.split(';')[0])
+      .join('; ');
+    const csrf = pageOfOther.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const uses = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        server.post('/sign-in?return=%2Faccount&again=1', { csrf, code: codeOfOther }, { cookie }),
+      ),
+    );
+    expect(uses.filter(({ status }) => status === 303)).toHaveLength(1);
+  });
+
+  test('an account gets five codes an hour', async () => {
+    const browser = await signInEarlier('facebook');
+    let { page } = await openConfirmation(browser);
+    for (let sent = 1; sent < 5; sent++) page = await browser.send(page, {}, 'Send me a new code');
+    expect(page.status).toBe(200);
+    const refused = await browser.send(page, {}, 'Send me a new code');
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('a user without an e-mail address reads what to do', async () => {
+    const browser = await signInEarlier('facebook', ben);
+    await server.db.raw('update account set email = null where email = ?', ['ben@social.example']);
+    const page = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
+    expect(page.html).toContain('Your account has no e-mail address');
+    expect(page.status).toBe(200);
+  });
+});

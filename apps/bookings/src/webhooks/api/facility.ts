@@ -1,0 +1,43 @@
+// Handles the requests of owners and staff that list the webhooks of a facility, and take the facility out of one.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { PageRequest } from '@bay-booking/common/page';
+import { apiError } from '../../errors.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
+import { isUuid } from '../../places/tagged-id.ts';
+import { insufficientScope, type WebhookServices } from './services.ts';
+
+export async function listFacilityWebhooks(
+  services: WebhookServices,
+  request: ApiRequest<Partial<PageRequest>>,
+): Promise<EndpointResponse> {
+  const { query, caller } = request;
+  const facilityId = managedFacility(services, request);
+  const page = pageRequest(query, defaultPageSizes.webhooks);
+  const { rows, total } = await services.store.listOfFacility(facilityId, page);
+  // The other facilities may belong to somebody else.
+  const items = rows.map(({ facilityIds, ...webhook }) => ({
+    ...webhook,
+    facilityIds: facilityIds.filter((id) => caller.facilities.includes(id)),
+  }));
+  const path = `/api/facilities/${encodeURIComponent(facilityId)}/webhooks`;
+  return listResponse({ path, query, page }, items, total, services.link);
+}
+
+export async function removeFacilityWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+  const facilityId = managedFacility(services, request);
+  const { webhookId = '' } = request.params;
+  if (!isUuid(webhookId) || !(await services.store.takeOutFacility(webhookId, facilityId))) throw apiError('ERR00404');
+  return { status: 204 };
+}
+
+/** @throws {ApiError} 403 without the scope golf/schedule, or 404 if the token does not name the facility */
+function managedFacility(
+  { config: { scopeBase } }: WebhookServices,
+  { params: { id = '' }, caller }: ApiRequest,
+): string {
+  const scope = `${scopeBase}/golf/schedule`;
+  if (!caller.scopes.includes(scope)) throw insufficientScope(`The scope ${scope} is needed.`, scope);
+  if (!caller.facilities.includes(id)) throw apiError('ERR00404');
+  return id;
+}

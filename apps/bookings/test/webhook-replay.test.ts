@@ -1,0 +1,62 @@
+// Tests the limits of replays (docs/behaviour.md, "Webhooks").
+import { query } from '@bay-booking/service/database/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, expect, test } from '@jest/globals';
+import { createTestSystem } from './support/test-system.ts';
+
+let clockAheadMs = 0;
+const system = useFixture(() => createTestSystem({ now: () => new Date(Date.now() + clockAheadMs) }));
+const url = 'https://partner.example/hook';
+
+beforeAll(async () => {
+  // 12,000 bookings. Only their changes matter here.
+  await query(
+    system.db,
+    `insert into booking_change (facility_id, booking_id, version, number, first_number, latest, at, action, after)
+    select 'fac-north', gen_random_uuid(), 1, n, n, true, now(), 'created', '{}' from generate_series(1, 12000) n`,
+  );
+  await query(system.db, "update facility set change_number = 12000 where id = 'fac-north'");
+});
+
+async function register(events = ['booking.updated', 'booking.deleted']): Promise<string> {
+  const body = { url, events, facilityIds: ['fac-north'] };
+  return (await system.call('POST', '/api/webhooks', { body })).body.id;
+}
+
+const replay = (id: string, afterChangeNumber: number) =>
+  system.call('POST', `/api/webhooks/${id}/replay`, { body: { facilityId: 'fac-north', afterChangeNumber } });
+
+test('a replay sends 10,000 events, and the next one continues an hour later', async () => {
+  const id = await register();
+  expect((await replay(id, 0)).body).toEqual({ events: 10_000, next: 10_000 });
+  const early = await replay(id, 10_000);
+  expect(early.status).toBe(429);
+  expect(Number(early.headers['retry-after'])).toBeGreaterThan(3_500);
+  expect(Number(early.headers['retry-after'])).toBeLessThanOrEqual(3_600);
+  // A replay without events is possible, and another webhook has its own limit.
+  expect((await replay(id, 12_000)).body).toEqual({ events: 0, next: null });
+  expect((await replay(await register(), 11_000)).body).toEqual({ events: 1_000, next: null });
+  clockAheadMs += Number(early.headers['retry-after']) * 1000;
+  expect((await replay(id, 10_000)).body).toEqual({ events: 2_000, next: null });
+});
+
+test('of ten concurrent replays of 2,000 events, five are accepted', async () => {
+  const id = await register();
+  const responses = await Promise.all(Array.from({ length: 10 }, () => replay(id, 10_000)));
+  expect(responses.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(5).fill(429)]);
+});
+
+test('a replay does not send the changes between it and an earlier replay that waits', async () => {
+  const id = await register();
+  await query(system.db, 'update webhook_cursor set replay_number = 100, replay_until = 200 where webhook_id = $1', [
+    id,
+  ]);
+  expect((await replay(id, 11_000)).status).toBe(429);
+  expect((await replay(id, 11_000)).headers['retry-after']).toBe('60');
+  const rows = await query(system.db, 'select replayed_events from webhook where id = $1', [id]);
+  expect(rows).toEqual([{ replayed_events: 0 }]);
+});
+
+test('only events of the selected types count', async () => {
+  expect((await replay(await register(['booking.created']), 0)).body).toEqual({ events: 0, next: 10_000 });
+});

@@ -1,0 +1,179 @@
+// Tests whose webhooks a token finds, and that webhooks end with the rights of their owner (docs/behaviour.md,
+// "Webhooks").
+import { createHash } from 'node:crypto';
+import { query } from '@bay-booking/service/database/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
+import { endWebhookRights } from '../src/webhooks/rights.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
+
+const system = useFixture(() => createTestSystem());
+const url = 'https://partner.example/hooks';
+const both = ['fac-north', 'fac-south'];
+const scheduleScope = 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule';
+const nowSeconds = Math.floor(Date.now() / 1000);
+let owners = 0;
+const newOwner = () => `owner-${++owners}`;
+
+async function register(token: string, body: object = { url }) {
+  const response = await system.call('POST', '/api/webhooks', { token, body });
+  expect(response.status).toBe(201);
+  return { path: `/api/webhooks/${response.body.id}`, id: response.body.id as string };
+}
+
+const revocation = (text: string, before: number) => ({
+  id: createHash('sha256').update(text).digest('base64url'),
+  before,
+});
+const get = async (path: string, token: string) => (await system.call('GET', path, { token })).body;
+
+test('every token of the owner finds its webhooks, and tokens of other owners of the client do not', async () => {
+  const owner = newOwner();
+  const { path, id } = await register(await system.token(both, { sub: owner, client_id: 'pat-1' }));
+  const newToken = await system.token(both, { sub: owner, client_id: 'pat-2' });
+  expect((await get('/api/webhooks', newToken)).items).toMatchObject([{ id }]);
+  expect((await system.call('PUT', path, { token: newToken, body: { url: `${url}/2` } })).status).toBe(200);
+  const foreign = await system.token(both, { sub: newOwner(), client_id: 'pat-1' });
+  expect((await get('/api/webhooks', foreign)).items).toEqual([]);
+  for (const [method, suffix] of [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/ping'],
+    ['POST', '/rotate'],
+    ['GET', '/deliveries'],
+  ])
+    expect((await system.call(method as string, path + suffix, { token: foreign })).status).toBe(404);
+});
+
+test('a token with some facilities of a webhook can read and delete it, but changes need all of them', async () => {
+  const owner = newOwner();
+  const { path, id } = await register(await system.token(both, { sub: owner }));
+  const token = await system.token(['fac-north'], { sub: owner });
+  expect((await get('/api/webhooks', token)).items).toMatchObject([{ id, facilityIds: both }]);
+  expect((await system.call('GET', `${path}/deliveries`, { token })).status).toBe(200);
+  for (const [method, suffix, body] of [
+    ['PUT', '', { url }],
+    ['POST', '/rotate', undefined],
+    ['POST', '/ping', undefined],
+    ['POST', '/replay', { facilityId: 'fac-north', afterChangeNumber: 0 }],
+  ] as const) {
+    const response = await system.call(method, path + suffix, { token, body });
+    expect(errorCodes(response)).toEqual(['ERR00403']);
+    expect(response.headers['www-authenticate']).toContain('error="insufficient_scope"');
+  }
+  const other = await system.token(['fac-east'], { sub: owner });
+  expect((await system.call('GET', path, { token: other })).status).toBe(404);
+  expect((await system.call('DELETE', path, { token })).status).toBe(204);
+});
+
+test.each([
+  ['client', 'the personal access token was revoked or has expired'],
+  ['grant', 'the grant was ended'],
+  ['account', 'the account was disabled'],
+])('a webhook is paused when its %s ends, until the owner makes it active with another token', async (kind, reason) => {
+  const owner = newOwner();
+  const texts: Record<string, string> = {
+    client: `client pat ${owner}`,
+    grant: `grant grant ${owner}`,
+    account: `account ${owner}`,
+  };
+  const entry = (before: number) => revocation(texts[kind] as string, before);
+  const claims = { sub: owner, client_id: `pat ${owner}`, grant_id: `grant ${owner}` };
+  const token = await system.token(both, { ...claims, iat: nowSeconds - 100 });
+  const { path } = await register(token);
+  await endWebhookRights(system.db, [entry(nowSeconds - 100), revocation('client other', nowSeconds)]);
+  expect(await get(path, token)).toMatchObject({ state: 'active', pausedBecause: null });
+  for (let time = 0; time < 2; time++) await endWebhookRights(system.db, [entry(nowSeconds - 99)]);
+  expect(await get(path, token)).toMatchObject({ state: 'paused', pausedBecause: reason });
+  const next = await system.token(both, { sub: owner, client_id: 'next', iat: nowSeconds - 50 });
+  // A change without `state` does not make it active.
+  expect((await system.call('PUT', path, { token: next, body: { url } })).body).toMatchObject({
+    pausedBecause: reason,
+  });
+  const active = await system.call('PUT', path, { token: next, body: { url, state: 'active' } });
+  expect(active.body).toMatchObject({ state: 'active', pausedBecause: null });
+  await endWebhookRights(system.db, [entry(nowSeconds - 99)]);
+  expect(await get(path, next)).toMatchObject({ state: 'active', pausedBecause: null });
+});
+
+test('when the owner loses a facility, its webhooks lose the facility and its waiting events', async () => {
+  const owner = newOwner();
+  const token = await system.token(both, { sub: owner, iat: nowSeconds - 100 });
+  const { path, id } = await register(token);
+  const onlyNorth = await register(token, { url, facilityIds: ['fac-north'] });
+  await query(
+    system.db,
+    `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
+    select gen_random_uuid(), $1, 'booking.created', facility_id, 1, '{}', now(), now() from unnest($2::text[]) facility_id`,
+    [id, both],
+  );
+  const others = Array.from({ length: 5_000 }, (_, number) => revocation(`access ${owner} ${number}`, nowSeconds));
+  const startedAt = performance.now();
+  await endWebhookRights(system.db, [...others, revocation(`access ${owner} fac-north`, nowSeconds)]);
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(await get(path, token)).toMatchObject({ state: 'active', facilityIds: ['fac-south'] });
+  const { items } = await get(`${path}/deliveries?state=pending`, token);
+  expect(items).toMatchObject([{ facilityId: 'fac-south' }]);
+  expect((await system.call('GET', onlyNorth.path, { token })).status).toBe(404);
+  const cursors = await query(system.db, 'select facility_id from webhook_cursor where webhook_id = $1', [id]);
+  expect(cursors).toEqual([{ facility_id: 'fac-south' }]);
+});
+
+test('staff list the webhooks of a facility, and take the facility out of one', async () => {
+  const owner = newOwner();
+  const scope = 'https://bay-booking.example/golf/bookings';
+  const token = await system.token(['fac-north', 'fac-east'], { sub: owner, client_id: 'partner', scope });
+  const { path, id } = await register(token);
+  const staff = await system.token(['fac-east'], { sub: newOwner(), scope: scheduleScope });
+  const list = () => get('/api/facilities/fac-east/webhooks', staff);
+  expect((await list()).items).toEqual([
+    {
+      id,
+      url,
+      owner,
+      clientId: 'partner',
+      facilityIds: ['fac-east'],
+      state: 'active',
+      lastSuccessAt: null,
+      createdAt: expect.any(String),
+    },
+  ]);
+  const remove = (facility: string, by: string) =>
+    system.call('DELETE', `/api/facilities/${facility}/webhooks/${id}`, { token: by });
+  expect(errorCodes(await remove('fac-east', token))).toEqual(['ERR00403']);
+  expect((await system.call('GET', '/api/facilities/fac-east/webhooks', { token })).status).toBe(403);
+  expect((await remove('fac-north', staff)).status).toBe(404);
+  expect((await remove('fac-east', staff)).status).toBe(204);
+  expect((await remove('fac-east', staff)).status).toBe(404);
+  expect((await list()).items).toEqual([]);
+  expect(await get(path, token)).toMatchObject({ facilityIds: ['fac-north'] });
+});
+
+test('a webhook of an earlier release belongs to the owner whose token its client uses next', async () => {
+  const owner = newOwner();
+  const client = { sub: owner, client_id: `pat of ${owner}` };
+  const { id } = await register(await system.token(both, client));
+  const { id: unclaimed } = await register(await system.token(both, { sub: newOwner() }));
+  await query(system.db, 'update webhook set owner = null, token_issued_at = null where id = any($1)', [
+    [id, unclaimed],
+  ]);
+  await query(system.db, "update webhook_cursor set seen_at = now() - interval '8 days' where webhook_id = any($1)", [
+    [id, unclaimed],
+  ]);
+  // A token with one facility does not claim it.
+  await system.call('GET', '/api/booking-locations', { token: await system.token(['fac-north'], client) });
+  const body = bookingBody({ bayId: 'bay-n1-03' });
+  expect((await system.call('POST', '/api/bookings', { token: await system.token(both, client), body })).status).toBe(
+    201,
+  );
+  const read = () =>
+    query(system.db, 'select owner, state from webhook where id = any($1) order by owner', [[id, unclaimed]]);
+  await until(read, ([row]) => (row as { owner: string | null }).owner === owner);
+  await system.runWebhookJob('webhooks without an owner');
+  expect(await read()).toEqual([
+    { owner, state: 'active' },
+    { owner: null, state: 'paused' },
+  ]);
+});

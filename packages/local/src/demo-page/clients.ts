@@ -1,0 +1,98 @@
+// Reads the clients and accounts of the demo, and builds the addresses where these clients sign users in.
+import { createHash, randomBytes } from 'node:crypto';
+
+export interface Client {
+  readonly client_id: string;
+  readonly client_secret?: string;
+  readonly client_name: string;
+  readonly grant_types: readonly string[];
+  readonly response_types: readonly string[];
+  readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris?: readonly string[];
+  readonly scope: string;
+  readonly pkce?: 'required' | 'optional';
+  readonly profile?: 'fapi2';
+}
+
+interface Account {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface Demo {
+  readonly auth: string;
+  readonly bookings: string;
+  readonly clients: readonly Client[];
+  readonly accounts: readonly Account[];
+  /** The names of the social providers. */
+  readonly socialNames: readonly string[];
+  /** The address of the stand-ins, unless SOCIAL_PROVIDERS_FILE names other providers. */
+  readonly standIns: string | undefined;
+  /** The commands that book a bay. */
+  readonly booking: string;
+}
+
+/** The redirect addresses of the demo have this origin, also if DEMO_PORT is another port. */
+const redirectOrigin = 'http://localhost:4010';
+
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** The PKCE verifier of every link, for clients that require PKCE. */
+export const codeVerifier = randomBytes(32).toString('base64url');
+const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
+
+export const requiresPkce = (client: Client): boolean => client.pkce !== 'optional';
+export const customScopes = (client: Client): readonly string[] =>
+  client.scope.split(' ').filter((scope) => scope.includes('/'));
+
+export const clientsAt = ({ clients }: Demo, path: string): readonly Client[] =>
+  clients.filter((client) => client.redirect_uris.includes(redirectOrigin + path));
+
+export const isSignedOutPath = ({ clients }: Demo, path: string): boolean =>
+  clients.some(({ post_logout_redirect_uris: uris }) => uris?.includes(redirectOrigin + path));
+
+export const redirectUriOf = (client: Client): string | undefined =>
+  client.redirect_uris.find((uri) => uri.startsWith(`${redirectOrigin}/`));
+
+/** `state` is the id of the client, so that the page at the redirect address knows which client sent the user. */
+export function authorizationParameters(client: Client, changes: Record<string, string> = {}): URLSearchParams {
+  return new URLSearchParams({
+    response_type: 'code',
+    client_id: client.client_id,
+    redirect_uri: redirectUriOf(client) ?? '',
+    scope: client.scope,
+    state: client.client_id,
+    ...changes,
+  });
+}
+
+interface Link {
+  readonly text: string;
+  readonly href: string;
+}
+
+export function signInLinks({ auth, socialNames }: Demo, client: Client): readonly Link[] {
+  const query = `client_id=${client.client_id}`;
+  if (client.grant_types.includes(deviceGrant)) return [{ text: 'device', href: `/device?${query}` }];
+  if (redirectUriOf(client) === undefined) return [];
+  if (client.profile) return [{ text: 'code, pushed request', href: `/pushed?${query}` }];
+  const link = (text: string, changes: Record<string, string>): Link => ({
+    text,
+    href: `${auth}/connect/authorize?${authorizationParameters(client, changes)}`,
+  });
+  const links = client.response_types.map((responseType) => {
+    if (responseType === 'code') return link('code', pkceOf(client));
+    // Only an id_token can carry the other scopes, and the implicit flow has no refresh tokens.
+    const scope = responseType.includes('id_token') ? client.scope.replace('offline_access ', '') : undefined;
+    return link(`implicit: ${responseType}`, {
+      response_type: responseType,
+      scope: scope ?? customScopes(client).join(' '),
+      ...(scope && { nonce: randomBytes(8).toString('hex') }),
+    });
+  });
+  const social = client.response_types.includes('code') ? socialNames : [];
+  return [...links, ...social.map((name) => link(`social: ${name}`, { ...pkceOf(client), acr_values: `idp:${name}` }))];
+}
+
+export const pkceOf = (client: Client): Record<string, string> =>
+  requiresPkce(client) ? { code_challenge: codeChallenge, code_challenge_method: 'S256' } : {};

@@ -1,0 +1,72 @@
+// Builds the curl commands of the demo page.
+import { type Client, codeVerifier, customScopes, type Demo, deviceGrant, requiresPkce } from './clients.ts';
+import { assertionFields, tokenProof } from './key-client.ts';
+
+const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** `-d` sends a field as it is; other values need `--data-urlencode`. A value such as `$SOCIAL` is a variable. */
+function fieldOf([name, value]: [string, string]): string {
+  if (/^[\w.~:/-]*$/.test(value)) return `-d ${name}=${value}`;
+  return `--data-urlencode ${value.startsWith('$') ? `"${name}=${value}"` : quote(`${name}=${value}`)}`;
+}
+
+function tokenCommand(demo: Demo, client: Client, fields: Record<string, string>): string {
+  const { client_id: id, client_secret: secret } = client;
+  const lines = [`curl -sS ${demo.auth}/connect/token`];
+  if (client.profile) lines.push(`-H ${quote(`DPoP: ${tokenProof(demo, client)}`)}`);
+  if (secret) lines.push(`-u ${id}:${secret}`);
+  const own = client.profile ? assertionFields(demo, client) : secret ? {} : { client_id: id };
+  lines.push(...Object.entries({ ...fields, ...own }).map(fieldOf));
+  return `${lines.join(' \\\n  ')}; echo`;
+}
+
+export const exchangeCode = (demo: Demo, client: Client, code: string, redirectUri: string): string =>
+  tokenCommand(demo, client, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    ...(requiresPkce(client) && { code_verifier: codeVerifier }),
+  });
+
+export const pollDevice = (demo: Demo, client: Client, deviceCode: string): string =>
+  tokenCommand(demo, client, { grant_type: deviceGrant, device_code: deviceCode });
+
+export const refresh = (demo: Demo, client: Client): string =>
+  tokenCommand(demo, client, { grant_type: 'refresh_token', refresh_token: 'REFRESH_TOKEN' });
+
+export const listLocations = ({ bookings }: Demo, token: string): string =>
+  `curl -sS ${bookings}/api/booking-locations -H 'Authorization: Bearer ${token}'; echo`;
+
+interface Command {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** The flows without a browser. */
+export function commandsOf(demo: Demo, client: Client): readonly Command[] {
+  const scope = customScopes(client).join(' ');
+  const player = demo.accounts.find(({ username }) => username.startsWith('player@'));
+  const texts: Record<string, () => readonly string[]> = {
+    client_credentials: () => [tokenCommand(demo, client, { grant_type: 'client_credentials', scope })],
+    password: () => {
+      const { username = '', password = '' } = player ?? {};
+      return [tokenCommand(demo, client, { grant_type: 'password', username, password, scope })];
+    },
+    social_access_token: () =>
+      demo.socialNames.map((provider) => {
+        const token = { provider, token: '$SOCIAL', scope: `offline_access ${scope}` };
+        return (
+          socialToken(demo, provider) + tokenCommand(demo, client, { grant_type: 'social_access_token', ...token })
+        );
+      }),
+  };
+  return client.grant_types.flatMap((grant) =>
+    (texts[grant]?.() ?? []).map((text) => ({ title: `${client.client_id}: ${grant}`, text })),
+  );
+}
+
+/** Stores an access token of the provider in a shell variable. */
+const socialToken = ({ standIns }: Demo, provider: string) =>
+  standIns
+    ? `SOCIAL=$(curl -sS '${standIns}/${provider}/native-token?user=100001' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')\n`
+    : `SOCIAL=ACCESS_TOKEN_OF_${provider.toUpperCase()}\n`;
