@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getBooking"];
         /**
          * Update a booking
-         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
+         * @description Sets bay, alias, times and metadata; metadata stays if it is left out. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
          */
         put: operations["updateBooking"];
         post?: never;

@@ -208,7 +208,7 @@ export function deleteBookings(tx: Transaction, bookings: readonly Booking[], at
 /** Finds the bay and the conflicts of each wish. The wishes of a request also conflict with each other. */
 async function check(tx: Transaction, wishes: readonly Wish[], options: Exceptions & ConflictOptions) {
   const externalIds = externalIdsOf(wishes);
-  const placeOf = ({ facilityId, times }: Wish) => JSON.stringify([facilityId, times?.startDate, times?.endDate]);
+  const placeOf = ({ facilityId, times }: Wish) => `${times?.startDate} ${times?.endDate} ${facilityId}`;
   // Wishes for the same times are read together.
   const places = [...Map.groupBy(wishes, placeOf)].map(async ([place, ofPlace]) => {
     const { facilityId, times } = ofPlace[0] as Wish;
