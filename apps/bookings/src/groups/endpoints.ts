@@ -53,6 +53,7 @@ export function createGroupEndpoints(services: GroupServices) {
       method: 'POST',
       path: '/api/booking-groups',
       tag,
+      access: 'write',
       summary: 'Create several bookings, all or none',
       description:
         'Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error ' +
@@ -79,6 +80,7 @@ export function createGroupEndpoints(services: GroupServices) {
       method: 'GET',
       path: '/api/booking-groups/{id}',
       tag,
+      access: 'read',
       summary: 'Get the bookings of a group',
       description: 'The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.',
       params,
@@ -99,6 +101,7 @@ export function createGroupEndpoints(services: GroupServices) {
       method: 'DELETE',
       path: '/api/booking-groups/{id}',
       tag,
+      access: 'write',
       summary: 'Delete the bookings of a group',
       description: 'Deletes the bookings of the group that have not ended.',
       params,

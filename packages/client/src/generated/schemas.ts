@@ -38,6 +38,7 @@ export type ExtendHold = Schemas['ExtendHold'];
 export type BookingGroup = Schemas['BookingGroup'];
 export type CreateBookingGroup = Schemas['CreateBookingGroup'];
 export type BookingGroupDryRun = Schemas['BookingGroupDryRun'];
+export type Me = Schemas['Me'];
 export type Link = Schemas['Link'];
 export type EditLinks = Schemas['EditLinks'];
 export type PageLinks = Schemas['PageLinks'];
