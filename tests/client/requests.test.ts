@@ -100,6 +100,15 @@ describe('lists', () => {
     await expect(client.bookings.search({ ids: [] }).toArray()).rejects.toThrow('ids is an empty array');
   });
 
+  test('metadata is a filter, and an empty object as a filter is a TypeError', async () => {
+    const metadata = { order: 'a & b', shop: 'client' };
+    const { id } = await client.bookings.create({ ...newBooking(), metadata });
+    await client.bookings.create({ ...newBooking(), metadata: { shop: 'client' } });
+    const found = await client.bookings.search({ metadata }).toArray();
+    expect(found).toMatchObject([{ id, metadata }]);
+    await expect(client.bookings.search({ metadata: {} }).toArray()).rejects.toThrow(TypeError);
+  });
+
   test('the client lists locations, bays and upcoming bookings', async () => {
     const locations = await client.locations.list({ facilityIds: ['fac-north'] }).toArray();
     expect(locations.map(({ id }) => id)).toEqual(['loc-north-1', 'loc-north-2']);
@@ -192,5 +201,31 @@ describe('availability, holds, opening hours and closures', () => {
     expect(await client.closures.get(created.id)).toEqual(changed);
     await manager.closures.delete(created.id);
     expect((await errorOf(client.closures.get(created.id))).has('ERR00404')).toBe(true);
+  });
+});
+
+describe('groups', () => {
+  test('a group is tried, created once, read, and deleted in the version that the caller has seen', async () => {
+    const bookings = [newBooking(), newBooking()];
+    expect(await client.groups.create({ bookings, dryRun: true })).toMatchObject({ bookings: [] });
+    const options = { idempotencyKey: crypto.randomUUID() };
+    const group = await client.groups.create({ bookings }, options);
+    expect(await client.groups.create({ bookings }, options)).toEqual(group);
+    const [first] = group.bookings;
+    if (!first) throw new Error('the group is empty');
+    await client.bookings.update(first.id, { ...first, userAlias: 'Bob' });
+    const stale = await errorOf(client.groups.delete(group.id, { ifMatch: group.etag }));
+    expect(stale.has('ERR00412')).toBe(true);
+    const current = await client.groups.get(group.id);
+    expect(current.bookings).toHaveLength(2);
+    await client.groups.delete(group.id, { ifMatch: current.etag });
+    expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
+  });
+
+  test('the error of a refused group names the booking by its index', async () => {
+    const taken = newBooking();
+    await client.bookings.create(taken);
+    const error = await errorOf(client.groups.create({ bookings: [newBooking(), taken] }));
+    expect(error.problems).toMatchObject([{ code: 'BOOK00002', contextData: { index: 1 } }]);
   });
 });

@@ -29,6 +29,8 @@ import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createErasureEndpoints } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
+import { createGroupEndpoints } from './groups/endpoints.ts';
+import { createGroupStore } from './groups/store.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
@@ -143,12 +145,10 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
 function createEndpoints(services: Services) {
   const { db, config, places, holds, webhooks } = services;
   const bookingExample = bookingItemExample(services.link);
+  const bookings = { ...services, store: createBookingStore(db), searches: createSearchStore(db) };
   return [
-    ...createBookingEndpoints({
-      ...services,
-      store: createBookingStore(db),
-      searches: createSearchStore(db),
-    }),
+    ...createBookingEndpoints(bookings),
+    ...createGroupEndpoints({ ...bookings, groups: createGroupStore(db) }),
     ...createFeedEndpoints({
       ...services,
       bookingExample,

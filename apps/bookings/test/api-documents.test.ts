@@ -58,6 +58,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
   );
   expect(endpoints.sort()).toEqual([
     'DELETE /api/booking-closures/{id}',
+    'DELETE /api/booking-groups/{id}',
     'DELETE /api/booking-holds/{id}',
     'DELETE /api/booking-locations/{id}/opening-hours',
     'DELETE /api/bookings/{id}',
@@ -69,6 +70,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/booking-changes',
     'GET /api/booking-closures',
     'GET /api/booking-closures/{id}',
+    'GET /api/booking-groups/{id}',
     'GET /api/booking-history',
     'GET /api/booking-holds/{id}',
     'GET /api/booking-locations',
@@ -84,6 +86,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/webhooks/{id}/deliveries',
     'POST /api/booking-closures',
     'POST /api/booking-erasures',
+    'POST /api/booking-groups',
     'POST /api/booking-holds',
     'POST /api/bookings',
     'POST /api/webhooks',

@@ -13,6 +13,7 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
+import { createGroups, type Groups } from './resources/groups.ts';
 import { type BookingsHistory, createHistory } from './resources/history.ts';
 import { createMe } from './resources/me.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
@@ -21,6 +22,7 @@ import { expectSecure } from './secure-address.ts';
 
 export interface BookingsClient {
   readonly bookings: Bookings;
+  readonly groups: Groups;
   readonly bays: Bays;
   readonly locations: Locations;
   readonly availability: AvailabilitySearch;
@@ -47,6 +49,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
   const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });
   return {
     bookings: createBookings(send),
+    groups: createGroups(send),
     bays: createBays(send),
     locations: createLocations(send),
     availability: createAvailabilitySearch(send),
@@ -74,9 +77,11 @@ export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
 export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { Groups } from './resources/groups.ts';
 export type { BookingsHistory } from './resources/history.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';
 export type { Webhooks } from './resources/webhooks.ts';
 export type * from './schemas.ts';
+export { type Times, type WeeklyTimes, weekly } from './weekly.ts';

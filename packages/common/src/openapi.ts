@@ -1,5 +1,5 @@
 // Generates an OpenAPI 3.1 document from the descriptions of endpoints.
-import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
+import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
 
 /** An operation id selects one endpoint, and a condition all endpoints for which it is true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
@@ -50,7 +50,7 @@ type WithReferences = (schema: object) => object;
 
 /** Fields that do not apply are undefined, which JSON leaves out. */
 export function openApiDocument(options: DocumentOptions): Json {
-  const requestBodies = new Set<unknown>(options.endpoints.map(({ body }) => body));
+  const requestBodies = new Set<unknown>(options.endpoints.map(({ body, documentedBody = body }) => documentedBody));
   const componentNames = nameSchemas(options.schemas, requestBodies);
   const withReferences: WithReferences = (schema) =>
     copy(schema, (value) => {
@@ -94,7 +94,7 @@ function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<
   for (const [schema, name] of names) {
     for (const [property, value] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
       const nested = value.type === 'array' ? (value.items as Schema) : value;
-      if (!nested.properties) continue;
+      if (!nested?.properties) continue;
       if (!names.has(nested)) names.set(nested, `${name}${capitalize(property.replace('_', ''))}`);
       if (requestBodies.has(schema)) requestBodies.add(nested);
     }
@@ -105,7 +105,8 @@ function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<
 const capitalize = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withReferences: WithReferences): Json {
-  const { operationId, tag, summary, description, body, bodyUse, bodyExample } = endpoint;
+  const { operationId, tag, summary, description, bodyUse, bodyExample } = endpoint;
+  const body = endpoint.documentedBody ?? endpoint.body;
   return {
     operationId,
     tags: [tag],
@@ -199,6 +200,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
+      ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
       schema: withReferences(schema),
       example: queryExamples?.[name],
     })),
@@ -206,14 +208,16 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
   ];
 }
 
-function successResponses({ success, notModified }: Endpoint<never>, withReferences: WithReferences): Json {
-  const { status, description, schema, example, headers } = success;
+function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
+  const { success, otherSuccess, notModified } = endpoint;
+  const responseOf = ({ description, schema, example, headers }: SuccessDescription) => ({
+    description,
+    headers,
+    ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
+  });
   return {
-    [status]: {
-      description,
-      headers,
-      ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
-    },
+    ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),
+    [success.status]: responseOf(success),
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }

@@ -50,15 +50,23 @@ export function createAjv(formats: Formats): Ajv2020 {
   return ajv;
 }
 
-/** The validator ignores fields that the schema does not name, and treats null as missing. */
+const isNullable = (type: unknown): boolean => Array.isArray(type) && type.includes('null');
+
+/**
+ * The validator ignores fields that the schema does not name, and treats null as missing unless the schema allows
+ * null.
+ */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = createAjv(formats);
   return (schema) => {
     const check = ajv.compile(schema);
-    const fields = Object.keys((schema as { properties?: object }).properties ?? {});
+    const properties = Object.entries((schema as { properties?: Record<string, { type?: unknown }> }).properties ?? {});
     return (input) => {
       const value: Record<string, unknown> = {};
-      for (const field of fields) if (Object.hasOwn(input, field) && input[field] !== null) value[field] = input[field];
+      for (const [field, { type }] of properties) {
+        const isGiven = Object.hasOwn(input, field) && (input[field] !== null || isNullable(type));
+        if (isGiven) value[field] = input[field];
+      }
       if (check(value)) return { value, validationErrors: noErrors };
       const errors = check.errors ?? [];
       // Without the whole field, no invalid part of it reaches a handler.
@@ -94,6 +102,7 @@ function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
 }
 
 function hintOf(error: ErrorObject, formats: Formats): string {
+  if (error.propertyName !== undefined) return 'has a name that is too long or has characters that are not allowed';
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
   if (error.keyword === 'pattern')
     return error.params.pattern === timeOfDayPattern

@@ -132,7 +132,8 @@ export function createBookingEndpoints(services: BookingServices) {
       tag,
       summary: 'Update a booking',
       description:
-        'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. ' +
+        'Sets bay, alias, times and metadata; metadata stays if it is left out. ' +
+        'externalBookingId and correlationId cannot be changed and are ignored. ' +
         'With holdId, the booking moves to the held time and uses up the hold.',
       params,
       headers: ifMatchHeader,

@@ -5,6 +5,7 @@ import { changeComponents } from '../changes/feed/schema.ts';
 import { historyComponents } from '../changes/history/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { erasureComponents } from '../erasure/schema.ts';
+import { groupComponents } from '../groups/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
@@ -15,6 +16,7 @@ import { webhookComponents } from '../webhooks/api/schema.ts';
 /** In the order of the API reference. */
 export const tags = [
   { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Groups', description: 'Several bookings, all or none.' },
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
@@ -43,5 +45,6 @@ export const namedSchemas = {
   ...closureComponents,
   ...availabilityComponents,
   ...holdComponents,
+  ...groupComponents,
   ...meComponents,
 };

@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getBooking"];
         /**
          * Update a booking
-         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
+         * @description Sets bay, alias, times and metadata; metadata stays if it is left out. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
          */
         put: operations["updateBooking"];
         post?: never;
@@ -71,6 +71,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create several bookings, all or none
+         * @description Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 1 MB.
+         */
+        post: operations["createBookingGroup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the bookings of a group
+         * @description The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.
+         */
+        get: operations["getBookingGroup"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the bookings of a group
+         * @description Deletes the bookings of the group that have not ended.
+         */
+        delete: operations["deleteBookingGroup"];
         options?: never;
         head?: never;
         patch?: never;
@@ -651,6 +695,11 @@ export interface components {
             externalBookingId?: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
+            /**
+             * Format: uuid
+             * @description The group that the booking was created in, if any.
+             */
+            groupId?: string;
             /** @description ID of the booked bay. */
             bayId: string;
             /** @description Alias of the user who makes the booking. */
@@ -665,6 +714,10 @@ export interface components {
              * @description End, UTC.
              */
             endDate: string;
+            /** @description The client's own fields. Left out where there are none. */
+            metadata?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description Creation timestamp, UTC.
@@ -687,6 +740,11 @@ export interface components {
             externalBookingId?: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
+            /**
+             * Format: uuid
+             * @description The group that the booking was created in, if any.
+             */
+            groupId?: string;
             /** @description ID of the booked bay. */
             bayId: string;
             /** @description Alias of the user who makes the booking. */
@@ -701,6 +759,10 @@ export interface components {
              * @description End, UTC.
              */
             endDate: string;
+            /** @description The client's own fields. Left out where there are none. */
+            metadata?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description Creation timestamp, UTC.
@@ -744,6 +806,10 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description A hold of the client, which the booking uses up. */
             holdId?: string;
         };
@@ -762,6 +828,10 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description A hold of the client, which the booking uses up. */
             holdId?: string;
         };
@@ -1382,6 +1452,26 @@ export interface components {
             /** @description Counts from now. A hold lasts 30 minutes in total at most. */
             holdSeconds: number;
         };
+        BookingGroup: {
+            /**
+             * Format: uuid
+             * @description Group ID.
+             */
+            id: string;
+            /** @description The bookings of the group as they are now. */
+            bookings: components["schemas"]["Booking"][];
+            _links: components["schemas"]["BookingGroupLinks"];
+        };
+        CreateBookingGroup: {
+            /** @description Bookings of one facility. */
+            bookings: components["schemas"]["CreateBooking"][];
+            /** @description true: reports the errors, and books nothing. */
+            dryRun?: boolean;
+        };
+        BookingGroupDryRun: {
+            /** @description Empty: nothing is booked. */
+            bookings: unknown[];
+        };
         Me: {
             /** @description The client of the token. */
             clientId: string;
@@ -1517,6 +1607,10 @@ export interface components {
             delete: components["schemas"]["Link"];
             book: components["schemas"]["Link"];
         };
+        BookingGroupLinks: {
+            self: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+        };
         MeFacilities: {
             /** @description Facility ID. */
             id: string;
@@ -1532,6 +1626,8 @@ export interface components {
         ErrorItemContextData: {
             /** @description In errors of a booking; "" where there is none. */
             externalBookingId?: string;
+            /** @description In errors of a group: the position of the booking, from 0. */
+            index?: number;
             /** @description The parameter, or the path of a field inside the body. */
             field?: string;
             /** @description When the conflicting hold ends, UTC. */
@@ -1723,6 +1819,8 @@ export interface operations {
                 externalBookingIds?: string[];
                 /** @description Correlation IDs. */
                 correlationIds?: string[];
+                /** @description Group IDs. */
+                groupIds?: string[];
                 /**
                  * @description Bay IDs.
                  * @example [
@@ -1734,6 +1832,10 @@ export interface operations {
                 locationIds?: string[];
                 /** @description The whole alias, case-sensitive. */
                 userAlias?: string;
+                /** @description metadata[order]=7 finds bookings with this field. If there are several, all must match. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
                 /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. Can be sent in the body instead. */
@@ -1774,6 +1876,9 @@ export interface operations {
                      *           "userAlias": "Ann",
                      *           "startDate": "2030-05-01T09:00:00.000Z",
                      *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *           "_links": {
@@ -1840,7 +1945,10 @@ export interface operations {
                  *       "bayId": "bay-n1-01",
                  *       "userAlias": "Ann",
                  *       "startDate": "2030-05-01T09:00:00.000Z",
-                 *       "endDate": "2030-05-01T10:00:00.000Z"
+                 *       "endDate": "2030-05-01T10:00:00.000Z",
+                 *       "metadata": {
+                 *         "players": "4"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["CreateBooking"];
@@ -1866,6 +1974,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -1938,6 +2049,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -2026,6 +2140,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -2143,6 +2260,9 @@ export interface operations {
                      *           "userAlias": "Ann",
                      *           "startDate": "2030-05-01T09:00:00.000Z",
                      *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *           "_links": {
@@ -2183,6 +2303,325 @@ export interface operations {
             405: components["responses"]["Error405"];
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bookings": [
+                 *         {
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           }
+                 *         },
+                 *         {
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-02",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateBookingGroup"];
+            };
+        };
+        responses: {
+            /** @description With `dryRun`: the bookings could be created. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bookings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroupDryRun"];
+                };
+            };
+            /** @description The group. */
+            201: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    /** @description The address of the new resource. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *       "bookings": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-01",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "id": "019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-02",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroup"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Group ID.
+                 * @example 019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The group. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *       "bookings": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-01",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "id": "019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-02",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroup"];
+                };
+            };
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    deleteBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Group ID.
+                 * @example 019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
@@ -2241,6 +2680,9 @@ export interface operations {
                      *             "userAlias": "Ann",
                      *             "startDate": "2030-05-01T09:00:00.000Z",
                      *             "endDate": "2030-05-01T10:00:00.000Z",
+                     *             "metadata": {
+                     *               "players": "4"
+                     *             },
                      *             "createdAt": "2026-04-30T18:21:07.123Z",
                      *             "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *             "_links": {
@@ -4694,6 +5136,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {
@@ -4761,6 +5206,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {
@@ -4828,6 +5276,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {

@@ -9,7 +9,7 @@ import { timeRange } from '../../database/sql.ts';
 
 interface Column {
   readonly column: string;
-  readonly type: 'integer' | 'text' | 'timestamptz' | 'uuid';
+  readonly type: 'integer' | 'jsonb' | 'text' | 'timestamptz' | 'uuid';
   /** Whether the value can be null. JSON does not contain fields that are null. */
   readonly optional?: true;
   /** The requests in which clients set the field. The service sets all other fields. */
@@ -27,10 +27,12 @@ const table = {
   id: { column: 'id', type: 'uuid' },
   externalBookingId: { column: 'external_booking_id', type: 'text', optional: true, setBy: 'create' },
   correlationId: { column: 'correlation_id', type: 'text', optional: true, setBy: 'create' },
+  groupId: { column: 'group_id', type: 'uuid', optional: true },
   bayId: { column: 'bay_id', type: 'text', setBy: 'create and update' },
   userAlias: { column: 'user_alias', type: 'text', setBy: 'create and update', personal: true },
   startDate: { column: 'start_date', type: 'timestamptz', setBy: 'create and update' },
   endDate: { column: 'end_date', type: 'timestamptz', setBy: 'create and update' },
+  metadata: { column: 'metadata', type: 'jsonb', optional: true, setBy: 'create and update', personal: true },
   createdAt: { column: 'created_at', type: 'timestamptz' },
   lastUpdatedAt: { column: 'last_updated_at', type: 'timestamptz' },
   version: { column: 'version', type: 'integer', internal: true },
@@ -44,10 +46,13 @@ export type CreateField = FieldsWith<{ setBy: string }>;
 export type UpdateField = FieldsWith<{ setBy: 'create and update' }>;
 export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 
+/** The client's own fields of a booking. */
+export type Metadata = Readonly<Record<string, string>>;
+
 /** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
 export type Booking = {
   readonly [F in Field]:
-    | (Table[F]['type'] extends 'integer' ? number : string)
+    | (Table[F]['type'] extends 'integer' ? number : Table[F]['type'] extends 'jsonb' ? Metadata : string)
     | (Table[F] extends { optional: true } ? null : never);
 };
 
@@ -126,9 +131,21 @@ export const findBooking = `${selectBookings} where facility_id = any($1) and id
 
 export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid for update`;
 
-export const insertBooking = `insert into booking (${columnList(fields)})
-values (${fields.map((_, index) => `$${index + 1}`).join(', ')})`;
-export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
+const insertStatements = new Map<number, string>();
+/** Returns the statement that inserts so many bookings. */
+export function insertBookings(count: number): string {
+  const existing = insertStatements.get(count);
+  if (existing) return existing;
+  const rows = Array.from({ length: count }, (_, row) => {
+    const parameters = fields.map((_field, index) => `$${row * fields.length + index + 1}`);
+    return `(${parameters.join(', ')})`;
+  });
+  const statement = `insert into booking (${columnList(fields)}) values ${rows.join(', ')}`;
+  insertStatements.set(count, statement);
+  return statement;
+}
+export const insertValues = (bookings: readonly Booking[]): unknown[] =>
+  bookings.flatMap((booking) => valuesOf(fields, booking));
 
 /** The fields that the service sets when it updates a booking. The location is that of the bay. */
 const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;
