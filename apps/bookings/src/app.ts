@@ -32,9 +32,10 @@ import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import type { SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
+import { createManagement } from './management/management.ts';
 import { countFailedFetches, observeKeyAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
-import { mountDocuments } from './openapi/routes.ts';
+import { mountDocuments, mountJson } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue-store.ts';
@@ -106,6 +107,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     webhooks:
       config.webhookKeys &&
       createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
+    management: config.management ? createManagement({ ...shared, db, logger }) : undefined,
   };
 }
 
@@ -136,7 +138,7 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
 /** Mounts middleware and routes in the order in which they run. */
 function createExpressApp(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, proofs, webhooks, now }: Services,
+  { signingKeys, proofs, webhooks, management, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
 ): Express {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
@@ -159,22 +161,32 @@ function createExpressApp(
     }),
   });
   app.use(setCommonHeaders, removeBasePath(baseUrl), escapeUndecodablePath);
-  const authorize = createAccessTokenVerifier({
+  const verification = {
     signingKeys,
     issuer: authIssuer,
     audience,
-    scope,
     baseUrl,
     useProof: proofs.use,
     resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
     now,
-  });
-  mountEndpoints(app, endpoints, {
-    authorize,
-    onCaller: webhooks?.noteRequest,
+  };
+  const routing = {
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
+  };
+  mountEndpoints(app, endpoints, {
+    ...routing,
+    authorize: createAccessTokenVerifier({ ...verification, scope }),
+    onCaller: (caller) => {
+      webhooks?.noteRequest(caller);
+      management?.noteRequest(caller);
+    },
   });
+  if (management) {
+    const authorize = createAccessTokenVerifier({ ...verification, scope: management.scope });
+    mountEndpoints(app, management.endpoints, { ...routing, authorize, onCaller: undefined });
+    mountJson(app, '/management/openapi.json', management.document);
+  }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);

@@ -1,8 +1,10 @@
-// Reads request bodies of at most 100 kB (docs/behaviour.md, "Request bodies").
+// Reads request bodies, by default of at most 100 kB (docs/behaviour.md, "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
-const readRawBody = express.raw({ type: () => true, limit: 100_000 });
+const defaultMaxBytes = 100_000;
+const rawBodyReader = (limit: number) => express.raw({ type: () => true, limit });
+const readRawBody = rawBodyReader(defaultMaxBytes);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
@@ -13,13 +15,23 @@ const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
  * @throws {ApiError} 400, 413 or 415
  */
 export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
+  const value = await readJsonObjectAsSent(request, response);
+  for (const name in value) if (value[name] === '') delete value[name];
+  return value;
+}
+
+/** @throws {ApiError} 400, 413 or 415 */
+export async function readJsonObjectAsSent(
+  request: Request,
+  response: Response,
+  maxBytes = defaultMaxBytes,
+): Promise<Record<string, unknown>> {
   if (hasBody(request) && !((hasJsonType(request) || hasFormType(request)) && isUtf8(request)))
     throw apiError('ERR00415');
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request, response, maxBytes);
   if (!isJson(request, bytes)) throw apiError('ERR00415');
   const value = parseJson(bytes);
   if (!isObject(value)) throw apiError('ERR00003');
-  for (const name in value) if (value[name] === '') delete value[name];
   return value;
 }
 
@@ -69,9 +81,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-async function readBytes(request: Request, response: Response): Promise<Buffer> {
+async function readBytes(request: Request, response: Response, maxBytes = defaultMaxBytes): Promise<Buffer> {
+  const read = maxBytes === defaultMaxBytes ? readRawBody : rawBodyReader(maxBytes);
   await new Promise<void>((resolve, reject) => {
-    readRawBody(request, response, (error?: object) => (error ? reject(apiErrorOf(error)) : resolve()));
+    read(request, response, (error?: object) => (error ? reject(apiErrorOf(error, maxBytes)) : resolve()));
   });
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
@@ -97,8 +110,9 @@ function isUtf8(request: Request): boolean {
 }
 
 /** Converts an error of body-parser. */
-function apiErrorOf({ type }: { readonly type?: string }): Error {
-  if (type === 'entity.too.large') return apiError('ERR00413');
+function apiErrorOf({ type }: { readonly type?: string }, maxBytes: number): Error {
+  const moreInfo = maxBytes === defaultMaxBytes ? '' : `${maxBytes / 1_000_000} MB are allowed here.`;
+  if (type === 'entity.too.large') return apiError('ERR00413', { moreInfo });
   if (type === 'encoding.unsupported') return apiError('ERR00415');
   return apiError('ERR00003');
 }

@@ -23,7 +23,7 @@ const json = { 'Content-Type': 'application/json; charset=utf-8' };
 export function mountDocuments(app: Express, options: DocumentOptions): void {
   const { baseUrl, authIssuer, audience, scope } = options;
   const openApi = createOpenApi(options);
-  mountDocument(app, '/openapi.json', createPublicDocument(JSON.stringify(openApi), json));
+  mountJson(app, '/openapi.json', openApi);
 
   const resourceMetadata = {
     resource: audience,
@@ -34,8 +34,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };
-  const metadata = createPublicDocument(JSON.stringify(resourceMetadata), json);
-  mountDocument(app, '/.well-known/oauth-protected-resource', metadata);
+  mountJson(app, '/.well-known/oauth-protected-resource', resourceMetadata);
 
   const assets = readAssets();
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
@@ -53,6 +52,11 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     'Content-Security-Policy': contentSecurityPolicy(addresses),
   });
   mountDocument(app, '/docs', page);
+}
+
+/** Mounts a document of which anybody may read the JSON. */
+export function mountJson(app: Express, path: string, content: object): void {
+  mountDocument(app, path, createPublicDocument(JSON.stringify(content), json));
 }
 
 function mountDocument(app: Express, path: string, document: PublicDocument): void {

@@ -30,7 +30,8 @@ export const byBayName = byName('bay');
 const locations = {
   columns: 'location.id, location.name, location.facility_id as "facilityId", facility.time_zone as "timeZone"',
   from: `from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and ($2::text[] is null or location.facility_id = any($2))
+where location.removed_at is null and location.facility_id = any($1)
+  and ($2::text[] is null or location.facility_id = any($2))
   and ($3::text[] is null or location.id = any($3))`,
   orderBy: byName('location'),
 };
@@ -39,12 +40,12 @@ const bays = {
   location.name as "locationName", bay.facility_id as "facilityId", facility.time_zone as "timeZone"`,
   from: `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
+where bay.removed_at is null and bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
   and ($3::text[] is null or bay.id = any($3))`,
   orderBy: byBayName,
 };
 const findLocation = `select ${locations.columns} from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and location.id = $2`;
+where location.removed_at is null and location.facility_id = any($1) and location.id = $2`;
 
 export interface LocationFilter {
   readonly facilityIds?: readonly string[] | undefined;
