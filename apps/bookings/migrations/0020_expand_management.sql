@@ -5,6 +5,10 @@ alter table location add column removed_at timestamptz(3);
 -- A removed bay is also not bookable, because instances of earlier releases do not know removed_at.
 alter table bay add column removed_at timestamptz(3);
 
+-- An id is unique over all facilities, and the management API finds a row by its id alone.
+create index location_by_id on location (id);
+create index bay_by_id on bay (id);
+
 -- The changes of facilities, locations and bays by the management API or an import. Written under import_lock, so the
 -- order of numbers is the order in which readers see the rows.
 create table management_event (

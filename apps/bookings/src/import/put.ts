@@ -61,8 +61,10 @@ function wrap(tx: Transaction, kind: PlaceKind, id: string, entry: Entry): Wrapp
 }
 
 async function wrapLocation(tx: Transaction, id: string, { facilityId, ...entry }: Entry): Promise<Wrapped> {
-  const { parent, errors } = await findParent(tx, 'facility', 'facilityId', facilityId);
-  const current = await findPlace(tx, 'location', id);
+  const [{ parent, errors }, current] = await Promise.all([
+    findParent(tx, 'facility', 'facilityId', facilityId),
+    findPlace(tx, 'location', id),
+  ]);
   const moves = current !== undefined && parent !== undefined && current.facilityId !== parent.facilityId;
   return {
     document: { facilities: [{ ...(parent?.resource ?? unknownParent), locations: [entry] }] },
@@ -72,9 +74,11 @@ async function wrapLocation(tx: Transaction, id: string, { facilityId, ...entry 
 }
 
 async function wrapBay(tx: Transaction, id: string, { locationId, ...entry }: Entry): Promise<Wrapped> {
-  const { parent, errors } = await findParent(tx, 'location', 'locationId', locationId);
+  const [{ parent, errors }, current] = await Promise.all([
+    findParent(tx, 'location', 'locationId', locationId),
+    findPlace(tx, 'bay', id),
+  ]);
   const facility = parent && (await findPlace(tx, 'facility', parent.facilityId));
-  const current = await findPlace(tx, 'bay', id);
   const moves = current !== undefined && parent !== undefined && current.facilityId !== parent.facilityId;
   const location = { id: parent?.resource.id ?? unknownParent.id, name: parent?.resource.name ?? unknownParent.name };
   return {

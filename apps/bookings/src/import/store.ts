@@ -239,18 +239,18 @@ async function timeZoneErrors(tx: Transaction, steps: readonly Step[]): Promise<
 
 /** A file that contains an id twice was rejected before (document.ts). The id of a removed place stays with its facility. */
 async function idErrors(tx: Transaction, facilities: readonly ImportedFacility[]): Promise<string[]> {
-  const errors: string[] = [];
-  for (const kind of ['locations', 'bays'] as const) {
-    const ids = facilities.flatMap((facility) => facility[kind].map(({ id }) => id));
-    if (ids.length === 0) continue;
-    const rows = await query<{ id: string; facility_id: string }>(tx, reads[kind], [ids]);
-    const ownerOf = new Map(rows.map(({ id, facility_id }) => [id, facility_id]));
-    for (const facility of facilities) {
-      for (const { id, path } of facility[kind]) {
-        const owner = ownerOf.get(id);
-        if (owner !== undefined && owner !== facility.id) errors.push(`${path}/id: ${id} belongs to facility ${owner}`);
-      }
-    }
-  }
-  return errors;
+  const kinds = ['locations', 'bays'] as const;
+  const errors = await Promise.all(
+    kinds.map(async (kind) => {
+      const ids = facilities.flatMap((facility) => facility[kind].map(({ id }) => id));
+      const rows = await query<{ id: string; facility_id: string }>(tx, reads[kind], [ids]);
+      const ownerOf = new Map(rows.map(({ id, facility_id }) => [id, facility_id]));
+      return facilities.flatMap((facility) =>
+        facility[kind]
+          .filter(({ id }) => (ownerOf.get(id) ?? facility.id) !== facility.id)
+          .map(({ id, path }) => `${path}/id: ${id} belongs to facility ${ownerOf.get(id)}`),
+      );
+    }),
+  );
+  return errors.flat();
 }
