@@ -212,7 +212,7 @@ test('alerts and dashboards contain only metrics that the running services have'
     // Metrics are recognised by the first and the last word of their names.
     const used =
       read(file).match(
-        /\b(?:http|database|jwks|auth|signing_key|nodejs|process|log)_[a-z0-9_]+_(?:bucket|count|sum|total|seconds|bytes|connections)\b/g,
+        /\b(?:http|database|jwks|bookings|auth|signing_key|nodejs|process|log)_[a-z0-9_]+_(?:bucket|count|sum|total|seconds|bytes|connections)\b/g,
       ) ?? [];
     expect(used.length).toBeGreaterThan(10);
     expect([...new Set(used)].filter((name) => !known.has(name))).toEqual([]);

@@ -3,8 +3,10 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import { startLoop } from '@bay-booking/service/periodic';
 import { type Express, type RequestHandler, Router } from 'express';
+import { eraseLateEvents } from './account/deletion-store.ts';
 import { accountRoutes } from './account/routes.ts';
 import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
+import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
 import { assetRoutes } from './html/asset.ts';
 import { assets } from './html/render.ts';
 import { allowEveryOrigin } from './http/cors.ts';
@@ -29,6 +31,7 @@ import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createPortal } from './portal/portal.ts';
 import { createSignInDestination } from './portal/sign-in-destination.ts';
+import { revocationRoutes } from './revocations/endpoint.ts';
 import { type AppDependencies, createServices, type Services } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 
@@ -36,6 +39,8 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
+  /** Sends the e-mails about tokens that expire soon. This also happens every minute. */
+  readonly remindOfExpiringTokens: () => Promise<void>;
   /** Waits for work that continues after responses: audit events, e-mails and logout tokens. */
   readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -55,23 +60,37 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   });
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-  const cleanUp = startLoop({
-    name: 'delete expired rows',
+
+  const reminders = startLoop({
+    name: 'remind of expiring tokens',
     intervalMs: 60_000,
     logger,
-    run: () => deleteExpiredRows(db),
+    run: () => sendExpiryReminders(db, mailer, config.issuer),
   });
+  const loops = [
+    startLoop({ name: 'delete expired rows', intervalMs: 60_000, logger, run: () => deleteExpiredRows(db) }),
+    // Their access tokens must be refused within 15 s.
+    startLoop({
+      name: 'publish expired tokens',
+      intervalMs: 3_000,
+      logger,
+      run: services.revocations.publishExpiredTokens,
+    }),
+    reminders,
+    startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
+  ];
 
   return {
     app: createExpressApp(services, createPages(services, startSession), providerManager),
     refreshKeys: providerManager.refresh,
+    remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
       await logoutSender.waitUntilIdle();
       await audit.flush();
     },
     close: async () => {
-      await Promise.all([providerManager.close(), cleanUp.stop()]);
+      await Promise.all([providerManager.close(), ...loops.map(({ stop }) => stop())]);
       await logoutSender.close();
       outbound.close();
       await emails.waitUntilIdle();
@@ -132,6 +151,7 @@ function createExpressApp(services: Services, pages: Router, providerManager: Pr
   );
   app.use(redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]));
   app.use(createUserinfo(services, providerManager));
+  app.use(revocationRoutes(services, providerManager));
   app.use(pages);
   // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.
   app.use(serveProtocol);

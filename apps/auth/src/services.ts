@@ -53,6 +53,7 @@ import { createInvitationStore } from './portal/invitations/invitation-store.ts'
 import { createInvitations } from './portal/invitations/invitations.ts';
 import { createMemberStore } from './portal/members/member-store.ts';
 import { createSubmittedForms } from './portal/tokens/submitted-form-store.ts';
+import { createRevocationStore } from './revocations/store.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { createSocialProviders } from './social/settings.ts';
 
@@ -92,6 +93,7 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
     invitationStore: createInvitationStore({ db }),
     acceptances: createAcceptanceStore({ db }),
     submittedForms: createSubmittedForms({ db }),
+    revocations: createRevocationStore({ db }),
   };
 }
 

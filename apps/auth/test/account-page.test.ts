@@ -133,12 +133,12 @@ describe('applications', () => {
     expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('the page says that an application can use its access token for ACCESS_TOKEN_TTL', async () => {
+  test('the page says that the access tokens of the application stop working', async () => {
     const { browser, username } = await registerUser(server);
     const tokens = await requestToken({ grant_type: 'password', scope: scopes.play, username, password });
     expect(tokens.expires_in).toBe(5400);
     const removed = await browser.send(await openAccount(browser), { client: 'demo-native' }, 'Remove access');
-    expect(textOf(removed.html)).toContain('An access token that it already has works for up to 90 minutes.');
+    expect(textOf(removed.html)).toContain('Within 15 seconds, the access tokens that it already has stop working.');
   });
 
   test('an application whose access was removed must ask for consent again', async () => {

@@ -220,7 +220,10 @@ describe('the lifecycle of a personal access token', () => {
   afterAll(() => audit.flush());
   /** Creates a personal access token of acc-bot-north. */
   const create = async (days = 90) => {
-    const token = await clients.createPersonalAccessToken({ name: 'Till', days }, actor);
+    const token = await clients.createPersonalAccessToken(
+      { name: 'Till', days, access: 'write', facilityIds: ['fac-north'] },
+      actor,
+    );
     if ('error' in token) throw new Error(token.error);
     return token;
   };
@@ -236,7 +239,7 @@ describe('the lifecycle of a personal access token', () => {
     const token = await create();
     // 43 characters of base64url contain 256 bits.
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
-    expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
+    expect(token.clientSecret).toMatch(/^bbs_[\w-]{43}$/);
     expect((await useToken(token)).status).toBe(200);
     const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
     expect(JSON.stringify(rows)).not.toContain(token.clientSecret);

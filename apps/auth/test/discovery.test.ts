@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, basic, patForm, scopeBase, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, obtainAccessToken, player, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -36,7 +36,14 @@ describe('discovery', () => {
         introspection_endpoint: `${server.origin}/connect/introspect`,
         revocation_endpoint: `${server.origin}/connect/revocation`,
         end_session_endpoint: `${server.origin}/connect/endsession`,
-        scopes_supported: ['openid', 'profile', 'email', 'roles', 'offline_access', scopes.play, scopes.bookings],
+        scopes_supported: [
+          'openid',
+          'profile',
+          'email',
+          'roles',
+          'offline_access',
+          ...['dr/play', 'golf/bookings.read', 'golf/bookings', 'golf/schedule'].map((name) => `${scopeBase}/${name}`),
+        ],
         response_types_supported: ['code', 'token', 'id_token token', 'id_token'],
         response_modes_supported: ['form_post', 'fragment', 'query'],
         grant_types_supported: expect.arrayContaining([

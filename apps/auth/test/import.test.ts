@@ -64,7 +64,7 @@ describe('an invalid file', () => {
       { accounts: [{ id: 'a', username: 'a', kind: 'robot', memberships: [{ facilityId: 'f', role: 'boss' }] }, {}] },
       [
         '/accounts/0/kind: must be one of user, service',
-        '/accounts/0/memberships/0/role: must be one of owner, staff, bookings-manager',
+        '/accounts/0/memberships/0/role: must be one of owner, staff, bookings-manager, facility-manager',
         '/accounts/1/id: is missing',
         '/accounts/1/username: is missing',
       ],
@@ -168,15 +168,18 @@ describe('an invalid file', () => {
     [
       'an account or a facility has an unknown field',
       {
-        facilities: [{ id: 'f', name: 'F', timeZone: 'UTC' }],
+        facilities: [{ id: 'f', name: 'F', timeZone: '+01:00', zone: 'UTC' }],
+        clients: [{ client_id: 'c', accountId: 'a', access: 'all' }],
         accounts: [{ id: 'a', username: 'a', email_verified: true, memberships: [{ facility_id: 'f' }] }],
       },
       [
-        '/facilities/0/timeZone: is not known',
+        '/facilities/0/zone: is not known',
         '/accounts/0/email_verified: is not known',
         '/accounts/0/memberships/0/facilityId: is missing',
         '/accounts/0/memberships/0/role: is missing',
         '/accounts/0/memberships/0/facility_id: is not known',
+        '/clients/0/access: must be one of read, write, manage',
+        '/facilities/0/timeZone: +01:00 is not an IANA time zone',
       ],
     ],
     [

@@ -9,7 +9,7 @@ import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-
 export const password = 'demo-person-pass';
 export const north = '/portal/facilities/fac-north';
 
-type Role = 'owner' | 'staff' | 'bookings-manager';
+type Role = 'owner' | 'staff' | 'bookings-manager' | 'facility-manager';
 type NewAccount = NonNullable<ImportDocument['accounts']>[number];
 
 /** Returns an account with the id `acc-NAME` and the user name `NAME@range.example`. */
@@ -56,7 +56,7 @@ export interface PortalFixture {
   /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
   /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
-  readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
+  readonly requestToken: (clientId: string, clientSecret: string, scope?: string) => Promise<Record<string, unknown>>;
   /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -85,13 +85,13 @@ export async function startPortal(): Promise<PortalFixture> {
       const mail = await smtp.mailTo(email, ({ text }) => linkIn(text) !== undefined && linkIn(text) !== previous);
       return linkIn(mail.text) as string;
     },
-    requestToken: async (clientId, clientSecret) =>
+    requestToken: async (clientId, clientSecret, scope = scopes.bookings) =>
       statusAndBody(
         await server.post('/connect/token', {
           grant_type: 'client_credentials',
           client_id: clientId,
           client_secret: clientSecret,
-          scope: scopes.bookings,
+          scope,
         }),
       ),
     async ageSession(name, minutes) {

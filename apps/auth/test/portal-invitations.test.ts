@@ -79,6 +79,24 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(rows).toEqual([{ email_verified: true, roles: [] }]);
   });
 
+  test.each(['owner', 'staff'])('the %s invites a Facility Manager', async (by) => {
+    const email = `manager-of-${by}@range.example`;
+    expect(textOf((await invite(email, { by, role: 'facility-manager' })).page.html)).toContain(
+      `${email} Facility Manager`,
+    );
+    const browser = portal.openBrowser();
+    const form = await browser.open(await portal.invitationLink(email));
+    expect(textOf(form.html)).toContain('as Facility Manager');
+    const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
+    expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
+    expect(await rolesOf(email)).toEqual(['fac-north facility-manager service']);
+    // The list of members shows the role, and staff may revoke it.
+    const { page } = await portal.signIn(by, north);
+    expect(textOf(page.html)).toContain(`${email} Facility Manager none yet`);
+    const { rows } = await portal.server.db.raw('select id from account where username = ?', [email]);
+    expect(page.html).toContain(`/people/${rows[0].id}/revoke`);
+  });
+
   test('the e-mail names the facility, and says that the link works once and when it expires', async () => {
     const { page } = await invite('mailed@range.example');
     expect(textOf(page.html)).toContain('It works once and expires after seven days.');

@@ -7,7 +7,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually } from './auth-server.ts';
+import { eventually, scopes } from './auth-server.ts';
 import {
   accountOf,
   csrfTokenOf,
@@ -150,6 +150,135 @@ describe('a service account creates a personal access token', () => {
   });
 });
 
+describe('the facilities and the access of a new token', () => {
+  /** Adds a service account with these roles, and opens its page. */
+  const open = async (roles: Parameters<typeof accountOf>[1]) => {
+    await portal.addAccounts(accountOf(name, roles, { kind: 'service' }));
+    return portal.signIn(name);
+  };
+  const scopeOf = async (credentials: { id: string; secret: string }, ...requested: string[]) => {
+    const response = await portal.requestToken(credentials.id, credentials.secret, requested.join(' '));
+    return response.status === 200 ? facilitiesOf(response) : response.error;
+  };
+  /** The form as a browser sends it, with these facilities ticked. */
+  const submit = (browser: FormBrowser, page: Page, values: Record<string, string | readonly string[]>) =>
+    browser.send(page, { name: 'Till', expiresInDays: '30', ...values }, 'Create token');
+  const both = { 'fac-north': 'facility-manager', 'fac-south': 'bookings-manager' } as const;
+
+  test('the form offers each facility, ticked, and `manage` only to a Facility Manager', async () => {
+    const { page: manager } = await open(both);
+    const ticked = manager.forms.flatMap(({ fields }) => fields).filter((field) => field.name === 'facility');
+    expect(ticked.map(({ value, isChecked }) => [value, isChecked])).toEqual([
+      ['fac-north', true],
+      ['fac-south', true],
+    ]);
+    const levels = (page: Page) =>
+      page.forms
+        .flatMap(({ fields }) => fields)
+        .filter((field) => field.name === 'access')
+        .map(({ value, isChecked }) => [value, isChecked]);
+    expect(levels(manager)).toEqual([
+      ['read', false],
+      ['write', true],
+      ['manage', false],
+    ]);
+    const { page } = await open({ 'fac-north': 'bookings-manager' });
+    expect(levels(page)).toEqual([
+      ['read', false],
+      ['write', true],
+    ]);
+  });
+
+  test.each([
+    ['read', [['fac-north', 'fac-south'], 'invalid_scope', 'invalid_scope']],
+    ['write', [['fac-north', 'fac-south'], ['fac-north', 'fac-south'], 'invalid_scope']],
+    ['manage', [['fac-north', 'fac-south'], ['fac-north', 'fac-south'], ['fac-north']]],
+  ])('a token with the access %s', async (access, expected) => {
+    const { browser, page } = await open(both);
+    const shown = await submit(browser, page, { access });
+    const { stdout } = await promisify(execFile)('sh', ['-c', unescaped(textById(shown, 'curl'))]);
+    expect(JSON.parse(stdout)).toMatchObject({ token_type: 'Bearer' });
+    const credentials = credentialsOn(shown);
+    const got = [];
+    for (const scope of [scopes.read, scopes.bookings, scopes.schedule]) got.push(await scopeOf(credentials, scope));
+    expect(got).toEqual(expected);
+    const list = textOf((await openPortal(browser)).html);
+    const accessName = `${access.charAt(0).toUpperCase()}${access.slice(1)}`;
+    expect(list).toContain(`${credentials.id} ${accessName} North Range, South Range`);
+  });
+
+  test('a token is only for the ticked facilities, and loses one with the role there', async () => {
+    const { browser, page } = await open(both);
+    const credentials = credentialsOn(await submit(browser, page, { facility: ['fac-south'] }));
+    expect(await scopeOf(credentials, scopes.bookings)).toEqual(['fac-south']);
+    expect(textOf((await openPortal(browser)).html)).toContain(`${credentials.id} Write South Range`);
+    await portal.server.db.raw("delete from membership where account_id = ? and facility_id = 'fac-south'", [
+      `acc-${name}`,
+    ]);
+    expect(await scopeOf(credentials, scopes.bookings)).toBe('invalid_scope');
+  });
+
+  test.each([
+    [{ facility: [] }, 'facility'],
+    [{ facility: ['fac-else'] }, 'facility'],
+    [{ access: 'all' }, 'access'],
+  ])('%j is rejected next to its field', async (values, field) => {
+    const { browser, page } = await open(both);
+    const rejected = await submit(browser, page, values);
+    expect(rejected.status).toBe(400);
+    expect(rejected.html).toContain(`id="${field}-error"`);
+    expect(await activeTokens()).toEqual([]);
+  });
+
+  test('an account that is nowhere Facility Manager cannot create a token that manages', async () => {
+    const { browser, page } = await portal.signIn(name);
+    expect((await create(browser, page, { access: 'manage' })).status).toBe(400);
+  });
+
+  test('the choices are kept if the user must sign in again', async () => {
+    const { browser, page } = await open(both);
+    await portal.ageSession(name, 11);
+    const again = await submit(browser, page, { facility: ['fac-south'], access: 'read' });
+    const form = await browser.send(again, { password });
+    const credentials = credentialsOn(await browser.send(form, { name: 'Till' }, 'Create token'));
+    expect(await scopeOf(credentials, scopes.read)).toEqual(['fac-south']);
+    expect(await scopeOf(credentials, scopes.bookings)).toBe('invalid_scope');
+  });
+});
+
+test('an e-mail is sent 14 and 3 days before a token expires, each once, by two instances', async () => {
+  const { id } = await createToken({ name: 'Till <b>', expiresInDays: '60' });
+  const other = await portal.server.startInstance();
+  const short = await createToken({ name: 'Short', expiresInDays: '2' });
+  const expireIn = async (days: number) => {
+    await portal.server.db.raw(
+      `update client set expires_at = now() + make_interval(days => ?), created_at = now() - interval '60 days'
+        where id = ?`,
+      [days, id],
+    );
+    // What the periodic jobs of the instances do.
+    await Promise.all([portal.server, other].map(({ auth }) => auth.remindOfExpiringTokens()));
+  };
+  const isOutboxEmpty = async () => (await portal.server.db.raw('select 1 from mail')).rows.length === 0;
+  const mails = () => portal.smtp.mails().filter(({ to }) => to.includes(`${name}@range.example`));
+  for (const [days, expected] of [
+    [20, 0],
+    [13, 1],
+    [10, 1],
+    [3, 2],
+    [1, 2],
+  ] as const) {
+    await expireIn(days);
+    await eventually(isOutboxEmpty);
+    expect(mails()).toHaveLength(expected);
+  }
+  for (const { subject, text } of mails()) {
+    expect(subject).toBe('A personal access token expires soon');
+    expect(text).not.toContain('Till <b>');
+    expect(text).not.toContain(short.id);
+  }
+});
+
 describe('a sign-in less than 10 minutes old counts as fresh', () => {
   test('a user with an older sign-in must sign in again to create a token, and the input is kept', async () => {
     const { browser, page } = await portal.signIn(name);
@@ -195,7 +324,7 @@ test('the list of tokens shows name, creation, last use with its address, and ex
   const used = await openPortal(browser);
   expect(textOf(used.html)).toContain('from 127.0.0.1');
   expect(used.html).toContain(`<time datetime="${at.toISOString()}"`);
-  expect(textOf(used.html)).toContain('keep working until they expire, for up to 1 hour');
+  expect(textOf(used.html)).toContain('Within 15 seconds, the Bookings API also refuses');
 });
 
 describe('a service account revokes a token', () => {

@@ -6,8 +6,11 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/http/readin
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
+import { createAudit } from './audit.ts';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
+import { createRevocations } from './auth/revocations.ts';
+import { checkScope, scopesOf } from './auth/scopes.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
@@ -23,7 +26,7 @@ import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
-import { createHoldStore } from './holds/store.ts';
+import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
@@ -33,7 +36,8 @@ import type { SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { createManagement } from './management/management.ts';
-import { countFailedFetches, observeKeyAge } from './metrics.ts';
+import { createMeEndpoint } from './me/endpoint.ts';
+import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
 import { mountDocuments, mountJson } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
@@ -42,6 +46,7 @@ import { createCatalogue } from './places/catalogue-store.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore } from './places/store.ts';
 import { formats } from './time/formats.ts';
+import { endWebhookRights } from './webhooks/rights.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
@@ -59,19 +64,20 @@ export interface AppOptions {
 export function createApp(options: AppOptions) {
   const services = createServices(options);
   const { config, logger } = options;
-  const { signingKeys, webhooks } = services;
-  const endpoints = createEndpoints(services, options.stopping);
+  const { signingKeys, revocations, webhooks } = services;
+  const endpoints = createEndpoints(services);
   const jobs = [...listJobs(services), ...(webhooks?.periodicJobs ?? [])];
   return {
     endpoints,
     express: createExpressApp(options, services, endpoints),
     jobs,
     signingKeys,
+    revocations,
     webhooks,
-    scope: scopeOf(config),
+    scopes: scopesOf(config.scopeBase),
     /** Starts the work in the background. Returns a function that stops it. */
     start: (): (() => Promise<void>) => {
-      const stops = [signingKeys.start(), webhooks?.start(), startJobs(jobs, logger)];
+      const stops = [signingKeys.start(), revocations.start(), webhooks?.start(), startJobs(jobs, logger)];
       return async () => {
         await Promise.all(stops.map((stop) => stop?.()));
       };
@@ -81,14 +87,32 @@ export function createApp(options: AppOptions) {
 
 type Services = ReturnType<typeof createServices>;
 
-const scopeOf = ({ scopeBase }: Config): string => `${scopeBase}/golf/bookings`;
-
 function createServices({ config, db, logger, metrics, now = () => new Date(), ...options }: AppOptions) {
-  const shared: SharedServices = { config, metrics, link: linksBelow(config.baseUrl), now };
+  const shared: SharedServices = {
+    config,
+    metrics,
+    link: linksBelow(config.baseUrl),
+    audit: createAudit(logger),
+    now,
+  };
   const { authIssuer: issuer, authJwksUri: jwksUri } = config;
   const onFetchError = countFailedFetches(metrics);
   const signingKeys = createSigningKeys({ issuer, jwksUri, logger, onFetchError, ...options.signingKeys });
   const feed = createFeedStore(db);
+  const changeWatcher = createChangeWatcher({ store: feed, stopping: options.stopping });
+  const revocations = createRevocations({
+    uri: config.authRevocationsUri,
+    issuer,
+    signingKeys,
+    pollSeconds: config.revocationPollSeconds,
+    endRights: [
+      async () => changeWatcher.endWaits((caller) => revocations.isRevoked(caller)),
+      (entries) => endHoldRights(db, entries),
+      (entries) => endWebhookRights(db, entries),
+    ],
+    logger,
+    timeout: options.signingKeys?.timeout,
+  });
   const idempotency = createIdempotencyStore(db);
   const places = createPlacesStore(db);
   const bookingItem = createStateItem(shared.link);
@@ -96,7 +120,9 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     ...shared,
     db,
     signingKeys,
+    revocations,
     feed,
+    changeWatcher,
     idempotency,
     places,
     catalogue: createCatalogue(db),
@@ -111,8 +137,8 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
   };
 }
 
-function createEndpoints(services: Services, stopping: AbortSignal | undefined) {
-  const { db, config, feed, places, holds, webhooks } = services;
+function createEndpoints(services: Services) {
+  const { db, config, places, holds, webhooks } = services;
   return [
     ...createBookingEndpoints({
       ...services,
@@ -121,11 +147,11 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
     }),
     ...createFeedEndpoints({
       ...services,
-      changeWatcher: createChangeWatcher({ store: feed, stopping }),
       bookingExample: bookingItemExample(services.link),
       listSchema: bookingChangeListSchema,
     }),
     ...createPlacesEndpoints({ ...services, store: places }),
+    createMeEndpoint(services),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),
     ...createAvailabilityEndpoints({ ...services, findHold: holds.find }),
@@ -138,15 +164,16 @@ function createEndpoints(services: Services, stopping: AbortSignal | undefined) 
 /** Mounts middleware and routes in the order in which they run. */
 function createExpressApp(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, proofs, webhooks, management, now }: Services,
+  { signingKeys, revocations, proofs, webhooks, management, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
 ): Express {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
-  const scope = scopeOf(config);
+  const scopes = scopesOf(config.scopeBase);
   // With METRICS_PORT, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
-  observeKeyAge(metrics, signingKeys);
+  observeKeyAge(metrics, signingKeys.age);
+  observeRevocationsAge(metrics, revocations.age);
 
   const app = createHttpApp({
     logger,
@@ -158,39 +185,46 @@ function createExpressApp(
       signingKey: async () => {
         if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
       },
+      revocations: async () => {
+        if (revocations.age() === undefined) throw new Error('the list of revocations has not been read yet');
+      },
     }),
   });
   app.use(setCommonHeaders, removeBasePath(baseUrl), escapeUndecodablePath);
-  const verification = {
+  const authorize = createAccessTokenVerifier({
     signingKeys,
+    revocations,
     issuer: authIssuer,
     audience,
     baseUrl,
     useProof: proofs.use,
-    resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
     now,
-  };
+  });
   const routing = {
+    authorize,
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
   };
   mountEndpoints(app, endpoints, {
     ...routing,
-    authorize: createAccessTokenVerifier({ ...verification, scope }),
+    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
     onCaller: (caller) => {
       webhooks?.noteRequest(caller);
       management?.noteRequest(caller);
     },
   });
   if (management) {
-    const authorize = createAccessTokenVerifier({ ...verification, scope: management.scope });
-    mountEndpoints(app, management.endpoints, { ...routing, authorize, onCaller: undefined });
+    mountEndpoints(app, management.endpoints, {
+      ...routing,
+      checkScope: (caller, access) => checkScope(caller, access, management.scopes, baseUrl),
+      onCaller: undefined,
+    });
     mountJson(app, '/management/openapi.json', management.document);
   }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);
-  mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
+  mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scopes });
   mountErrorHandler(app);
   return app;
 }

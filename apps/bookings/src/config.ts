@@ -40,6 +40,8 @@ const fields = {
   port: optional('PORT', port, 4001),
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),
+  authRevocationsUri: optional('AUTH_REVOCATIONS_URI', baseUrl),
+  revocationPollSeconds: optional('REVOCATION_POLL_SECONDS', integer(1, 60), 5),
   audience: optional('AUDIENCE', text),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
@@ -58,11 +60,24 @@ const fields = {
 } as const;
 
 /** Without AUDIENCE, the audience is the base URL. */
-export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
+export type Config = Omit<ConfigOf<typeof fields>, 'audience' | 'authRevocationsUri'> & {
+  readonly audience: string;
+  readonly authRevocationsUri: string;
+};
 
 export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   const config = readConfig(environment, fields, publicServiceErrors(environment));
-  return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });
+  return Object.freeze({
+    ...config,
+    audience: config.audience ?? config.baseUrl,
+    authRevocationsUri: config.authRevocationsUri ?? defaultRevocationsUri(config),
+  });
+}
+
+/** An internal address of the signing keys is also the one of the revocations. */
+function defaultRevocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' | 'authJwksUri'>): string {
+  const internal = /^(.*)\/connect\/jwks$/.exec(authJwksUri ?? '')?.[1];
+  return `${internal ?? authIssuer}/.well-known/revocations`;
 }
 
 const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>

@@ -1,15 +1,30 @@
-// Registers the metrics that only the Bookings API has: the age of the signing keys, and their failed fetches.
+// Registers the metrics that only the Bookings API has, about what it reads from the authorization server.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { SigningKeys } from './auth/signing-keys.ts';
 
-export function observeKeyAge({ registry }: Metrics, signingKeys: Pick<SigningKeys, 'age'>): void {
+/** Returns milliseconds, or undefined before the first time. */
+type Age = () => number | undefined;
+
+export function observeKeyAge(metrics: Metrics, age: Age): void {
+  const help = 'Seconds since the signing keys were last fetched; absent before the first time.';
+  observeAge(metrics, { name: 'jwks_age_seconds', help, age });
+}
+
+export function observeRevocationsAge(metrics: Metrics, age: Age): void {
+  const help = 'Seconds since the list of revocations was last read; absent before the first time.';
+  observeAge(metrics, { name: 'bookings_revocations_age_seconds', help, age });
+}
+
+function observeAge(
+  { registry }: Metrics,
+  { name, help, age }: { readonly name: string; readonly help: string; readonly age: Age },
+): void {
   new Gauge({
-    name: 'jwks_age_seconds',
-    help: 'Seconds since the signing keys were last fetched; absent before the first time.',
+    name,
+    help,
     registers: [registry],
     collect() {
-      const milliseconds = signingKeys.age();
+      const milliseconds = age();
       if (milliseconds === undefined) this.reset();
       else this.set(milliseconds / 1000);
     },

@@ -157,7 +157,7 @@ describe('an access token', () => {
       description: expect.stringContaining('insufficient_scope'),
     });
     expect(response.headers['www-authenticate']).toBe(
-      `${bearerChallenge}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings"`,
+      `${bearerChallenge}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings.read"`,
     );
   });
 
@@ -228,7 +228,7 @@ describe('the signing keys', () => {
   });
 
   test('a key that is no longer published leaves the cache within a minute, without any request', async () => {
-    const { signingKeys } = await createExtraSystem({ sharing: system });
+    const { signingKeys } = await createExtraSystem({ sharing: system, readsRevocations: false });
     const kid = await system.issuer.rotate();
     // Only setTimeout and the monotonic clock are replaced, so that the test can simulate that a minute passes.
     jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval', 'hrtime'] });
@@ -266,7 +266,7 @@ describe('the signing keys', () => {
     async (failure) => {
       system.issuer.fail(failure);
       const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });
-      const stop = instance.signingKeys.start();
+      const stops = [instance.signingKeys.start(), instance.revocations.start()];
       const token = await system.token(['fac-north']);
       const response = await instance.call('GET', path, { token });
       expect(response.status).toBe(503);
@@ -275,11 +275,12 @@ describe('the signing keys', () => {
       const notReady = await instance.call('GET', '/health/ready');
       expect(notReady.status).toBe(503);
       expect(notReady.body.checks).toMatchObject({ database: 'ok', signingKey: expect.stringContaining('key') });
+      expect(notReady.body.checks.revocations).toContain('revocations');
       expect((await instance.call('GET', '/health/live')).status).toBe(200);
       system.issuer.fail(undefined);
       while ((await instance.call('GET', '/health/ready')).status !== 200) await new Promise(setImmediate);
       expect((await instance.call('GET', path, { token })).status).toBe(200);
-      await stop();
+      await Promise.all(stops.map((stop) => stop()));
     },
   );
 });
@@ -292,7 +293,9 @@ test('GET /.well-known/oauth-protected-resource returns the resource metadata (R
   expect(body).toEqual({
     resource: baseUrl,
     authorization_servers: [system.issuer.url],
-    scopes_supported: ['https://bay-booking.example/golf/bookings'],
+    scopes_supported: ['bookings.read', 'bookings', 'schedule'].map(
+      (name) => `https://bay-booking.example/golf/${name}`,
+    ),
     dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
     bearer_methods_supported: ['header'],
     resource_name: 'Bookings API',

@@ -76,6 +76,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/bookings',
     'GET /api/bookings/{id}',
     'GET /api/facilities/{id}/webhooks',
+    'GET /api/me',
     'GET /api/webhooks',
     'GET /api/webhooks/{id}',
     'GET /api/webhooks/{id}/deliveries',

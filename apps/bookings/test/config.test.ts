@@ -18,6 +18,8 @@ test('without the optional variables, the configuration has the default values',
     port: 4001,
     metricsPort: undefined,
     authJwksUri: undefined,
+    authRevocationsUri: 'https://auth.example/.well-known/revocations',
+    revocationPollSeconds: 5,
     audience: 'https://bookings.example',
     scopeBase: 'https://bay-booking.example',
     trustProxy: false,
@@ -41,6 +43,7 @@ test('a variable that is set replaces the default', () => {
     PORT: '8080',
     METRICS_PORT: '9090',
     AUTH_JWKS_URI: 'http://auth:4000/connect/jwks',
+    REVOCATION_POLL_SECONDS: '2',
     AUDIENCE: 'bookings',
     SCOPE_BASE: 'https://scopes.example/',
     TRUST_PROXY: '1',
@@ -53,6 +56,8 @@ test('a variable that is set replaces the default', () => {
     port: 8080,
     metricsPort: 9090,
     authJwksUri: 'http://auth:4000/connect/jwks',
+    authRevocationsUri: 'http://auth:4000/.well-known/revocations',
+    revocationPollSeconds: 2,
     audience: 'bookings',
     scopeBase: 'https://scopes.example',
     trustProxy: 1,
@@ -61,6 +66,15 @@ test('a variable that is set replaces the default', () => {
     databasePoolMax: 4,
     databasePrepared: false,
   });
+});
+
+test('the list of revocations is at its own address, or else below the internal address of the keys, or the issuer', () => {
+  const uriOf = (environment: Record<string, string>) =>
+    readBookingsConfig({ ...mandatory, ...environment }).authRevocationsUri;
+  const jwks = { AUTH_JWKS_URI: 'http://auth:4000/base/connect/jwks' };
+  expect(uriOf(jwks)).toBe('http://auth:4000/base/.well-known/revocations');
+  expect(uriOf({ AUTH_JWKS_URI: 'http://keys/jwks' })).toBe('https://auth.example/.well-known/revocations');
+  expect(uriOf({ ...jwks, AUTH_REVOCATIONS_URI: 'http://list/revocations' })).toBe('http://list/revocations');
 });
 
 test('all invalid variables are reported together, by name', () => {

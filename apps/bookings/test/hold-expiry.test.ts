@@ -21,7 +21,7 @@ let tokenOfOtherClient: string;
 beforeAll(async () => {
   fast = await createTestSystem({ now: clockAheadBy(20) });
   slow = await createTestSystem({ now: clockAheadBy(-20), sharing: fast });
-  tokenOfOtherClient = await fast.token(['fac-north', 'fac-south'], { client_id: 'other' });
+  tokenOfOtherClient = await fast.token(['fac-north', 'fac-south'], { client_id: 'other', sub: 'somebody-else' });
 });
 afterAll(async () => {
   await slow.close();

@@ -28,7 +28,7 @@ const hold = (body: object, options: { token?: string; headers?: Headers } = {})
 const book = (body: object, options: { token?: string; headers?: Headers } = {}) =>
   system.call('POST', '/api/bookings', { body, ...options });
 /** Returns a token of another client than the client of the default token. */
-const tokenOfOtherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
+const tokenOfOtherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other', sub: 'somebody-else' });
 const expire = (id: string) =>
   query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
 const secondsBetween = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
@@ -79,30 +79,32 @@ describe('holds', () => {
     expect(response.body.errors[0].contextData).not.toHaveProperty('externalBookingId');
   });
 
-  test('a hold of another client or subject returns 404', async () => {
+  test('every client of the owner finds a hold, and another owner with the same client gets 404', async () => {
     const { body } = await hold(holdBody(bookingBody()));
-    for (const token of [await tokenOfOtherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
-      expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
-      expect((await system.call('DELETE', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
-    }
+    const path = `/api/booking-holds/${body.id}`;
+    const otherOwner = await system.token(['fac-north'], { sub: 'somebody' });
+    expect((await system.call('GET', path, { token: otherOwner })).status).toBe(404);
+    expect((await system.call('DELETE', path, { token: otherOwner })).status).toBe(404);
+    const otherClient = await system.token(['fac-north'], { client_id: 'new-token-of-the-account' });
+    expect((await system.call('GET', path, { token: otherClient })).body).toEqual(body);
+    expect((await system.call('DELETE', path, { token: otherClient })).status).toBe(204);
   });
 
-  test('a hold is rejected with BOOK00004 if the client has the maximum number of live holds at the facility', async () => {
+  test('a hold is rejected with BOOK00004 if the owner has the maximum number of live holds at the facility', async () => {
     const limited = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 2 }, poolMax: 20 });
-    const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
-    const create = () =>
-      limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId: 'bay-n2-01' })), token });
-    const responses = await Promise.all(Array.from({ length: 16 }, create));
+    const tokenOf = (sub: string, client: string) =>
+      system.token(['fac-north', 'fac-south'], { client_id: client, sub });
+    const tokens = [await tokenOf('limited', 'one'), await tokenOf('limited', 'two')];
+    const create = (token = tokens[0] as string, bayId = 'bay-n2-01') =>
+      limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId })), token });
+    const responses = await Promise.all(Array.from({ length: 16 }, (_, index) => create(tokens[index % 2])));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
     const rejected = responses.filter(({ status }) => status === 400);
-    expect(rejected.map(({ body }) => body.errors)).toEqual(
-      Array.from({ length: 14 }, () => [
-        expect.objectContaining({ code: 'BOOK00004', moreInfo: 'at most 2 holds at a facility' }),
-      ]),
-    );
-    const atOtherFacility = holdBody(bookingBody({ bayId: 'bay-s1-01' }));
-    expect((await limited.call('POST', '/api/booking-holds', { body: atOtherFacility, token })).status).toBe(201);
-    await query(system.db, "update booking_hold set expires_at = now() where client_id = 'limited'");
+    expect(rejected.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
+    expect(rejected[0]?.body.errors[0].moreInfo).toBe('at most 2 holds at a facility');
+    expect((await create(tokens[0], 'bay-s1-01')).status).toBe(201);
+    expect((await create(await tokenOf('unlimited', 'one'))).status).toBe(201);
+    await query(system.db, "update booking_hold set expires_at = now() where subject = 'limited'");
     expect((await create()).status).toBe(201);
   });
 

@@ -264,6 +264,20 @@ describe('429 for too many requests', () => {
     );
   });
 
+  test('requests of tokens without facilities do not use up the limit of a client', async () => {
+    const limited = await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 2 } });
+    const send = async (facilities: readonly string[], sub: string) => {
+      const token = await system.token(facilities, { client_id: 'public-client', sub });
+      return (await limited.call('GET', '/api/me', { token })).status;
+    };
+    for (let stranger = 0; stranger < 12; stranger += 1) {
+      const statuses = [await send([], `stranger-${stranger}`), await send([], `stranger-${stranger}`)];
+      expect(statuses).toEqual([200, 200]);
+    }
+    expect(await send([], 'stranger-0')).toBe(429);
+    expect(await send(['fac-north'], 'member')).toBe(200);
+  });
+
   test('by default no limit applies', async () => {
     expect((await system.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
   });

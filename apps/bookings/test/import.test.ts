@@ -63,9 +63,19 @@ describe('the import command', () => {
       child.stdin.end(input);
     });
 
-  test('the command reads standard input with -, and prints the numbers of imported objects', async () => {
+  test('the command reads standard input with -, and prints an audit line and the numbers of imported objects', async () => {
     const result = await runCommand('-', JSON.stringify(places));
-    expect(result).toMatchObject({ code: 0, stdout: 'imported 3 facilities, 4 locations, 24 bays\n' });
+    expect(result.code).toBe(0);
+    const [summary, auditLine = ''] = result.stdout.split('\n');
+    expect(summary).toBe('imported 3 facilities, 4 locations, 24 bays');
+    expect(JSON.parse(auditLine)).toMatchObject({
+      audit: true,
+      action: 'import',
+      clientId: 'import',
+      subject: null,
+      facilityIds: ['fac-north', 'fac-south', 'fac-east'],
+      target: null,
+    });
   });
 
   test('the command accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {

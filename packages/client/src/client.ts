@@ -13,6 +13,7 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
+import { createMe } from './resources/me.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
 import { expectSecure } from './secure-address.ts';
@@ -26,6 +27,8 @@ export interface BookingsClient {
   readonly closures: Closures;
   readonly changes: Changes;
   readonly webhooks: Webhooks;
+  /** Returns the client, subject, scopes, facilities and expiry of the access token. */
+  readonly me: ReturnType<typeof createMe>;
   /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
   readonly request: Send;
 }
@@ -49,6 +52,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     closures: createClosures(send),
     changes: createChanges(send),
     webhooks: createWebhooks(send),
+    me: createMe(send),
     request: send,
   };
 }

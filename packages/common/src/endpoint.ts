@@ -4,6 +4,8 @@ import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+/** What an endpoint does, which decides the scopes that allow it. */
+export type Access = 'read' | 'write' | 'schedule';
 
 export interface ValueDescription {
   readonly description: string;
@@ -45,6 +47,7 @@ export interface Endpoint<Caller = unknown> {
   readonly method: Method;
   /** A template such as `/api/bookings/{id}`. */
   readonly path: string;
+  readonly access: Access;
   readonly tag: string;
   readonly summary: string;
   readonly description: string;

@@ -72,6 +72,25 @@ export function findDuplicates(
   return errors;
 }
 
+/** Checks the property `timeZone`. */
+export function timeZoneErrors(facility: DocumentNode): string[] {
+  const { path, value } = propertyOf(facility, 'timeZone');
+  // The schema already reports an empty time zone.
+  if (typeof value !== 'string' || value === '' || isTimeZone(value)) return [];
+  return [`${path}: ${value} is not an IANA time zone`];
+}
+
+function isTimeZone(name: string): boolean {
+  // Intl accepts offsets such as +01:00. They are not IANA names and have no daylight saving time.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -31,6 +31,7 @@ const document = openApiDocument({
       operationId: 'createThing',
       method: 'POST',
       path: '/things/{id}',
+      access: 'write',
       tag: 'Things',
       summary: 'Create a thing',
       description: 'Creates a thing.',
@@ -51,7 +52,7 @@ const document = openApiDocument({
     D: { status: 415, description: 'The media type is not supported.', appliesTo: 'endpoints with a body' },
   },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-  security: [{ bearer: [] }],
+  security: ({ access }) => [{ bearer: [access] }],
   codeSamples: ({ method, path }) => [{ lang: 'Shell', label: 'curl', source: `curl -X ${method} ${path}` }],
 }) as {
   paths: Record<string, Record<string, DocumentedOperation>>;

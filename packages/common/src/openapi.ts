@@ -41,7 +41,7 @@ export interface DocumentOptions {
   readonly errors: Readonly<Record<string, DocumentedError>>;
   readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
   readonly securitySchemes: Schema;
-  readonly security: readonly Schema[];
+  readonly security: (endpoint: Endpoint<never>) => readonly Schema[];
 }
 
 type Json = Record<string, unknown>;
@@ -70,7 +70,6 @@ export function openApiDocument(options: DocumentOptions): Json {
     info: options.info,
     servers: options.servers,
     tags: options.tags,
-    security: options.security,
     paths,
     webhooks: options.webhooks && webhooksOf(options.webhooks, withReferences),
     components: {
@@ -92,6 +91,7 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
     tags: [tag],
     summary,
     description,
+    security: options.security(endpoint),
     parameters: parametersOf(endpoint, withReferences),
     ...(body && {
       requestBody: {

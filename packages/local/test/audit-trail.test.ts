@@ -31,11 +31,21 @@ test('the service role may only insert and read audit events, and the owner may 
     ]) {
       await expect(client.query(statement)).rejects.toThrow(/permission denied|must be owner/);
     }
+    // With one function, the service can empty the personal data of a deleted account, and of no other one.
+    await client.query(`insert into account (id, username) values ('acc-here', 'here@range.example')`);
+    await client.query(
+      `insert into audit_event (kind, account_id, address)
+       values ('old', 'acc-gone', '192.0.2.1'), ('old', 'acc-here', '192.0.2.2')`,
+    );
+    await client.query(`select erase_audit_events('acc-gone', '{}')`);
+    await expect(client.query(`select erase_audit_events('acc-here', '{}')`)).rejects.toThrow('acc-here exists');
+    const { rows: addresses } = await client.query(`select address from audit_event where kind = 'old' order by id`);
+    expect(addresses.map(({ address }) => address)).toEqual([null, null, '192.0.2.2']);
     const prune = (url: string) =>
       spawnSync(process.execPath, ['src/commands/prune-audit.ts'], { cwd: auth, env: { DATABASE_URL: url } });
     expect(prune(urls.service).status).toBe(1);
     expect(prune(urls.owner).stdout.toString()).toBe('deleted 1 audit events older than 400 days\n');
-    const { rows } = await client.query('select kind from audit_event');
+    const { rows } = await client.query("select kind from audit_event where kind = 'new' or account_id is null");
     expect(rows).toEqual([{ kind: 'new' }]);
     await client.end();
   } finally {

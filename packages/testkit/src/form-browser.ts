@@ -149,7 +149,7 @@ function findButton({ buttons }: Form, selector: ButtonSelector | undefined) {
 function formBody(form: Form, values: Values, button: ButtonSelector | undefined): URLSearchParams {
   const body = new URLSearchParams();
   for (const { name, value, type, isChecked } of form.fields) {
-    const isSubmitted = name !== '' && (type !== 'checkbox' || isChecked);
+    const isSubmitted = name !== '' && ((type !== 'checkbox' && type !== 'radio') || isChecked);
     if (isSubmitted && !(name in values)) body.append(name, value);
   }
   for (const [name, value] of Object.entries(values))

@@ -1,6 +1,7 @@
-// Runs an authorization server for tests. It serves discovery and a JWKS, and signs access tokens (RFC 9068) with the
-// claims that a test chooses. It can rotate its keys. It can also simulate failures: refused connections, slow
-// responses, errors and invalid JSON.
+// Runs an authorization server for tests. It serves discovery, a JWKS and the list of revocations, and signs access
+// tokens (RFC 9068) with the claims that a test chooses. It can rotate its keys. It can also simulate failures: refused
+// connections, slow responses, errors and invalid JSON.
+import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -51,6 +52,16 @@ export interface TestIssuer {
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
   /** Adds to the JWKS the keys that `rotate` left out. */
   publish(): void;
+  /**
+   * Adds an entry for a right, such as `client demo-web`, to the list of revocations. By default, it concerns all
+   * tokens that were issued before now, and in the current second.
+   */
+  revoke(right: string, before?: number): void;
+  /**
+   * The list of revocations, which tests may change. `claims` and `header` replace parts of the signed responses. With
+   * `status`, the responses have this status and no body.
+   */
+  revocations: Revocations;
   /** Simulates a failure of all further requests. With undefined, the server works again. */
   fail(failure: IssuerFailure | undefined): void;
   /** The number of requests for the JWKS so far. */
@@ -58,11 +69,21 @@ export interface TestIssuer {
   close(): Promise<void>;
 }
 
+export interface Revocations {
+  entries: { id: string; before: number }[];
+  claims: Record<string, unknown>;
+  header: Record<string, unknown>;
+  status: number;
+}
+
 interface SigningKey {
   kid: string;
   privateKey: CryptoKey;
   jwk: JWK;
 }
+
+/** The maximum number of entries of one response. */
+const maxEntries = 5_000;
 
 export interface TestIssuerOptions {
   /** The default `aud` of the tokens. */
@@ -84,12 +105,14 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   const unpublished: SigningKey[] = [];
   let failure: IssuerFailure | undefined;
   const requests = { jwks: 0 };
+  const revocations: Revocations = { entries: [], claims: {}, header: {}, status: 200 };
   const slowResponses = new Set<NodeJS.Timeout>();
 
   const server = createServer((request, response) => {
     const respond = () => {
       if (request.url === '/.well-known/openid-configuration') send(response, discovery());
       else if (request.url === '/connect/jwks') send(response, { keys: published.map(({ jwk }) => jwk) });
+      else if (request.url?.startsWith('/.well-known/revocations')) void sendRevocations(request.url, response);
       else response.writeHead(404).end();
     };
     if (request.url === '/connect/jwks') requests.jwks++;
@@ -122,10 +145,26 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     id_token_signing_alg_values_supported: ['ES256'],
   });
 
+  const sendRevocations = async (path: string, response: ServerResponse): Promise<void> => {
+    const after = Number(new URL(path, url).searchParams.get('after') ?? 0);
+    const revoked = revocations.entries.slice(after, after + maxEntries);
+    const more = after + revoked.length < revocations.entries.length;
+    const iat = Math.floor(Date.now() / 1000);
+    const last = Math.min(after + maxEntries, revocations.entries.length);
+    const claims = { iss: url, iat, exp: iat + 60, revoked, last, ...(more && { more }), ...revocations.claims };
+    const header = { alg: 'ES256', typ: 'revocations+jwt', kid: current.kid, ...revocations.header };
+    const jwt = await new SignJWT(claims).setProtectedHeader(header).sign(await signingKey(header.alg, current));
+    response.writeHead(revocations.status).end(revocations.status === 200 ? jwt : '');
+  };
+
   return {
     url,
     jwksUri,
     requests,
+    revocations,
+    revoke: (right, before = Math.floor(Date.now() / 1000) + 1) => {
+      revocations.entries.push({ id: createHash('sha256').update(right).digest('base64url'), before });
+    },
     token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', ...claims } = {}) => {
       const now = Math.floor(Date.now() / 1000);
       const payload = {

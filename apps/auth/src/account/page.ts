@@ -5,7 +5,6 @@ import { roleNames } from '../facilities/roles.ts';
 import { queryText, textOfKey } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
-import { formatDuration } from '../html/time-format.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
 import type { Services } from '../services.ts';
 import { titleOfProvider } from '../social/settings.ts';
@@ -14,24 +13,23 @@ import { describeBrowser } from './browser-name.ts';
 export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormState) => Promise<void>;
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
-const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
+const notices: Readonly<Record<string, string>> = {
   name: 'Your name is changed.',
   password:
     'Your password is changed, and you are signed out everywhere else. ' +
-    `An access token that an application already has works for up to ${formatDuration(accessTokenTtl)}.`,
+    'Within 15 seconds, the access tokens of applications stop working.',
   session: 'That browser is signed out.',
   sessions: 'You are signed out everywhere else.',
   application:
-    'The application no longer has access. ' +
-    `An access token that it already has works for up to ${formatDuration(accessTokenTtl)}.`,
+    'The application no longer has access. Within 15 seconds, the access tokens that it already has stop working.',
   linked: 'You can now sign in with this provider.',
   'link-cancelled': 'You cancelled. The provider was not added.',
   unlinked: 'You can no longer sign in with this provider.',
   verification: 'We have sent you a link to confirm your address.',
-});
+};
 
 export function createAccountPage(services: Services): ShowAccount {
-  const { site, socialIdentities, sessionStore, consents, members, providers, scopes, clients } = services;
+  const { site, socialIdentities, sessionStore, consents, members, providers, scopes } = services;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
@@ -40,10 +38,9 @@ export function createAccountPage(services: Services): ShowAccount {
       socialIdentities.list(account.id),
       members.findFacilities(account.id),
     ]);
-    const done = queryText(response.req, 'done');
     const data = {
       account,
-      notice: done === undefined ? undefined : textOfKey(notices(await clients.findLongestAccessTokenTtl()), done),
+      notice: textOfKey(notices, queryText(response.req, 'done')),
       roles: [
         ...account.roles.map(accountRoleName),
         ...memberships.map(({ role, name }) => `${roleNames[role]} at ${name}`),

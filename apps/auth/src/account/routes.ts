@@ -10,6 +10,7 @@ import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import type { Services } from '../services.ts';
 import { otherPurposes } from '../social/store.ts';
 import { createPasswordChange } from './change-password.ts';
+import { accountDataRoutes } from './data-routes.ts';
 import { createAccountPage } from './page.ts';
 
 export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'begin'>): Router {
@@ -92,6 +93,7 @@ export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'be
     { requireFresh: true },
   );
 
+  router.use(accountDataRoutes(services));
   router.use('/account', site.errorHandler);
   return router;
 }

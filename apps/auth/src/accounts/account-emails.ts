@@ -38,7 +38,9 @@ export function createAccountEmails(
   /** Informs the owner about a change of the account. */
   const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
     const to = emailAddressOf(account);
-    if (to) await mailer.enqueue(write({ to, name: nameInEmail(account), link: `${issuer}${path}` }));
+    if (!to) return;
+    const mail = write({ to, name: nameInEmail(account), link: `${issuer}${path}` });
+    await mailer.enqueue({ ...mail, accountId: account.id });
   };
 
   const mailVerificationLink = async ({ id, email, emailVerified }: Account): Promise<void> => {
@@ -47,7 +49,8 @@ export function createAccountEmails(
     if (isOverLimit) return;
     const lifetimeSeconds = lifetimeSecondsOf.verification;
     const token = await links.issue({ accountId: id, email, purpose: 'verify-email', lifetimeSeconds });
-    await mailer.enqueue(verificationEmail({ to: email, name: null, link: `${issuer}/verify-email?token=${token}` }));
+    const mail = verificationEmail({ to: email, name: null, link: `${issuer}/verify-email?token=${token}` });
+    await mailer.enqueue({ ...mail, accountId: id });
   };
 
   const mailResetLink = async (username: string, address: string | undefined): Promise<void> => {
@@ -63,7 +66,8 @@ export function createAccountEmails(
     const newLink = { accountId: account.id, email, purpose: 'reset-password', lifetimeSeconds } as const;
     const token = await (isOverLimit ? links.repeat(newLink) : links.issue(newLink));
     const link = `${issuer}/reset-password/new?token=${token}`;
-    await mailer.enqueue(passwordResetEmail({ to: email, name: nameInEmail(account), link }));
+    const mail = passwordResetEmail({ to: email, name: nameInEmail(account), link });
+    await mailer.enqueue({ ...mail, accountId: account.id });
   };
 
   return {
@@ -108,8 +112,9 @@ export function createAccountEmails(
 }
 
 /** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
-export const emailAddressOf = ({ email, username }: Account): string | undefined =>
+export const emailAddressOf = ({ email, username }: Pick<Account, 'email' | 'username'>): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);
 
 /** Anybody can register with the address of somebody else, and write what they want to say into the name. */
-export const nameInEmail = ({ name, emailVerified }: Account): string | null => (emailVerified ? name : null);
+export const nameInEmail = ({ name, emailVerified }: Pick<Account, 'name' | 'emailVerified'>): string | null =>
+  emailVerified ? name : null;

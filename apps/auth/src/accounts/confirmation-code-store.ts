@@ -60,7 +60,7 @@ export function createConfirmationCodes(
         [sessionId, account.id, hmacOf(sessionId, code), lifetimeSeconds],
       );
       const recipient = { to, name: nameInEmail(account), link: `${config.issuer}/account` };
-      await mailer.enqueue(confirmationCodeEmail(recipient, code));
+      await mailer.enqueue({ ...confirmationCodeEmail(recipient, code), accountId: account.id });
       return 0;
     },
 

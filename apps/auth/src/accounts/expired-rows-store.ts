@@ -1,9 +1,11 @@
-// Deletes expired artifacts, one-time links and codes, unfinished social sign-ins, counts of failures, and sessions of
-// browsers.
+// Deletes expired artifacts, revocations, one-time links and codes, unfinished social sign-ins, counts of failures, and
+// sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [
   ['oidc_artifact', "expires_at < now() - interval '1 hour'"],
+  // The last number never goes backwards.
+  ['revocation', 'expires_at < now() and number < (select max(number) from revocation)'],
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['confirmation_code', 'expires_at < now()'],

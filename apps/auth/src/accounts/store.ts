@@ -1,6 +1,7 @@
 // Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import type { Membership } from '../facilities/roles.ts';
 
 export type AccountKind = 'user' | 'service';
 
@@ -18,7 +19,7 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-export type AccountWithFacilities = Account & { readonly facilityIds: readonly string[] };
+export type AccountWithMemberships = Account & { readonly memberships: readonly Membership[] };
 
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
@@ -26,6 +27,11 @@ export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { re
 /** The select list of `Account`, for statements in which the table `account` has the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;
+
+/** The memberships of the account with the alias `a`, as a JSON array. */
+export const membershipsOfAccount = `(
+  select coalesce(jsonb_agg(jsonb_build_object('facilityId', m.facility_id, 'role', m.role) order by m.facility_id), '[]')
+    from membership m where m.account_id = a.id)`;
 
 export const rolesOfNewUser: readonly string[] = ['player'];
 
@@ -43,12 +49,13 @@ const nullableWithoutNul = (text: string | null): string | null => (text === nul
  */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
 
-/** The user name must have no spaces at its ends. Returns undefined if another account has the user name. */
+/** The user name must have no spaces at its ends. Returns undefined if another account has it or had the id. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
     db,
     `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, case when $5 then now() end)
+     select $1, $2, $3, $4, $5, $6, $7, $8, case when $5 then now() end
+      where not exists (select from deleted_account d where d.id = $1)
      on conflict (lower(username)) do nothing returning ${accountColumns}`,
     [
       account.id ?? `acc-${randomBytes(12).toString('base64url')}`,
@@ -73,13 +80,11 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** Finds an account together with the ids of its facilities, because most tokens contain these ids. */
-    async findWithFacilities(id: string): Promise<AccountWithFacilities | undefined> {
-      const [account] = await query<AccountWithFacilities>(
+    /** Finds an account together with its roles at facilities, on which most tokens depend. */
+    async findWithMemberships(id: string): Promise<AccountWithMemberships | undefined> {
+      const [account] = await query<AccountWithMemberships>(
         db,
-        `select ${accountColumns}, array(
-             select m.facility_id from membership m where m.account_id = a.id order by m.facility_id) as "facilityIds"
-           from account a where a.id = $1`,
+        `select ${accountColumns}, ${membershipsOfAccount} as memberships from account a where a.id = $1`,
         [withoutNul(id)],
       );
       return account;

@@ -4,6 +4,10 @@
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
 export type PkcePolicy = 'required' | 'optional';
 
+/** What a personal access token may do at the Bookings API. Each level includes the ones before. */
+export const accessLevels = ['read', 'write', 'manage'] as const;
+export type TokenAccess = (typeof accessLevels)[number];
+
 export const usesSecret = ({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): boolean =>
   method !== 'none' && method !== 'private_key_jwt';
 
@@ -16,6 +20,10 @@ export interface StoredClient {
   /** Space-separated. Empty for a personal access token, whose scope is fixed. */
   readonly scope: string;
   readonly accountId: string | null;
+  /** Only used for a personal access token, like `facilityIds`. */
+  readonly access: TokenAccess;
+  /** The facilities that the token was created for. Null: all facilities of its account. */
+  readonly facilityIds: readonly string[] | null;
   /** The SHA-256 of each valid secret. During a rotation there are two. */
   readonly secretHashes: readonly string[];
 }

@@ -2,14 +2,16 @@
 //
 // A personal access token is a client that belongs to a service account (specification, "Bookings API access").
 import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { membershipsOfAccount } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Membership } from '../facilities/roles.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
-import type { StoredClient } from './metadata.ts';
+import type { StoredClient, TokenAccess } from './metadata.ts';
 
 /** A client that may request tokens. */
 export interface ActiveClient extends StoredClient {
-  /** The ids of the facilities of the client's account. Null if the client has no account. */
-  readonly facilityIds: readonly string[] | null;
+  /** The roles of the client's account. Null if the client has no account. */
+  readonly memberships: readonly Membership[] | null;
 }
 
 export interface PersonalAccessToken {
@@ -26,12 +28,22 @@ export interface PersonalAccessToken {
   readonly accessTokenTtl: number;
   /** The number of valid secrets. After a rotation there are two, until the old secret expires. */
   readonly secretCount: number;
+  readonly access: TokenAccess;
+  /** Null: all facilities of the account. */
+  readonly facilityIds: readonly string[] | null;
 }
 
 export interface NewSecret {
   readonly clientId: string;
   /** The secret is shown to the user once. Only its hash is stored. */
   readonly clientSecret: string;
+}
+
+export interface NewToken {
+  readonly name: string;
+  readonly days: number;
+  readonly access: TokenAccess;
+  readonly facilityIds: readonly string[];
 }
 
 /** The account that makes a change, for the audit trail. */
@@ -47,15 +59,14 @@ const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
 /**
  * Finds the client with the id $1, unless the client has expired, or the client or its account is disabled. The same
- * statement reads the facilities of the account, because most tokens contain them.
+ * statement reads the roles of the account, on which most tokens depend.
  */
 export const activeClientQuery = `
   select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
          array(select s.secret_sha256 from client_secret s
                 where s.client_id = c.id and (${isActiveSecret}) order by s.secret_sha256) as "secretHashes",
-         case when a.id is not null
-              then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
-          end as "facilityIds"
+         c.access, c.facility_ids as "facilityIds",
+         case when a.id is not null then ${membershipsOfAccount} end as memberships
     from client c left join account a on a.id = c.account_id
    where c.id = $1 and ${isActiveClient} and (c.account_id is null or a.disabled_at is null)`;
 
@@ -63,7 +74,8 @@ export const activeClientQuery = `
 const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
   c.expires_at as "expiresAt", c.disabled_at as "disabledAt", ${isActiveClient} as "isActive",
   c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
-  (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount"`;
+  (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount",
+  c.access, c.facility_ids as "facilityIds"`;
 
 export const maxActiveTokens = 50;
 const minUpdateIntervalMs = 60_000;
@@ -107,12 +119,12 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
 
     /** Creates a token of the actor, which is a service account. */
     async createPersonalAccessToken(
-      { name, days }: { name: string; days: number },
+      { name, days, access, facilityIds }: NewToken,
       actor: Actor,
     ): Promise<NewSecret | { error: 'too-many-tokens' }> {
       const { accountId } = actor;
       const clientId = randomToken();
-      const clientSecret = randomToken();
+      const clientSecret = newClientSecret();
       const created = await transaction(db, async (tx) => {
         // The lock makes parallel requests wait. Otherwise, they could together create too many tokens.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
@@ -124,15 +136,15 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         if (row && row.active >= maxActiveTokens) return false;
         await query(
           tx,
-          `insert into client (id, kind, metadata, account_id, name, expires_at)
-           values ($1, 'personal-access-token', $2::jsonb, $3, $4, now() + make_interval(secs => $5))`,
-          [clientId, jsonText({ client_name: name }), accountId, name, days * 86_400],
+          `insert into client (id, kind, metadata, account_id, name, expires_at, access, facility_ids)
+           values ($1, 'personal-access-token', $2::jsonb, $3, $4, now() + make_interval(secs => $5), $6, $7)`,
+          [clientId, jsonText({ client_name: name }), accountId, name, days * 86_400, access, facilityIds],
         );
         await insertSecret(tx, clientId, clientSecret);
         return true;
       });
       if (!created) return { error: 'too-many-tokens' };
-      await recordChange('created', actor, clientId, { name, days });
+      await recordChange('created', actor, clientId, { name, days, access });
       return { clientId, clientSecret };
     },
 
@@ -143,16 +155,6 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
         `select ${tokenColumns} from client c where c.account_id = $2 order by c.created_at desc, c.id limit 500`,
         [accessTokenTtl, accountId],
       ),
-
-    /** Returns, in seconds, the longest lifetime that an access token of any client can have. */
-    async findLongestAccessTokenTtl(): Promise<number> {
-      const [row] = await query<{ seconds: number }>(
-        db,
-        `select greatest($1::integer, max((metadata->>'access_token_ttl')::integer)) as seconds from client`,
-        [accessTokenTtl],
-      );
-      return row?.seconds ?? accessTokenTtl;
-    },
 
     async findPersonalAccessToken(accountId: string, clientId: string): Promise<PersonalAccessToken | undefined> {
       const [token] = await query<PersonalAccessToken>(
@@ -169,7 +171,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
       overlapSeconds: number,
       actor: Actor,
     ): Promise<NewSecret | { error: 'not-found' }> {
-      const clientSecret = randomToken();
+      const clientSecret = newClientSecret();
       const rotated = await transaction(db, async (tx) => {
         const [found] = await query<{ name: string }>(
           tx,
@@ -220,6 +222,9 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     },
   };
 }
+
+/** Programs that search source code for leaked secrets recognise the prefix. */
+const newClientSecret = (): string => `bbs_${randomToken()}`;
 
 async function insertSecret(tx: Queryable, clientId: string, clientSecret: string): Promise<void> {
   await query(tx, 'insert into client_secret (client_id, secret_sha256) values ($1, $2)', [

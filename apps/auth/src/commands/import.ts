@@ -44,11 +44,12 @@ runCommand(async () => {
   await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
     // Stops with an error if this release cannot use the schema of the database.
     await databaseCheck(db, migrationsDirectory)();
-    const { facilities, accounts, clients } = await importDocument(document, {
+    const { facilities, accounts, clients, skipped } = await importDocument(document, {
       db,
       scopes: createScopeTable(base),
       clientValidator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
     });
+    for (const id of skipped) process.stdout.write(`skipped ${id}, an account that was deleted\n`);
     process.stdout.write(`imported ${facilities} facilities, ${accounts} accounts, ${clients} clients\n`);
   });
 });

@@ -1,8 +1,8 @@
 // Reads the fields of posted forms and the query parameters of pages.
 import express, { type Request, type RequestHandler } from 'express';
 
-/** Each of our forms is much smaller than these limits. */
-export const readForm: RequestHandler = express.urlencoded({ extended: false, limit: '32kb', parameterLimit: 100 });
+/** The largest form has a checkbox for each of up to 1000 facilities. */
+export const readForm: RequestHandler = express.urlencoded({ extended: false, limit: '64kb', parameterLimit: 1_100 });
 
 const bodyField = (request: Request, name: string): unknown =>
   (request.body as Record<string, unknown> | undefined)?.[name];

@@ -113,7 +113,8 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
           : rejectForm(response),
     ],
 
-    forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler),
+    forSignedIn: (handler: SignedInHandler, options?: Pick<FormOptions, 'requireFresh'>): RequestHandler =>
+      requireSignIn(handler, options),
 
     formForSignedIn: (handler: SignedInHandler, options?: FormOptions): RequestHandler[] => [
       readForm,

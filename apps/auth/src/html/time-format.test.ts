@@ -6,6 +6,11 @@ test('a time is formatted with its time zone', () => {
   expect(formatTime(new Date('2026-03-05T10:00:00.123Z'))).toEqual({
     iso: '2026-03-05T10:00:00.123Z',
     text: '5 Mar 2026, 10:00 UTC',
+    keepsZone: false,
+  });
+  expect(formatTime(new Date('2026-03-05T10:00:00.123Z'), 'Asia/Tokyo')).toMatchObject({
+    text: '5 Mar 2026, 19:00 Asia/Tokyo',
+    keepsZone: true,
   });
 });
 

@@ -3,15 +3,16 @@
 export interface FormattedTime {
   readonly iso: string;
   readonly text: string;
+  /** Whether the time stays in its time zone. Otherwise, browser/page.js converts it to that of the user. */
+  readonly keepsZone: boolean;
 }
 
-const timeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-
-/** Formats a time like `5 Mar 2026, 10:00 UTC`. In the browser, browser/page.js converts it to the user's time zone. */
-export const formatTime = (date: Date): FormattedTime => ({
-  iso: date.toISOString(),
-  text: `${timeFormat.format(date)} UTC`,
-});
+/** Formats a time like `5 Mar 2026, 10:00 UTC`, or in the time zone of a facility. */
+export const formatTime = (date: Date, timeZone?: string): FormattedTime => {
+  const zone = timeZone ?? 'UTC';
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: zone });
+  return { iso: date.toISOString(), text: `${format.format(date)} ${zone}`, keepsZone: timeZone !== undefined };
+};
 
 const units = [
   [86_400, 'day'],

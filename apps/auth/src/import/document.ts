@@ -1,14 +1,18 @@
 // Reads and validates import files: facilities, accounts and clients as JSON (docs/behaviour.md, "Import files").
-import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
+import { createImportReader, elementsOf, findDuplicates, timeZoneErrors } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 import { textPattern } from '../accounts/field-rules.ts';
+import { accessLevels } from '../clients/metadata.ts';
 import { clientSettingSchemas } from '../clients/settings.ts';
+import { type FacilityRole, roleNames } from '../facilities/roles.ts';
 
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
+
+const facilityRoles = Object.keys(roleNames) as readonly FacilityRole[];
 
 /** docs/import.md describes every field, and a test checks that none is missing there. */
 export const importSchema = {
@@ -21,7 +25,7 @@ export const importSchema = {
         type: 'object',
         required: ['id', 'name'],
         additionalProperties: false,
-        properties: { id: line, name: line },
+        properties: { id: line, name: line, timeZone: line },
       },
     },
     accounts: {
@@ -46,7 +50,7 @@ export const importSchema = {
               type: 'object',
               required: ['facilityId', 'role'],
               additionalProperties: false,
-              properties: { facilityId: line, role: { enum: ['owner', 'staff', 'bookings-manager'] } },
+              properties: { facilityId: line, role: { enum: facilityRoles } },
             },
           },
         },
@@ -65,6 +69,8 @@ export const importSchema = {
           kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
           pkce: { enum: ['required', 'optional'] },
           accountId: line,
+          access: { enum: accessLevels },
+          facilities: { type: 'array', items: line },
           name: line,
           ...clientSettingSchemas,
         },
@@ -85,6 +91,7 @@ export const readImportDocument = createImportReader<ImportDocument>(importSchem
   const accounts = elementsOf(root, 'accounts');
   return [
     ...findDuplicates(elementsOf(root, 'facilities'), 'id'),
+    ...elementsOf(root, 'facilities').flatMap(timeZoneErrors),
     ...findDuplicates(accounts, 'id'),
     ...findDuplicates(accounts, 'username', (name) => name.toLowerCase()),
     ...findDuplicates(elementsOf(root, 'clients'), 'client_id'),

@@ -15,7 +15,8 @@ export interface ClientToStore extends StoredClient {
 
 /** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
-  const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
+  const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
+  const { access = 'write', facilities = null, ...metadata } = others;
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
@@ -29,6 +30,8 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
       },
       scope: '',
       accountId,
+      access,
+      facilityIds: facilities,
       secretHashes: [],
       name: label,
       secret,
@@ -44,6 +47,8 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
     metadata: completed,
     scope: splitScope(scope).join(' '),
     accountId: null,
+    access: 'write',
+    facilityIds: null,
     secretHashes: [],
     name: name ?? null,
     secret,
@@ -89,7 +94,12 @@ export function findUnknownFields(imported: ImportedClient, validator: ClientVal
   return validator.findUnknown(metadata).map((member) => ({ member, reason: 'is not known' }));
 }
 
-export function findClientErrors(client: ClientToStore, scopes: ScopeTable): ClientMetadataError[] {
+export function findClientErrors(
+  imported: ImportedClient,
+  client: ClientToStore,
+  scopes: ScopeTable,
+): ClientMetadataError[] {
+  const ofTokens = client.accountId === null ? (['access', 'facilities'] as const) : [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
   const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
   const cannotKeepSecret =
@@ -101,6 +111,9 @@ export function findClientErrors(client: ClientToStore, scopes: ScopeTable): Cli
     ...(hasUnusedSecret ? [{ member: 'client_secret', reason: 'a public client has none' }] : []),
     ...(cannotKeepSecret ? [{ member: 'client_secret', reason: 'a native app cannot keep a secret' }] : []),
     ...(lacksAccount ? [{ member: 'accountId', reason: 'is missing' }] : []),
+    ...ofTokens
+      .filter((member) => imported[member] !== undefined)
+      .map((member) => ({ member, reason: 'is only for a client with accountId' })),
     ...(hasSectors ? [{ member: 'sector_identifier_uri', reason: 'is not supported' }] : []),
   ];
 }

@@ -11,6 +11,7 @@ import { type ClientToStore, findClientErrors, findUnknownFields, toStoredClient
 import {
   findByUsernames,
   findClientsWithSecret,
+  findDeletedAccounts,
   findExistingIds,
   lockImports,
   releaseUsernames,
@@ -31,18 +32,23 @@ export async function importDocument(
   { db, scopes, clientValidator }: ImportOptions,
 ) {
   const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
-    const metadataError = await clientValidator.validate(providerMetadata(client, scopes.bookings));
+    const metadataError = await clientValidator.validate(providerMetadata(client, scopes));
     const errors = [
       ...findUnknownFields(imported, clientValidator),
-      ...findClientErrors(client, scopes),
+      ...findClientErrors(imported, client, scopes),
       ...findHighSecurityErrors(imported, client, clientValidator),
       ...(metadataError ? [metadataError] : []),
     ];
     return errors.map(({ member, reason }) => `/clients/${index}${member ? `/${member}` : ''}: ${reason}`);
   };
 
-  await transaction(db, async (tx) => {
+  const skipped = await transaction(db, async (tx) => {
     await lockImports(tx);
+    // Their ids are never used again. A file that still contains them must not stop working.
+    const deleted = await findDeletedAccounts(
+      tx,
+      accounts.map(({ id }) => id),
+    );
     const idsWithSecret = await findClientsWithSecret(
       tx,
       clients.map(({ client_id }) => client_id),
@@ -57,24 +63,31 @@ export async function importDocument(
     );
     throwIfAny([
       ...clientErrors.flat(),
-      ...(await findTakenUsernames(tx, accounts)),
-      ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
+      ...(await findTakenUsernames(tx, accounts, deleted)),
+      ...(await findMissing(tx, 'facility', [...facilityReferences(accounts), ...tokenFacilities(clients)])),
       ...(await findMissing(tx, 'account', accountReferences(storedClients, accounts))),
     ]);
     const errors: string[] = [];
     for (const [index, account] of accounts.entries()) {
       // A registration can take the user name after the check above.
-      if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
+      if (!deleted.has(account.id) && !(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
     // The signing keys remember the longest lifetime of access tokens, before and after the change.
     await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
-      if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);
+      const isSkipped = client.accountId !== null && deleted.has(client.accountId);
+      if (!isSkipped && !(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);
     }
     await recordClientLifetimes(tx);
     throwIfAny(errors);
+    return [...deleted];
   });
-  return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
+  return {
+    skipped,
+    facilities: facilities.length,
+    accounts: accounts.length - skipped.length,
+    clients: clients.length,
+  };
 }
 
 function throwIfAny(errors: readonly string[]): void {
@@ -94,6 +107,11 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
     })),
   );
 
+const tokenFacilities = (clients: readonly ImportedClient[]): Reference[] =>
+  clients.flatMap(({ facilities = [] }, index) =>
+    facilities.map((id, position) => ({ path: `/clients/${index}/facilities/${position}`, id })),
+  );
+
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>
@@ -111,11 +129,17 @@ async function findMissing(
   return references.filter(({ id }) => !existing.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
 }
 
-async function findTakenUsernames(tx: Queryable, accounts: readonly ImportedAccount[]): Promise<string[]> {
+async function findTakenUsernames(
+  tx: Queryable,
+  accounts: readonly ImportedAccount[],
+  deleted: ReadonlySet<string>,
+): Promise<string[]> {
   const usernames = accounts.map(({ username }) => username);
   const owners = await findByUsernames(tx, usernames);
   return accounts.flatMap(({ id, username }, index) =>
-    owners.some((owner) => owner.username === username && owner.id !== id) ? [usernameTaken(index)] : [],
+    !deleted.has(id) && owners.some((owner) => owner.username === username && owner.id !== id)
+      ? [usernameTaken(index)]
+      : [],
   );
 }
 

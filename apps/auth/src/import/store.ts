@@ -24,6 +24,11 @@ export async function findExistingIds(
   return new Set(rows.map(({ id }) => id));
 }
 
+export async function findDeletedAccounts(tx: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await query<{ id: string }>(tx, 'select id from deleted_account where id = any ($1)', [ids]);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Otherwise, two accounts could not exchange their user names, which must be unique at any time. */
 export async function releaseUsernames(tx: Queryable, accounts: readonly ImportedAccount[]): Promise<void> {
   await query(
@@ -47,11 +52,12 @@ export const findByUsernames = (
     [usernames],
   );
 
-export async function storeFacility(tx: Queryable, { id, name }: ImportedFacility): Promise<void> {
+export async function storeFacility(tx: Queryable, { id, name, timeZone }: ImportedFacility): Promise<void> {
   await query(
     tx,
-    'insert into facility (id, name) values ($1, $2) on conflict (id) do update set name = excluded.name',
-    [id, name],
+    `insert into facility as f (id, name, time_zone) values ($1, $2, coalesce($3, 'UTC'))
+     on conflict (id) do update set name = excluded.name, time_zone = coalesce($3, f.time_zone)`,
+    [id, name, timeZone ?? null],
   );
 }
 
@@ -157,19 +163,21 @@ export async function findClientsWithSecret(tx: Queryable, ids: readonly string[
 
 /** Returns false if the client needs a secret, and neither the file nor the database contains one. */
 export async function storeClient(tx: Queryable, client: ClientToStore): Promise<boolean> {
-  const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
+  const { id, kind, pkce, metadata, scope, accountId, name, secret, access, facilityIds } = client;
   // The system column xmax is 0 in a row that was inserted, and not 0 in a row that was updated.
   const [changed] = await query<{ inserted: boolean }>(
     tx,
-    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name)
-     values ($1, $2, $3, $4::jsonb, $5, $6, $7)
+    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name, access, facility_ids)
+     values ($1, $2, $3, $4::jsonb, $5, $6, $7, $8, $9)
      on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
        scope = excluded.scope, account_id = excluded.account_id, name = excluded.name,
-       disabled_at = null, expires_at = null
-     where (c.kind, c.pkce, c.metadata, c.scope, c.account_id, c.name, c.disabled_at, c.expires_at) is distinct from
-       (excluded.kind, excluded.pkce, excluded.metadata, excluded.scope, excluded.account_id, excluded.name, null, null)
+       access = excluded.access, facility_ids = excluded.facility_ids, disabled_at = null, expires_at = null
+     where (c.kind, c.pkce, c.metadata, c.scope, c.account_id, c.name, c.access, c.facility_ids, c.disabled_at,
+            c.expires_at) is distinct from
+       (excluded.kind, excluded.pkce, excluded.metadata, excluded.scope, excluded.account_id, excluded.name,
+        excluded.access, excluded.facility_ids, null, null)
      returning xmax = 0 as inserted`,
-    [id, kind, pkce, jsonText(metadata), scope, accountId, name],
+    [id, kind, pkce, jsonText(metadata), scope, accountId, name, access, facilityIds],
   );
   if (changed) {
     await query(

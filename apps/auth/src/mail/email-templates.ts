@@ -1,5 +1,6 @@
 // Writes the e-mails to users, as text and as HTML.
 import { renderEmail } from '../html/render.ts';
+import { formatTime } from '../html/time-format.ts';
 import type { Email } from './store.ts';
 
 export interface Recipient {
@@ -74,4 +75,16 @@ export const socialLinkedEmail = (recipient: Recipient, provider: string): Email
     paragraphs: [`A ${provider} account was added to your account at Bay Booking, and can now be used to sign in.`],
     linkText: `It was not me: remove ${provider}`,
     ending: changeEnding,
+  });
+
+export const expiringTokenEmail = (recipient: Recipient, token: { name: string; expiresAt: Date }): Email =>
+  composeEmail(recipient, {
+    subject: 'A personal access token expires soon',
+    paragraphs: [
+      `The personal access token ${isSafeInEmail(token.name) ? `“${token.name}” ` : ''}expires on ` +
+        `${formatTime(token.expiresAt).text}. The software that uses it then has no access to the Bookings API.`,
+      'Create a new token in the portal, and give it to the software before then.',
+    ],
+    linkText: 'Open the portal',
+    ending: 'If the software is no longer used, you do not need to do anything.',
   });

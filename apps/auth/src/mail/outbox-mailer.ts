@@ -1,6 +1,7 @@
 // Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for up to 22 hours.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
+import type { Queryable } from '@bay-booking/service/database/database';
 import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
 import type { Stores } from '../services.ts';
@@ -24,7 +25,7 @@ export function createOutboxMailer({ config, logger }: Stores, store: MailStore)
   const isOn = config.mail === 'on';
   if (!isOn || !smtpUrl) {
     return {
-      enqueue: async ({ to, subject, text }: Email): Promise<void> => {
+      enqueue: async ({ to, subject, text }: Email, _on?: Queryable): Promise<void> => {
         if (isOn) logger.info({ mail: { to, subject, text } }, 'e-mail is not sent, because SMTP_URL is not set');
       },
       close: async () => {},
@@ -72,12 +73,12 @@ export function createOutboxMailer({ config, logger }: Stores, store: MailStore)
 
   return {
     /**
-     * Stores an e-mail in the outbox. Does not wait until the e-mail is sent.
+     * Stores an e-mail in the outbox, also as a part of the transaction `on`. Does not wait until the e-mail is sent.
      *
      * @throws {Error} if the outbox is full
      */
-    enqueue: async (email: Email): Promise<void> => {
-      if (!(await store.add(email, maxQueued))) throw new Error('the outbox is full');
+    enqueue: async (email: Email, on?: Queryable): Promise<void> => {
+      if (!(await store.add(email, maxQueued, on))) throw new Error('the outbox is full');
       void loop.wake();
     },
     /** Stops sending, and waits for the e-mails that are being sent. */

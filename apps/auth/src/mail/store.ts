@@ -1,11 +1,13 @@
 // Stores the outbox: the e-mails that wait to be sent (table `mail`).
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 
 export interface Email {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
+  /** The account whose data the e-mail contains. */
+  readonly accountId?: string | undefined;
 }
 
 export interface QueuedEmail extends Email {
@@ -19,12 +21,12 @@ export type MailStore = ReturnType<typeof createMailStore>;
 export function createMailStore({ db }: { db: Database }) {
   return {
     /** Returns false if the outbox already contains `maxQueued` e-mails. */
-    async add(email: Email, maxQueued: number): Promise<boolean> {
+    async add(email: Email, maxQueued: number, on: Queryable = db): Promise<boolean> {
       const rows = await query(
-        db,
-        `insert into mail (recipient, subject, body_text, body_html)
-         select $1, $2, $3, $4 where (select count(*) from (select 1 from mail limit $5) as queued) < $5 returning id`,
-        [email.to, email.subject, email.text, email.html, maxQueued],
+        on,
+        `insert into mail (recipient, subject, body_text, body_html, account_id)
+         select $1, $2, $3, $4, $6 where (select count(*) from (select 1 from mail limit $5) as queued) < $5 returning id`,
+        [email.to, email.subject, email.text, email.html, maxQueued, email.accountId ?? null],
       );
       return rows.length === 1;
     },

@@ -183,13 +183,14 @@ function createFindAccount(
   facilitiesClaim: FacilitiesClaim,
 ): Configuration['findAccount'] {
   return async (ctx, id, token) => {
-    const account = await orUnavailable(() => accounts.findWithFacilities(id));
+    const account = await orUnavailable(() => accounts.findWithMemberships(id));
     if (!account || account.disabledAt) return undefined;
     requestState(ctx).account = account;
     // Before a refresh token is consumed, so it stays usable after an error here.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
-      await facilitiesClaim(ctx, { scope: token.scope, accountId: id });
+      const narrowed = ctx.oidc.params?.scope as string | undefined;
+      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id });
     }
     return { accountId: account.id, claims: () => claimsOf(account) };
   };

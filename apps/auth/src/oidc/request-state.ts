@@ -1,6 +1,6 @@
 // Defines the data that our code keeps in the context of a request to oidc-provider, and types of its middleware.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { AccountWithFacilities } from '../accounts/store.ts';
+import type { AccountWithMemberships } from '../accounts/store.ts';
 
 export interface FoundSession {
   readonly id: string;
@@ -8,10 +8,11 @@ export interface FoundSession {
 }
 
 export interface RequestState {
+  /** In seconds since 1970. */
+  startedAt?: number;
   /** The rules of clients/policy.ts apply once for each request. */
   isClientChecked?: boolean;
-  account?: AccountWithFacilities;
-  facilities?: readonly string[];
+  account?: AccountWithMemberships;
   /** As it was stored before the request. */
   session?: FoundSession;
   /** A hash. */

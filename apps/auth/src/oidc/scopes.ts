@@ -1,4 +1,6 @@
-// Defines the scopes, and decides whether a client may request a combination of scopes (specification, "Scopes").
+// Defines the scopes, and decides who may have which combination of scopes (specification, "Scopes").
+import type { TokenAccess } from '../clients/metadata.ts';
+import type { FacilityRole } from '../facilities/roles.ts';
 
 export type ScopeTable = ReturnType<typeof createScopeTable>;
 
@@ -15,12 +17,22 @@ export const offlineAccess = 'offline_access';
 
 export function createScopeTable(scopeBase: string) {
   const play = `${scopeBase}/dr/play`;
+  const read = `${scopeBase}/golf/bookings.read`;
   const bookings = `${scopeBase}/golf/bookings`;
-  const custom = [play, bookings];
-  // A token with one of these scopes names the facilities where its subject has a role.
-  const ofFacilities = [bookings];
-  return { play, bookings, custom, ofFacilities, all: [...openidFamily, offlineAccess, ...custom] };
+  const schedule = `${scopeBase}/golf/schedule`;
+  // A token with one of these scopes names the facilities where its subject has the rights for them.
+  const ofFacilities = [read, bookings, schedule];
+  const custom = [play, ...ofFacilities];
+  return { play, read, bookings, schedule, custom, ofFacilities, all: [...openidFamily, offlineAccess, ...custom] };
 }
+
+/** The scopes of the Bookings API to which a role at a facility gives a right. */
+export const scopesOfRole = (role: FacilityRole, { read, bookings, schedule }: ScopeTable): readonly string[] =>
+  role === 'bookings-manager' ? [read, bookings] : [read, bookings, schedule];
+
+/** The scopes that a personal access token may request. */
+export const scopesOfAccess = (access: TokenAccess, { read, bookings, schedule }: ScopeTable): readonly string[] =>
+  ({ read: [read], write: [read, bookings], manage: [read, bookings, schedule] })[access];
 
 export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
@@ -28,9 +40,6 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
 
 /** oidc-provider would reject extra spaces. */
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
-
-export const needsFacilities = (table: ScopeTable, scope: string | undefined): boolean =>
-  splitScope(scope).some((name) => table.ofFacilities.includes(name));
 
 export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
 

@@ -20,8 +20,10 @@ export function homeRoutes({ members, site }: Services, pages: PortalPages, show
       const notice = joined && welcomeNotice(joined);
       if (account.kind === 'service') {
         // After a sign-in, the query contains the values that the user had typed into the form for a token.
-        const values = { name: queryText(request, 'name'), expiresInDays: queryText(request, 'expiresInDays') };
-        return showTokens(response, signedIn, { ...values, notice });
+        const [name, expiresInDays, access] = ['name', 'expiresInDays', 'access'].map((key) => queryText(request, key));
+        const { facility } = request.query;
+        const chosen = facility === undefined ? undefined : [facility].flat().map(String);
+        return showTokens(response, signedIn, { name, expiresInDays, access, chosen, notice });
       }
       const onlyFacility = facilities.length === 1 ? facilities[0] : undefined;
       if (onlyFacility && isManaging(onlyFacility.role)) {

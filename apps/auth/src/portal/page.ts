@@ -5,7 +5,7 @@ import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/roles.ts';
 import { errorMessages } from '../html/error-messages.ts';
-import { field } from '../html/form-body.ts';
+import { fields } from '../html/form-body.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormOptions, Page, SignedInHandler } from '../html/site.ts';
 import type { Services } from '../services.ts';
@@ -50,6 +50,12 @@ export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Br
   { href: facility.path, text: facility.name },
 ];
 
+/** The time zone of the facilities. Undefined if they have several: then times are shown as elsewhere. */
+export function timeZoneOf(facilities: readonly Pick<FacilityOfAccount, 'timeZone'>[]): string | undefined {
+  const zones = new Set(facilities.map(({ timeZone }) => timeZone));
+  return zones.size === 1 ? [...zones][0] : undefined;
+}
+
 /** The notice for a user who has just accepted an invitation. */
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
@@ -68,14 +74,17 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
   address: request.ip,
 });
 
-/** Each restored value is cut off after this number of characters. */
+/** Each restored value is cut off after this number of characters, and a longer list of values is left out. */
 const maxRestoredLength = 300;
+const maxRestoredListLength = 600;
 
 /** Adds the values of a form to the query of `path`, so that they are not lost if the user must sign in first. */
-export function withInput(path: string, request: Request, fields: readonly string[]): string {
+export function withInput(path: string, request: Request, names: readonly string[]): string {
   const query = new URLSearchParams();
-  for (const name of fields) {
-    if (field(request, name)) query.set(name, field(request, name).slice(0, maxRestoredLength));
+  for (const name of names) {
+    const values = fields(request, name).filter((value) => value !== '');
+    if (values.join('').length > maxRestoredListLength) continue;
+    for (const value of values) query.append(name, value.replaceAll('\0', '').trim().slice(0, maxRestoredLength));
   }
   return query.size > 0 ? `${path}?${query}` : path;
 }

@@ -3,7 +3,7 @@ import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/roles.ts';
 
 /** Owners are not invited: an owner promotes a member of the staff. */
-export const invitableRoles = ['bookings-manager', 'staff'] as const;
+export const invitableRoles = ['bookings-manager', 'facility-manager', 'staff'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
 
 export type ManagingRole = 'owner' | 'staff';
@@ -11,16 +11,18 @@ export type ManagingRole = 'owner' | 'staff';
 export const isManaging = (role: FacilityRole | undefined): role is ManagingRole =>
   role === 'owner' || role === 'staff';
 
-export const accountKindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
+const isServiceRole = (role: FacilityRole): boolean => role === 'bookings-manager' || role === 'facility-manager';
+
+export const accountKindFor = (role: InvitableRole): AccountKind => (isServiceRole(role) ? 'service' : 'user');
 
 export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
-  actor === 'owner' ? invitableRoles : ['bookings-manager'];
+  actor === 'owner' ? invitableRoles : invitableRoles.filter(isServiceRole);
 
 export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean => invitableBy(actor).includes(invited);
 
 /** Owners may revoke every role. Staff may revoke the roles of service accounts, and their own role. */
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
-  actor === 'owner' || isSelf || revoked === 'bookings-manager';
+  actor === 'owner' || isSelf || isServiceRole(revoked);
 
 /** A service account keeps its role, and only owners change roles. */
 export function assignableRoles(

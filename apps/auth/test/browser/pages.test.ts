@@ -117,6 +117,10 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   // An unknown token shows the same page as the token of a used link.
   'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
   'your account': (page) => signIn(page),
+  'delete your account': async (page) => {
+    await signIn(page);
+    await page.goto(`${server.origin}/account/delete`);
+  },
   'confirm that it is you': async (page) => {
     await signIn(page);
     await page.goto(`${server.origin}/sign-in?return=/account&again=1`);

@@ -5,21 +5,21 @@
 import type { ApiError } from '@bay-booking/common/errors';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
-import { apiError, unavailable } from '../errors.ts';
-import type { Caller } from './caller.ts';
-import { type AuthorizedRequest, checkProof, type DpopOptions, dpopError, dpopParameters } from './dpop.ts';
+import { unavailable } from '../errors.ts';
+import type { Caller, Scheme } from './caller.ts';
+import { tokenError } from './challenges.ts';
+import { type AuthorizedRequest, checkProof, type DpopOptions } from './dpop.ts';
+import type { Revocations } from './revocations.ts';
 import { NoSigningKeysError, type SigningKeys } from './signing-keys.ts';
 
-/** @throws {ApiError} 401, 403 if the token lacks the scope, or 503 without signing keys or the store of used proofs */
+/** @throws {ApiError} 401, or 503 without signing keys, the list of revocations or the store of used proofs */
 export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
 export interface AccessTokenVerifierOptions extends DpopOptions {
   readonly signingKeys: Pick<SigningKeys, 'find' | 'has'>;
+  readonly revocations: Pick<Revocations, 'version' | 'isRevoked'>;
   readonly issuer: string;
   readonly audience: string;
-  readonly scope: string;
-  /** The address that the challenges name (RFC 9728 section 5.1). */
-  readonly resourceMetadataUrl: string;
 }
 
 interface VerifiedToken {
@@ -29,6 +29,8 @@ interface VerifiedToken {
   readonly expiresAt: number;
   /** Undefined for a Bearer token. */
   readonly binding: { readonly token: string; readonly jkt: string } | undefined;
+  /** The version of the list of revocations that did not contain the token. */
+  checkedVersion: number | undefined;
 }
 
 const clockToleranceSeconds = 10;
@@ -39,9 +41,7 @@ const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
-  const { signingKeys, resourceMetadataUrl, now } = options;
-  const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
-  const dpopChallenge = `DPoP ${dpopParameters}`;
+  const { signingKeys, revocations, baseUrl, now } = options;
   // By the Authorization header. Verifying a token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
@@ -56,67 +56,77 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   };
 
   const verifyHeader = async (authorization: string): Promise<VerifiedToken> => {
-    const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization)?.[0].toLowerCase();
-    if (scheme === undefined) throw unauthorized(`${bearerChallenge}, ${dpopChallenge}`);
-    const isDpop = scheme === 'dpop';
-    const invalidToken = (reason: string): ApiError =>
-      isDpop ? dpopError('invalid_token', reason) : unauthorized(bearerChallenge, reason);
+    const schemeName = /^(?:Bearer|DPoP)\b/i.exec(authorization)?.[0].toLowerCase();
+    if (schemeName === undefined) throw tokenError(baseUrl, {});
+    const scheme: Scheme = schemeName === 'dpop' ? 'DPoP' : 'Bearer';
+    const invalidToken = (reason: string): ApiError => tokenError(baseUrl, { scheme, error: 'invalid_token', reason });
     const token = tokenHeader.exec(authorization)?.[1];
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
-    const challenge = isDpop ? dpopChallenge : bearerChallenge;
-    const verified = await verifyToken(token, { ...options, isDpop, challenge, invalidToken });
+    const verified = await verifyToken(token, { ...options, scheme, invalidToken });
     verifiedTokens.set(authorization, verified);
     return verified;
   };
 
   return async (request) => {
     const { authorization = '' } = request.headers;
-    const { caller, binding } = findVerified(authorization) ?? (await verifyHeader(authorization));
+    const verified = findVerified(authorization) ?? (await verifyHeader(authorization));
+    const { caller, binding } = verified;
+    const version = revocations.version();
+    if (version === undefined)
+      throw unavailable(new Error('the list of revocations has not been read yet'), retryAfterSeconds);
+    if (verified.checkedVersion !== version) {
+      if (revocations.isRevoked(caller)) throw revokedError(baseUrl, caller);
+      verified.checkedVersion = version;
+    }
     if (binding) await checkProof(request, binding, options);
     return caller;
   };
 }
 
+export const revokedError = (baseUrl: string, { scheme }: Caller): ApiError =>
+  tokenError(baseUrl, { scheme, error: 'invalid_token', reason: 'The token was revoked.' });
+
 interface TokenVerification extends AccessTokenVerifierOptions {
-  readonly isDpop: boolean;
-  /** The challenge for the scheme of the token, without `error`. */
-  readonly challenge: string;
+  readonly scheme: Scheme;
   readonly invalidToken: (reason: string) => ApiError;
 }
 
 async function verifyToken(token: string, options: TokenVerification): Promise<VerifiedToken> {
-  const { scope, isDpop, challenge, invalidToken } = options;
+  const { baseUrl, scheme, invalidToken } = options;
   const { claims, kid } = await verifySignature(token, options);
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');
   const jkt: unknown = claims.cnf?.jkt;
   if (claims.cnf !== undefined && typeof jkt !== 'string') throw invalidToken('The token is bound in an unknown way.');
-  if ((jkt !== undefined) !== isDpop)
-    throw dpopError('invalid_token', 'A token that is bound to a key, and no other, must be sent as DPoP.');
+  if ((jkt !== undefined) !== (scheme === 'DPoP')) {
+    const reason = 'A token that is bound to a key, and no other, must be sent as DPoP.';
+    throw tokenError(baseUrl, { scheme: 'DPoP', error: 'invalid_token', reason });
+  }
   // Holds, webhooks and Idempotency-Keys belong to a client, so every caller needs a client id.
   const clientId = typeof claims.client_id === 'string' && claims.client_id !== '' ? claims.client_id : claims.sub;
   if (!clientId) throw invalidToken('The token names no client.');
-  const scopes = String(claims.scope ?? '').split(' ');
-  if (!scopes.includes(scope)) {
-    throw apiError('ERR00403', {
-      moreInfo: `The scope ${scope} is needed.`,
-      headers: { 'WWW-Authenticate': `${challenge}, error="insufficient_scope", scope="${scope}"` },
-    });
-  }
   return {
     caller: {
       clientId,
       subject: claims.sub ?? clientId,
       facilities: facilitiesOf(claims.facilities),
-      scopes,
-      grantId: typeof claims.grant_id === 'string' ? claims.grant_id : undefined,
-      issuedAt: claims.iat,
+      scopes: String(claims.scope ?? '')
+        .split(' ')
+        .filter(Boolean),
+      scheme,
+      tokenId: textOf(claims.jti),
+      grantId: textOf(claims.grant_id),
+      issuedAt: typeof claims.iat === 'number' ? claims.iat : 0,
+      expiresAt: claims.exp,
     },
     kid,
     expiresAt: (claims.exp + clockToleranceSeconds) * 1000,
     binding: typeof jkt === 'string' ? { token, jkt } : undefined,
+    checkedVersion: undefined,
   };
 }
+
+const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
 
 async function verifySignature(
   token: string,
@@ -148,12 +158,6 @@ async function verifySignature(
   }
 }
 
-/** Without a token, the challenge has no `error` (RFC 6750 section 3.1). */
-function unauthorized(challenge: string, reason = ''): ApiError {
-  const error = reason && `, error="invalid_token", error_description="${reason}"`;
-  return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge + error } });
-}
-
 function headerOf(token: string): Record<string, unknown> | undefined {
   try {
     const decoded = jsonwebtoken.decode(token, { complete: true });
@@ -165,7 +169,7 @@ function headerOf(token: string): Record<string, unknown> | undefined {
 }
 
 /** Operators configure addresses with or without a trailing slash. */
-function withAndWithoutSlash(url: string): [string, string] {
+export function withAndWithoutSlash(url: string): [string, string] {
   const base = url.replace(/\/$/, '');
   return [base, `${base}/`];
 }

@@ -1,7 +1,7 @@
 // Checks the DPoP proof of a request whose access token is bound to a key (RFC 9449 section 7).
-import type { ApiError } from '@bay-booking/common/errors';
-import { dpopAlgorithms, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
-import { apiError, unavailable } from '../errors.ts';
+import { InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
+import { unavailable } from '../errors.ts';
+import { tokenError } from './challenges.ts';
 import type { UseProof } from './proof-store.ts';
 
 export interface AuthorizedRequest {
@@ -20,13 +20,6 @@ export interface DpopOptions {
 /** In seconds. */
 const maxClockDifference = 60;
 
-export const dpopParameters = `algs="${dpopAlgorithms.join(' ')}"`;
-
-export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason: string): ApiError {
-  const challenge = `DPoP error="${error}", ${dpopParameters}`;
-  return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge } });
-}
-
 /**
  * `jkt` is the thumbprint of the key that the token is bound to.
  * @throws {ApiError} 401 if the proof is not valid; 503 if the database is unavailable
@@ -36,16 +29,18 @@ export async function checkProof(
   { token, jkt }: { readonly token: string; readonly jkt: string },
   { baseUrl, useProof, now }: DpopOptions,
 ): Promise<void> {
+  const invalid = (error: 'invalid_token' | 'invalid_dpop_proof', reason: string) =>
+    tokenError(baseUrl, { scheme: 'DPoP', error, reason });
   const { dpop } = headers;
   // Node joins repeated headers to one text, which is not a valid proof.
-  if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
+  if (typeof dpop !== 'string') throw invalid('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifference, now: now() };
   const proof = await verifyDpopProof(dpop, request).catch((error: unknown) => {
-    throw error instanceof InvalidDpopProof ? dpopError('invalid_dpop_proof', error.message) : error;
+    throw error instanceof InvalidDpopProof ? invalid('invalid_dpop_proof', error.message) : error;
   });
-  if (proof.jkt !== jkt) throw dpopError('invalid_token', 'The token is bound to another key.');
+  if (proof.jkt !== jkt) throw invalid('invalid_token', 'The token is bound to another key.');
   const isFirstUse = await useProof(proof.jkt, proof.jti).catch((error: unknown) => {
     throw unavailable(error);
   });
-  if (!isFirstUse) throw dpopError('invalid_dpop_proof', 'The proof was already used.');
+  if (!isFirstUse) throw invalid('invalid_dpop_proof', 'The proof was already used.');
 }

@@ -44,6 +44,7 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
       operationId: 'getAvailability',
       clientFunction: 'availability.search',
       method: 'GET',
+      access: 'read',
       path: availabilityPath,
       tag: 'Availability',
       summary: 'Find the free times of bays',

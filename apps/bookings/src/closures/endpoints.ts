@@ -13,7 +13,7 @@ import {
 } from '../http/endpoint-parts.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
@@ -55,7 +55,7 @@ export interface ClosureServices extends SharedServices {
   readonly catalogue: Catalogue;
 }
 
-export function createClosureEndpoints({ store, idempotency, catalogue, link, now: clock }: ClosureServices) {
+export function createClosureEndpoints({ store, idempotency, catalogue, link, audit, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);
   const success = { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader };
 
@@ -65,12 +65,8 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
     return closure;
   }
 
-  async function update(
-    old: Closure,
-    requested: RequestedClosure,
-    caller: Caller,
-    ifMatch: string | undefined,
-  ): Promise<EndpointResponse> {
+  async function update(old: Closure, requested: RequestedClosure, request: ApiRequest): Promise<EndpointResponse> {
+    const ifMatch = request.header('if-match');
     const updated = await store.replace(old, (current) => {
       checkIfMatch(ifMatch, closureResource(current, link));
       // `lastUpdatedAt` never decreases, even if the clocks of two instances differ.
@@ -78,16 +74,20 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       return { ...requested, id: old.id, createdAt: current.createdAt, lastUpdatedAt: new Date(at).toISOString() };
     });
     // Without the closure, another request has deleted it, or moved it to another facility.
-    return updated
-      ? versionedResponse(closureResource(updated, link))
-      : update(await find(old.id, caller), requested, caller, ifMatch);
+    if (!updated) return update(await find(old.id, request.caller), requested, request);
+    const facilityIds = [...new Set([old.facilityId, updated.facilityId])];
+    audit(request, { action: 'closure.updated', facilityIds, target: old.id });
+    return versionedResponse(closureResource(updated, link));
   }
 
-  async function remove(id: string, caller: Caller, ifMatch: string | undefined): Promise<EndpointResponse> {
-    const isDeleted = await store.delete(await find(id, caller), (current) =>
-      checkIfMatch(ifMatch, closureResource(current, link)),
+  async function remove(id: string, request: ApiRequest): Promise<EndpointResponse> {
+    const closure = await find(id, request.caller);
+    const isDeleted = await store.delete(closure, (current) =>
+      checkIfMatch(request.header('if-match'), closureResource(current, link)),
     );
-    return isDeleted ? { status: 204 } : remove(id, caller, ifMatch);
+    if (!isDeleted) return remove(id, request);
+    audit(request, { action: 'closure.deleted', facilityIds: [closure.facilityId], target: closure.id });
+    return { status: 204 };
   }
 
   return [
@@ -95,6 +95,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       operationId: 'createClosure',
       clientFunction: 'closures.create',
       method: 'POST',
+      access: 'schedule',
       path,
       tag,
       summary: 'Close bays for some time',
@@ -115,6 +116,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
           const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
           const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
           await store.create(closure, keyed && newResponse(keyed, response));
+          audit(request, { action: 'closure.created', facilityIds: [facilityId], target: closure.id });
           return response;
         });
       },
@@ -123,6 +125,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       operationId: 'listClosures',
       clientFunction: 'closures.list',
       method: 'GET',
+      access: 'read',
       path,
       tag,
       summary: 'List closures',
@@ -148,6 +151,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       operationId: 'getClosure',
       clientFunction: 'closures.get',
       method: 'GET',
+      access: 'read',
       path: `${path}/{id}`,
       tag,
       summary: 'Get one closure',
@@ -163,6 +167,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       operationId: 'updateClosure',
       clientFunction: 'closures.update',
       method: 'PUT',
+      access: 'schedule',
       path: `${path}/{id}`,
       tag,
       summary: 'Update a closure',
@@ -173,23 +178,25 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, no
       bodyExample,
       success,
       handlesValidationErrors: true,
-      handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
-        const old = await find(id, caller);
+      handle: async (request) => {
+        const { params, body, validationErrors, caller } = request;
+        const old = await find(params.id ?? '', caller);
         const requested = await validateClosure(body, validationErrors, caller.facilities, catalogue);
-        return update(old, requested, caller, header('if-match'));
+        return update(old, requested, request);
       },
     }),
     defineEndpoint({
       operationId: 'deleteClosure',
       clientFunction: 'closures.delete',
       method: 'DELETE',
+      access: 'schedule',
       path: `${path}/{id}`,
       tag,
       summary: 'Delete a closure',
       description: 'The bays can be booked again.',
       params,
       ...deletionParts,
-      handle: ({ params: { id = '' }, caller, header }) => remove(id, caller, header('if-match')),
+      handle: (request) => remove(request.params.id ?? '', request),
     }),
   ];
 }

@@ -2,17 +2,22 @@
 // standard input.
 //
 // The import finds each record by its id, and creates or updates it. If one record is invalid, nothing is imported.
-import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { logLevel, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { createAudit } from '../audit.ts';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
 import { readImport } from '../import/document.ts';
 import { importPlaces } from '../import/store.ts';
 
 runCommand(async () => {
-  const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
+  const { url, level } = readConfig(process.env, {
+    url: mandatory('DATABASE_URL', postgresUrl),
+    level: optional('LOG_LEVEL', logLevel, 'info'),
+  });
   const [file, ...more] = process.argv.slice(2);
   if (file === undefined || more.length > 0)
     throw new Error('usage: npm run import -w apps/bookings -- FILE (or - for standard input)');
@@ -31,6 +36,9 @@ runCommand(async () => {
   }
   const locations = facilities.flatMap((facility) => facility.locations);
   const bays = facilities.flatMap((facility) => facility.bays);
+  const audit = createAudit(createLogger({ service: 'bookings', level }));
+  const facilityIds = facilities.map(({ id }) => id);
+  audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
   process.stdout.write(
     `imported ${facilities.length} facilities, ${locations.length} locations, ${bays.length} bays\n`,
   );

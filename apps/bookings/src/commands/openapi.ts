@@ -20,9 +20,9 @@ runCommand(async () => {
   const db = connectDatabase({ url: config.databaseUrl, applicationName: 'openapi' });
   const logger = createLogger({ service: 'bookings', level: 'silent' });
   const metrics = createMetrics('bookings');
-  const { endpoints, scope } = createApp({ config, db, logger, metrics });
+  const { endpoints, scopes } = createApp({ config, db, logger, metrics });
   const { baseUrl, authIssuer } = config;
-  const document = createOpenApi({ endpoints, baseUrl, authIssuer, scope });
+  const document = createOpenApi({ endpoints, baseUrl, authIssuer, scopes });
   await writeFile(`${import.meta.dirname}/../../openapi.json`, `${JSON.stringify(document, null, 2)}\n`);
   await db.destroy();
 });

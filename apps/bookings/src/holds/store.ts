@@ -9,7 +9,8 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
-import type { Caller } from '../auth/caller.ts';
+import { type Caller, ownerOf } from '../auth/caller.ts';
+import type { EndedRight } from '../auth/revocations.ts';
 import { readBayStates, readClock } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
@@ -23,28 +24,42 @@ import { type Hold, holdSeconds } from './hold.ts';
 /** With `any($1)` in place of `= $1`, PostgreSQL would plan the statement for every execution: 250 µs, not 60 µs. */
 const findHold = `select facility_id as "facilityId", id, bay_id as "bayId", start_date as "startDate",
   end_date as "endDate", expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId"
-from booking_hold where facility_id = $1 and id = $2::uuid and client_id = $3 and subject = $4
+from booking_hold where facility_id = $1 and id = $2::uuid and subject = $3
   and expires_at > clock_timestamp()`;
 
-/** Counts the live holds of a client and subject at a facility. */
+/** Counts the live holds of an owner at a facility. */
 const countHolds = `select count(*)::int as holds from booking_hold
-where facility_id = $1 and client_id = $2 and subject = $3 and expires_at > clock_timestamp()`;
+where facility_id = $1 and subject = $2 and expires_at > clock_timestamp()`;
 
 /**
- * Locks the row of a client and subject at a facility, so that only one request at a time counts their holds and adds
- * one. The update changes no value. It is needed to lock a row that already exists.
+ * Locks the row of an owner and facility, so that only one request at a time counts the holds and adds one. The update
+ * changes no value. It is needed to lock a row that already exists.
  */
 const lockOwner = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;
 
 const insertHold = `insert into booking_hold (facility_id, id, bay_id, start_date, end_date, expires_at, created_at,
-  correlation_id, client_id, subject)
-values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8, $9, $10)`;
+  correlation_id, client_id, subject, authorized_at)
+values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8, $9, $10,
+  to_timestamp($11::float8))`;
 
 const lockHold = `select id, created_at as "createdAt", clock_timestamp()::timestamptz(3) as now from booking_hold
 where facility_id = $1 and id = $2::uuid and expires_at > clock_timestamp() for no key update`;
 const extendHold = 'update booking_hold set expires_at = $3::timestamptz where facility_id = $1 and id = $2::uuid';
 const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2::uuid returning id';
+
+/** The id of a right is a hash (auth/revocations.ts). */
+const idOf = (right: string): string =>
+  `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;
+
+/** Finds the live holds of the rights $1. Holds of the release before have no `authorized_at`. */
+const findHoldsOfRights = `select facility_id as "facilityId", id, account, access,
+  extract(epoch from authorized_at)::float8 as "authorizedAt"
+from (
+  select facility_id, id, coalesce(authorized_at, created_at) as authorized_at,
+    ${idOf("'account ' || subject")} as account, ${idOf("'access ' || subject || ' ' || facility_id")} as access
+  from booking_hold where expires_at > clock_timestamp()
+) hold where account in (select unnest($1::text[])) or access in (select unnest($1::text[]))`;
 
 const findExpired = 'select facility_id as "facilityId", id from booking_hold where expires_at <= now() limit $1';
 const deleteHolds = 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id';
@@ -60,11 +75,11 @@ interface Count {
 
 export function createHoldStore(db: Database) {
   return {
-    find: async (id: string, { facilities, clientId, subject }: Caller): Promise<Hold | undefined> => {
+    find: async (id: string, caller: Caller): Promise<Hold | undefined> => {
       if (!isUuid(id)) return undefined;
       // A hold never moves to another facility than that of its id. Few facilities have the same tag.
-      for (const facilityId of findLikelyFacilities(facilities, id)) {
-        const [hold] = await query<Hold>(db, findHold, [facilityId, id, clientId, subject]);
+      for (const facilityId of findLikelyFacilities(caller.facilities, id)) {
+        const [hold] = await query<Hold>(db, findHold, [facilityId, id, ownerOf(caller)]);
         if (hold) return hold;
       }
       return undefined;
@@ -81,19 +96,20 @@ export function createHoldStore(db: Database) {
     ): Promise<readonly Conflict[]> =>
       transaction<readonly Conflict[]>(db, async (tx) => {
         const { facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
-        const { clientId, subject } = caller;
+        const owner = ownerOf(caller);
         await storeResponse(tx, response, hold);
         const interval = intervalOf(hold);
         const [, [counted], , bays] = await Promise.all([
-          query(tx, lockOwner, [ownerKey(facilityId, caller)]),
-          query<Count>(tx, countHolds, [facilityId, clientId, subject]),
+          query(tx, lockOwner, [ownerKey(owner, facilityId)]),
+          query<Count>(tx, countHolds, [facilityId, owner]),
           lockBays(tx, facilityId, [bayId]),
           readBayStates(tx, facilityId, [bayId], interval),
         ]);
         const conflicts = [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
         if (conflicts.length > 0) throw new Rollback(conflicts);
         const times = [startDate, endDate, expiresAt, createdAt];
-        send(tx, insertHold, [facilityId, id, bayId, ...times, correlationId, clientId, subject]);
+        const { clientId, issuedAt } = caller;
+        send(tx, insertHold, [facilityId, id, bayId, ...times, correlationId, clientId, owner, issuedAt]);
         return [];
       }),
 
@@ -101,12 +117,12 @@ export function createHoldStore(db: Database) {
     findConflicts: async (
       { facilityId, bayId }: Bay,
       times: Times | undefined,
-      { clientId, subject }: Caller,
+      caller: Caller,
       maxHolds: number,
     ): Promise<readonly Conflict[]> => {
       const interval = times && intervalOf(times);
       const bays = await readBayStates(db, facilityId, [bayId], interval);
-      const [counted] = await query<Count>(db, countHolds, [facilityId, clientId, subject]);
+      const [counted] = await query<Count>(db, countHolds, [facilityId, ownerOf(caller)]);
       return [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
     },
 
@@ -168,9 +184,32 @@ function findExcess(counted: Count | undefined, maxHolds: number): readonly Conf
   return [{ code: 'BOOK00004', moreInfo: `at most ${maxHolds} holds at a facility` }];
 }
 
-/** Returns the id of the row in booking_hold_client that is locked while this caller creates a hold. */
-function ownerKey(facilityId: string, { clientId, subject }: Caller): string {
+/** Returns the id of the row in booking_hold_client that is locked while this owner creates a hold at the facility. */
+function ownerKey(owner: string, facilityId: string): string {
   return createHash('sha256')
-    .update(JSON.stringify([facilityId, clientId, subject]))
+    .update(JSON.stringify([owner, facilityId]))
     .digest('base64url');
+}
+
+interface HoldOfRight {
+  readonly facilityId: string;
+  readonly id: string;
+  readonly account: string;
+  readonly access: string;
+  /** In seconds since 1970. */
+  readonly authorizedAt: number;
+}
+
+/** Deletes the live holds whose owner was disabled, or lost its access to the facility, after they were created. */
+export async function endHoldRights(db: Database, entries: readonly EndedRight[]): Promise<void> {
+  const ended = new Map<string, number>();
+  for (const { id, before } of entries) ended.set(id, Math.max(before, ended.get(id) ?? 0));
+  const found = await query<HoldOfRight>(db, findHoldsOfRights, [[...ended.keys()]]);
+  const holds = found.filter(({ account, access, authorizedAt }) =>
+    [account, access].some((right) => authorizedAt < (ended.get(right) ?? 0)),
+  );
+  for (const [facilityId, ofFacility] of Map.groupBy(holds, (hold) => hold.facilityId)) {
+    const ids = ofFacility.map(({ id }) => id);
+    await query(db, deleteHolds, [facilityId, ids]);
+  }
 }

@@ -37,10 +37,11 @@ export function createRateLimit(
     });
   const bySubject = limiterOf('subject', requestsPerMinute);
   const byClient = limiterOf('client', requestsPerMinute * clientFactor);
-  return async ({ clientId, subject }) => {
+  return async ({ clientId, subject, facilities }) => {
     try {
       const headers = headersOf(requestsPerMinute, await bySubject.consume(keyOf(clientId, subject)));
-      await byClient.consume(keyOf(clientId));
+      // Anybody can get a token without facilities from a public client, and must not use up the limit of its others.
+      if (facilities.length > 0) await byClient.consume(keyOf(clientId));
       return headers;
     } catch (error) {
       // rate-limiter-flexible throws the count if a limit is exceeded.

@@ -1,5 +1,5 @@
-// Routes requests to endpoints: authorize → rate limit → negotiate → validate → handle → send.
-import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
+// Routes requests to endpoints: authorize → check the scope → rate limit → negotiate → validate → handle → send.
+import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
@@ -23,6 +23,8 @@ const noFields: Schema = { type: 'object' };
 
 export interface RouterOptions {
   readonly authorize: Authorize;
+  /** @throws {ApiError} 403 */
+  readonly checkScope: (caller: Caller, access: Access) => void;
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly formats: Formats;
@@ -109,11 +111,15 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
 function createHandler(
   endpoint: Endpoint<Caller>,
   compile: (schema: Schema) => Validate,
-  { authorize, onCaller, rateLimit }: RouterOptions,
+  { authorize, checkScope, onCaller, rateLimit }: RouterOptions,
 ) {
   const readInput = createInputReader(endpoint, compile);
   return async (request: Request, response: Response): Promise<void> => {
+    const locals = response.locals as RequestLocals;
     const caller = await authorize(request as AuthorizedRequest);
+    locals.clientId = caller.clientId;
+    locals.subject = caller.subject;
+    checkScope(caller, endpoint.access);
     onCaller?.(caller);
     if (rateLimit) {
       const headers = await rateLimit(caller);
@@ -132,7 +138,7 @@ function createHandler(
       ...input,
       header: (name) => request.get(name),
       caller,
-      requestId: (response.locals as RequestLocals).requestId,
+      requestId: locals.requestId,
     };
     // The list of endpoints lacks the types of query and body, which `readInput` has validated.
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);

@@ -2,6 +2,7 @@
 import type { EndpointRequest } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Metrics } from '@bay-booking/service/metrics';
+import type { Audit } from '../audit.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 
@@ -9,6 +10,7 @@ export interface SharedServices {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly link: MakeLink;
+  readonly audit: Audit;
   readonly now: () => Date;
 }
 

@@ -6,6 +6,7 @@ import {
   findDuplicates,
   ImportError,
   propertyOf,
+  timeZoneErrors,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 import { patternWithout, textSchema } from '../http/schemas.ts';
@@ -159,22 +160,4 @@ function facilitiesOf(document: ImportDocument, isValid: (path: string) => boole
       ),
     };
   });
-}
-
-function timeZoneErrors(facility: DocumentNode): string[] {
-  const { path, value } = propertyOf(facility, 'timeZone');
-  // The schema already reports an empty time zone.
-  if (typeof value !== 'string' || value === '' || isTimeZone(value)) return [];
-  return [`${path}: ${value} is not an IANA time zone`];
-}
-
-function isTimeZone(name: string): boolean {
-  // Intl accepts offsets such as +01:00. They are not IANA names and have no daylight saving time.
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -37,12 +37,13 @@ const fileExample = {
   ],
 };
 
-export function createImportEndpoints({ db, link }: ManagementServices) {
+export function createImportEndpoints({ db, link, audit }: ManagementServices) {
   return [
     defineEndpoint({
       operationId: 'exportPlaces',
       method: 'GET',
       path: '/management/export',
+      access: 'read',
       tag,
       summary: 'Export everything',
       description: 'An import file with every facility, location and bay. Importing it changes nothing.',
@@ -53,6 +54,7 @@ export function createImportEndpoints({ db, link }: ManagementServices) {
       operationId: 'importPlaces',
       method: 'POST',
       path: '/management/import',
+      access: 'write',
       tag,
       summary: 'Import a file',
       description:
@@ -69,11 +71,13 @@ export function createImportEndpoints({ db, link }: ManagementServices) {
         schema: importResultSchema,
         example: { entries: [{ path: '/facilities/0', action: 'unchanged', errors: [] }] },
       },
-      handle: async ({ query, body, caller: { clientId } }) => {
+      handle: async (request) => {
+        const { query, body, caller } = request;
         const { facilities, errors } = checkImport(body);
         if (query.dryRun) return { status: 200, body: { entries: await dryRun(db, body, facilities, errors) } };
         if (errors.length > 0) throw importError(errors);
-        const actions = await importAll(db, facilities, clientId);
+        const actions = await importAll(db, facilities, caller.clientId);
+        audit(request, { action: 'import', facilityIds: facilities.map(({ id }) => id), target: null });
         const entries = recordPaths(body).map((path) => ({ path, action: actions.get(path), errors: [] }));
         return { status: 200, body: { entries } };
       },
@@ -82,6 +86,7 @@ export function createImportEndpoints({ db, link }: ManagementServices) {
       operationId: 'listEvents',
       method: 'GET',
       path: auditPath,
+      access: 'read',
       tag,
       summary: 'List the changes that operators made',
       description:
@@ -122,6 +127,7 @@ export function createImportEndpoints({ db, link }: ManagementServices) {
       operationId: 'getFacilityStatus',
       method: 'GET',
       path: '/management/facilities/{id}/status',
+      access: 'read',
       tag,
       summary: 'Get the status of a facility',
       description: 'How much a facility has, and when it was last used.',

@@ -50,6 +50,6 @@ export function createManagementDocument({ endpoints, baseUrl, authIssuer, scope
         },
       },
     },
-    security: [{ clientCredentials: [scope] }],
+    security: () => [{ clientCredentials: [scope] }],
   });
 }

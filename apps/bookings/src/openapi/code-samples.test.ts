@@ -6,6 +6,7 @@ const endpoint = {
   operationId: 'renameBay',
   method: 'PUT',
   path: '/api/booking-bays/{id}',
+  access: 'write',
   tag: 'Places',
   summary: '',
   description: '',

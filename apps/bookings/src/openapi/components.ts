@@ -4,6 +4,7 @@ import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
 import { changeListSchema } from '../changes/feed/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
+import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
 import { bookingEventSchema, pingEventSchema } from '../webhooks/api/events.ts';
@@ -15,8 +16,9 @@ export const tags = [
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
-  { name: 'Holds', description: 'Bays that are kept free for one client.' },
+  { name: 'Holds', description: 'Bays that are kept free for one owner.' },
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
+  { name: 'Token', description: 'What the access token allows.' },
 ];
 
 export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
@@ -35,4 +37,5 @@ export const namedSchemas = {
   ...closureComponents,
   ...availabilityComponents,
   ...holdComponents,
+  ...meComponents,
 };

@@ -5,6 +5,7 @@ import { linkSchema, linksBelow } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
+import { type Scopes, sufficientScopes } from '../auth/scopes.ts';
 import { bookingItemExample } from '../bookings/examples.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
@@ -16,14 +17,14 @@ export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
   readonly baseUrl: string;
   readonly authIssuer: string;
-  readonly scope: string;
+  readonly scopes: Scopes;
 }
 
 const summary = 'Create, update, delete, fetch and search bookings of bays, and list locations and bays.';
 
-const description = `Every request needs an access token with the scope of this API. The token names the facilities
-that the client can see and change. In the reference at \`/docs\`, **Authorize** gets a token with the id and the secret
-of a personal access token.
+const description = `Every request needs an access token with one of the scopes that its operation lists. The token names
+the facilities that the client can see and change. In the reference at \`/docs\`, **Authorize** gets a token with the id
+and the secret of a personal access token.
 
 ## Parameters with several values
 
@@ -48,7 +49,7 @@ function errorRow([code, error]: readonly [string, DocumentedError]): string {
   return `| \`${code}\` | ${status} | ${text} | ${returnedBy} |`;
 }
 
-export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApiOptions): Record<string, unknown> {
+export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenApiOptions): Record<string, unknown> {
   return openApiDocument({
     info: {
       title: 'Bookings API',
@@ -84,7 +85,11 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
         flows: {
           clientCredentials: {
             tokenUrl: `${authIssuer}/connect/token`,
-            scopes: { [scope]: 'Manage bookings.' },
+            scopes: {
+              [scopes.read]: 'Read bookings, places, availability, opening hours and closures.',
+              [scopes.write]: 'Read the same, and manage bookings, holds and webhooks.',
+              [scopes.schedule]: 'Read the same, and manage opening hours and closures.',
+            },
           },
         },
       },
@@ -95,6 +100,10 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
         description: 'An access token that is bound to a key, with a proof in the header DPoP (RFC 9449).',
       },
     },
-    security: [{ clientCredentials: [scope] }, { bearer: [] }, { dpop: [] }],
+    security: ({ access }) => [
+      ...sufficientScopes(scopes, access).map((scope) => ({ clientCredentials: [scope] })),
+      { bearer: [] },
+      { dpop: [] },
+    ],
   });
 }

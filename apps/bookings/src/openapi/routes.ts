@@ -3,6 +3,8 @@ import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express } from 'express';
 import type { Caller } from '../auth/caller.ts';
+import { resourceMetadataPath } from '../auth/challenges.ts';
+import type { Scopes } from '../auth/scopes.ts';
 import { apiError } from '../errors.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
@@ -15,26 +17,26 @@ export interface DocumentOptions {
   readonly baseUrl: string;
   readonly authIssuer: string;
   readonly audience: string;
-  readonly scope: string;
+  readonly scopes: Scopes;
 }
 
 const json = { 'Content-Type': 'application/json; charset=utf-8' };
 
 export function mountDocuments(app: Express, options: DocumentOptions): void {
-  const { baseUrl, authIssuer, audience, scope } = options;
+  const { baseUrl, authIssuer, audience, scopes } = options;
   const openApi = createOpenApi(options);
   mountJson(app, '/openapi.json', openApi);
 
   const resourceMetadata = {
     resource: audience,
     authorization_servers: [authIssuer],
-    scopes_supported: [scope],
+    scopes_supported: Object.values(scopes),
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: dpopAlgorithms,
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };
-  mountJson(app, '/.well-known/oauth-protected-resource', resourceMetadata);
+  mountJson(app, resourceMetadataPath, resourceMetadata);
 
   const assets = readAssets();
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
@@ -47,7 +49,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   });
 
   const addresses = { baseUrl, tokenUrl: `${authIssuer}/connect/token` };
-  const page = createPublicDocument(renderPage(openApi, { ...addresses, scope, assets }), {
+  const page = createPublicDocument(renderPage(openApi, { ...addresses, scope: scopes.write, assets }), {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': contentSecurityPolicy(addresses),
   });

@@ -7,7 +7,7 @@ import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
 import { checkIfMatch, versionedResponse } from '../http/etag.ts';
 import { isText, textSchema } from '../http/schemas.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
 import type { HoursRow, OpeningHoursStore } from './store.ts';
@@ -29,7 +29,7 @@ const hoursExample: OpeningHours = {
   exceptions: [{ date: '2030-12-24', hours: [] }],
 };
 
-export function createOpeningHoursEndpoints({ store, link }: OpeningHoursServices) {
+export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHoursServices) {
   const example = openingHoursResource(
     { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
     link,
@@ -44,8 +44,11 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   }
 
   /** Stores the hours. With null, the location has no opening hours, and is always open. */
-  async function set(row: HoursRow, hours: OpeningHours | null, ifMatch: string | undefined): Promise<HoursRow> {
+  async function set(request: ApiRequest, row: HoursRow, hours: OpeningHours | null): Promise<HoursRow> {
+    const ifMatch = request.header('if-match');
     await store.set(row, hours, (current) => checkIfMatch(ifMatch, openingHoursResource(current, link)));
+    const action = hours ? 'opening-hours.updated' : 'opening-hours.deleted';
+    audit(request, { action, facilityIds: [row.facilityId], target: row.locationId });
     return { ...row, hours };
   }
 
@@ -56,6 +59,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       operationId: 'getOpeningHours',
       clientFunction: 'locations.getOpeningHours',
       method: 'GET',
+      access: 'read',
       path,
       tag,
       summary: 'Get the opening hours of a location',
@@ -70,6 +74,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       operationId: 'setOpeningHours',
       clientFunction: 'locations.setOpeningHours',
       method: 'PUT',
+      access: 'schedule',
       path,
       tag,
       summary: 'Set the opening hours of a location',
@@ -83,27 +88,29 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       bodyExample: hoursExample,
       success,
       handlesValidationErrors: true,
-      handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
-        const row = await find(id, caller);
+      handle: async (request) => {
+        const { params, body, validationErrors, caller } = request;
+        const row = await find(params.id ?? '', caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
         const errors = [...validationErrors, ...findRepeatedDates(exceptions)];
         // `weekly` is mandatory, so without it `errors` is not empty.
         if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
-        return responseOf(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
+        return responseOf(await set(request, row, knownFields({ weekly, exceptions })));
       },
     }),
     defineEndpoint({
       operationId: 'deleteOpeningHours',
       clientFunction: 'locations.deleteOpeningHours',
       method: 'DELETE',
+      access: 'schedule',
       path,
       tag,
       summary: 'Delete the opening hours of a location',
       description: 'The location is then always open. A location without opening hours stays as it is.',
       params,
       ...deletionParts,
-      handle: async ({ params: { id = '' }, caller, header }) => {
-        await set(await find(id, caller), null, header('if-match'));
+      handle: async (request) => {
+        await set(request, await find(request.params.id ?? '', request.caller), null);
         return { status: 204 };
       },
     }),

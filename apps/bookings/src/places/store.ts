@@ -3,6 +3,12 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/page-statements.ts';
 
+export interface Facility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone: string;
+}
+
 export interface LocationRow {
   readonly id: string;
   readonly name: string;
@@ -25,6 +31,10 @@ export interface BayRow {
 /** In `name_order`, `Bay 2` comes before `Bay 10`. The collation "C" gives the same order in every database. */
 const byName = (table: 'bay' | 'location') => `${table}.name_order, ${table}.name collate "C", ${table}.id collate "C"`;
 export const byBayName = byName('bay');
+
+const findFacilities = `select id, name, time_zone as "timeZone" from facility
+where id = any($1) and removed_at is null
+order by name collate "C", id collate "C"`;
 
 // $1 are the facilities of the token. For a filter, null selects all rows.
 const locations = {
@@ -61,6 +71,8 @@ export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
 export function createPlacesStore(db: Queryable) {
   return {
+    findFacilities: (facilities: readonly string[]) => query<Facility>(db, findFacilities, [facilities]),
+
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
       queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
 

@@ -46,8 +46,8 @@ export interface Webhooks {
 }
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
-  const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, now } = options;
-  const shared: SharedServices = { config, metrics, link, now };
+  const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, audit, now } = options;
+  const shared: SharedServices = { config, metrics, link, audit, now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
   const outbound = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });

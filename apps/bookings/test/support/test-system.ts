@@ -7,6 +7,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
+import type { Revocations } from '../../src/auth/revocations.ts';
 import type { SigningKeys } from '../../src/auth/signing-keys.ts';
 import { type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
@@ -33,6 +34,7 @@ export interface TestSystem {
   readonly db: Database;
   readonly issuer: TestIssuer;
   readonly signingKeys: SigningKeys;
+  readonly revocations: Revocations;
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
@@ -49,7 +51,7 @@ export interface TestSystemOptions {
   readonly now?: () => Date;
   /**
    * Replaces settings of the service. Without `config`, only `holdsPerOwner` (10,000) differs from the defaults: all
-   * tests of a file create their holds with the same client.
+   * tests of a file create their holds with the same owner.
    */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
@@ -61,6 +63,8 @@ export interface TestSystemOptions {
     /** How long the issuer delays its responses after `fail('slow')`. */
     readonly slowMilliseconds?: number;
   };
+  /** With false, the list of revocations is not read, and every request gets 503. */
+  readonly readsRevocations?: boolean;
   /** By default, events are not delivered, and webhooks can only have public addresses. */
   readonly webhooks?: {
     readonly deliver: boolean;
@@ -106,20 +110,28 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   };
   const metrics = createMetrics('bookings');
   const app = createApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
-  const { signingKeys } = app;
+  const { signingKeys, revocations } = app;
+  // Without the list, every request gets 503. Some tests simulate that it cannot be read.
+  if (options.readsRevocations !== false) await revocations.read().catch(() => {});
   const stopWebhooks = options.webhooks?.deliver ? app.webhooks?.start() : undefined;
   const server = await startHttpServer({ handler: app.express, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
   // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
-    issuer.token({ facilities, exp, ...claims });
+    issuer.token({
+      facilities,
+      exp,
+      scope: 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule',
+      ...claims,
+    });
   return {
     url,
     databaseUrl,
     db,
     issuer,
     signingKeys,
+    revocations,
     logged,
     databaseErrors,
     token,

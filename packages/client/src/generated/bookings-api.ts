@@ -156,6 +156,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what the access token allows
+         * @description The client, the subject, the scopes, the facilities and the expiry of the access token.
+         */
+        get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/booking-locations/{id}/opening-hours": {
         parameters: {
             query?: never;
@@ -445,7 +465,7 @@ export interface paths {
         };
         /**
          * List the webhooks of a facility
-         * @description The webhooks of all owners that get the events of the facility. Needs the scope golf/schedule.
+         * @description The webhooks of all owners that get the events of the facility.
          */
         get: operations["listFacilityWebhooks"];
         put?: never;
@@ -468,7 +488,7 @@ export interface paths {
         post?: never;
         /**
          * Take a facility out of a webhook
-         * @description The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted. Needs the scope golf/schedule.
+         * @description The webhook, of any owner, gets no more events of the facility. A webhook without facilities is deleted.
          */
         delete: operations["removeFacilityWebhook"];
         options?: never;
@@ -1468,6 +1488,31 @@ export interface components {
         ExtendHold: {
             /** @description Counts from now. A hold lasts 30 minutes in total at most. */
             holdSeconds: number;
+        };
+        Me: {
+            /** @description The client of the token. */
+            clientId: string;
+            /** @description The account, or the client that acts for itself. Owns holds and webhooks. */
+            subject: string;
+            /** @description The scopes of the token. */
+            scopes: string[];
+            /** @description The facilities of the token, by name. */
+            facilities: {
+                /** @description Facility ID. */
+                id: string;
+                /** @description Facility name. */
+                name: string;
+                /** @description Time zone of the facility, such as Europe/Copenhagen. */
+                timeZone: string;
+            }[];
+            /**
+             * Format: date-time
+             * @description When the token expires, UTC.
+             */
+            expiresAt: string;
+            _links: {
+                self: components["schemas"]["Link"];
+            };
         };
         Link: {
             /** @description HTTP method. */
@@ -2469,6 +2514,59 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["BookingBayList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the token allows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "demo-pat-north",
+                     *       "subject": "acc-bot-north",
+                     *       "scopes": [
+                     *         "https://bay-booking.example/golf/bookings"
+                     *       ],
+                     *       "facilities": [
+                     *         {
+                     *           "id": "fac-north",
+                     *           "name": "North Range",
+                     *           "timeZone": "Europe/Copenhagen"
+                     *         }
+                     *       ],
+                     *       "expiresAt": "2030-05-01T10:00:00.000Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/me"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             400: components["responses"]["Error400"];

@@ -12,6 +12,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   listBookingLocations: { method: 'GET', path: '/api/booking-locations' },
   getBookingLocation: { method: 'GET', path: '/api/booking-locations/{id}' },
   listBookingBays: { method: 'GET', path: '/api/booking-bays' },
+  getMe: { method: 'GET', path: '/api/me' },
   getOpeningHours: { method: 'GET', path: '/api/booking-locations/{id}/opening-hours' },
   setOpeningHours: { method: 'PUT', path: '/api/booking-locations/{id}/opening-hours' },
   deleteOpeningHours: { method: 'DELETE', path: '/api/booking-locations/{id}/opening-hours' },

@@ -35,6 +35,7 @@ export type BayAvailability = Schemas['BayAvailability'];
 export type Hold = Schemas['Hold'];
 export type CreateHold = Schemas['CreateHold'];
 export type ExtendHold = Schemas['ExtendHold'];
+export type Me = Schemas['Me'];
 export type Link = Schemas['Link'];
 export type EditLinks = Schemas['EditLinks'];
 export type PageLinks = Schemas['PageLinks'];

@@ -12,6 +12,9 @@ export interface RequestLocals {
   route?: string;
   /** For the log and the metrics. */
   codes?: readonly string[];
+  /** The client and the subject of the access token, for the log. */
+  clientId?: string;
+  subject?: string;
 }
 
 const validRequestId = /^[A-Za-z0-9._:=+/-]{1,128}$/;
@@ -29,6 +32,8 @@ class Locals implements RequestLocals {
   readonly #logger: Logger;
   route?: string;
   codes?: readonly string[];
+  clientId?: string;
+  subject?: string;
 
   constructor(requestId: string, traceId: string | undefined, logger: Logger) {
     this.requestId = requestId;
@@ -58,7 +63,12 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
     const path = request.path;
     response.on('close', () => {
       const durationMs = performance.now() - startedAt;
-      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched', codes } = locals;
+      const {
+        route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched',
+        codes,
+        clientId,
+        subject,
+      } = locals;
       metrics.observeRequest(request.method, route, response.statusCode, durationMs / 1000);
       for (const code of codes ?? []) metrics.countProblem(request.method, route, code);
       if (unloggedRoutes.includes(route)) return;
@@ -72,6 +82,8 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
           status: response.statusCode,
           ms: Math.round(durationMs * 10) / 10,
           address: trustsProxy ? request.ip : request.socket.remoteAddress,
+          clientId,
+          subject,
           problems: codes,
           aborted: response.writableFinished ? undefined : true,
         },

@@ -1,5 +1,5 @@
-// Shows times in the time zone of the user, and shows the buttons that copy a text. This script runs in the browser.
-// Pages also work without the script.
+// Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text. This
+// script runs in the browser. Pages also work without it.
 
 /** Formats a time like `5 Mar 2026, 19:00 GMT+9`. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', {
@@ -11,7 +11,7 @@ const timeFormat = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-for (const element of document.querySelectorAll('time[datetime]')) {
+for (const element of document.querySelectorAll('time[datetime]:not([data-keeps-zone])')) {
   const date = new Date(element.dateTime);
   if (!Number.isNaN(date.getTime())) element.textContent = timeFormat.format(date);
 }

@@ -2,6 +2,8 @@
 import type { ClientMetadata } from 'oidc-provider';
 import { type ClientKind, type PkcePolicy, type StoredClient, usesSecret } from '../../clients/metadata.ts';
 import { type ClientSettings, clientSettingNames, clientSettingsOf } from '../../clients/settings.ts';
+import type { Membership } from '../../facilities/roles.ts';
+import { type ScopeTable, scopesOfAccess } from '../scopes.ts';
 
 /** The members that only our code uses, for the setting `extraClientMetadata`. */
 export const ownMetadata = [
@@ -9,7 +11,7 @@ export const ownMetadata = [
   'pkce',
   'allowed_scope',
   'account_id',
-  'facility_ids',
+  'memberships',
   'secret_hashes',
   ...clientSettingNames,
 ] as const;
@@ -21,15 +23,16 @@ export interface OwnMetadata extends ClientSettings {
   readonly allowed_scope: string;
   /** The service account of a personal access token. */
   readonly account_id: string | undefined;
-  readonly facility_ids: readonly string[] | undefined;
+  /** The roles of this account at the facilities of the token. */
+  readonly memberships: readonly Membership[] | undefined;
   readonly secret_hashes: readonly string[];
 }
 
 const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
 
 export function providerMetadata(
-  client: StoredClient & { readonly facilityIds?: readonly string[] | null },
-  bookingsScope: string,
+  client: StoredClient & { readonly memberships?: readonly Membership[] | null },
+  scopes: ScopeTable,
 ): ClientMetadata {
   const isPersonalAccessToken = client.kind === 'personal-access-token';
   const metadata = isPersonalAccessToken ? { ...personalAccessToken, ...nameOf(client.metadata) } : client.metadata;
@@ -42,10 +45,13 @@ export function providerMetadata(
   const own: OwnMetadata = {
     kind: client.kind,
     pkce: client.pkce,
-    allowed_scope: isPersonalAccessToken ? bookingsScope : client.scope,
+    allowed_scope: isPersonalAccessToken ? scopesOfAccess(client.access, scopes).join(' ') : client.scope,
     // Set even if undefined, so that they replace registered metadata of the same name.
     account_id: client.accountId ?? undefined,
-    facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
+    memberships:
+      client.accountId === null
+        ? undefined
+        : (client.memberships ?? []).filter(({ facilityId }) => client.facilityIds?.includes(facilityId) ?? true),
     secret_hashes: client.secretHashes,
     ...clientSettingsOf(client.metadata),
   };

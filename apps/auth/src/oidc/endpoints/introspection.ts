@@ -11,24 +11,28 @@ import { findActive } from '../tokens/active-token.ts';
 export function registerJwtIntrospection(
   provider: Provider,
   keys: readonly JWK[],
-  { artifacts, accounts }: Services,
+  { artifacts, accounts, audit, revocations }: Services,
 ): void {
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
   const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     ctx.status = 200;
     ctx.body =
-      token && mayInspect(client, token.client_id) && (await findActive(provider, token, accounts.findById))
+      token &&
+      mayInspect(client, token.client_id) &&
+      (await findActive(provider, token, accounts.findWithMemberships, revocations.isRevoked))
         ? { active: true, token_type: token.cnf?.jkt === undefined ? 'Bearer' : 'DPoP', ...token }
         : { active: false };
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
     if (token?.client_id === client.clientId) {
-      // A token without a grant cannot be revoked, so the error of oidc-provider stays.
-      if (token.grant_id === undefined) return;
-      await artifacts.revokeGrant(token.grant_id);
-      provider.emit('grant.revoked', ctx, token.grant_id);
+      await artifacts.revokeAccessToken(token.jti, token.grant_id);
+      if (token.grant_id === undefined) {
+        audit.record({ kind: 'token.revoked', clientId: client.clientId, accountId: token.sub, address: ctx.ip });
+      } else {
+        provider.emit('grant.revoked', ctx, token.grant_id);
+      }
     }
     ctx.status = 200;
     ctx.body = '';

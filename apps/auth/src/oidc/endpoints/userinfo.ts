@@ -27,7 +27,7 @@ const missingScope: BearerError = {
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
 export function createUserinfo(
-  { proofs, accounts }: Services,
+  { proofs, accounts, revocations }: Services,
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Router {
   /** A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer (RFC 9449 section 7). */
@@ -64,7 +64,7 @@ export function createUserinfo(
     if (!token) return invalidToken;
     const scope = splitScope(token.scope).filter(isOpenidFamily);
     if (!scope.includes('openid')) return missingScope;
-    const active = await findActive(provider(), token, accounts.findById);
+    const active = await findActive(provider(), token, accounts.findWithMemberships, revocations.isRevoked);
     if (!active?.grant) return invalidToken;
     const { client, grant, account } = active;
     const { Claims } = provider();

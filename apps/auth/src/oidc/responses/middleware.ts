@@ -7,7 +7,7 @@ import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
 import type { Services } from '../../services.ts';
 import { showPage } from '../pages.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
-import type { Next } from '../request-state.ts';
+import { type Next, requestState } from '../request-state.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
 
@@ -29,6 +29,7 @@ export function registerResponseMiddleware(provider: Provider, services: Service
     showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
   };
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
+    requestState(ctx).startedAt = Math.floor(Date.now() / 1000);
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
     try {

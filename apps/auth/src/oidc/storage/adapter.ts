@@ -12,8 +12,7 @@ export function createAdapter(services: Services): (model: string) => Adapter {
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {
     const client = await orUnavailable(() => clients.findActive(id));
-    // A personal access token may request only the scope of bookings.
-    return client && providerMetadata(client, scopes.bookings);
+    return client && providerMetadata(client, scopes);
   };
   return (model) => {
     const adapter = artifacts.adapterFor(model);

@@ -1,9 +1,9 @@
 // Stores the records of oidc-provider, which we call artifacts, under the hash of their ids. Of several concurrent uses
 // of a code, exactly one succeeds.
-import type { Database } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { queryOrUnavailable } from '../unavailable.ts';
+import { orUnavailable, queryOrUnavailable } from '../unavailable.ts';
 import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifact-row.ts';
 
 interface FoundRow {
@@ -29,6 +29,14 @@ const findByUserCode = findStatement('user_code');
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
 export function createArtifactStore({ db }: { db: Database }) {
+  /** Userinfo then also rejects the JWTs of the grant. */
+  const revokeGrant = async (grantId: string, on: Queryable = db): Promise<void> => {
+    await queryOrUnavailable(on, `delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
+      grantId,
+      hashSecret(grantId),
+    ]);
+  };
+
   const adapterFor = (model: string): Adapter => {
     const findBy = async (statement: string, value: string, id?: string) => {
       const [row] = await queryOrUnavailable<FoundRow>(db, statement, [model, value]);
@@ -76,12 +84,15 @@ export function createArtifactStore({ db }: { db: Database }) {
       return rows.length > 0;
     },
 
-    /** Userinfo then also rejects the JWTs of the grant. */
-    async revokeGrant(grantId: string): Promise<void> {
-      await queryOrUnavailable(db, `delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
-        grantId,
-        hashSecret(grantId),
-      ]);
-    },
+    revokeGrant: (grantId: string): Promise<void> => revokeGrant(grantId),
+
+    /** Revokes a JWT, and its grant if it has one. The lock of `add_revocation` must come last. */
+    revokeAccessToken: (jti: string, grantId: string | undefined): Promise<void> =>
+      orUnavailable(() =>
+        transaction(db, async (tx) => {
+          if (grantId !== undefined) await revokeGrant(grantId, tx);
+          await query(tx, 'select add_revocation($1)', [`token ${jti}`]);
+        }),
+      ),
   };
 }

@@ -1,7 +1,7 @@
 // Adds our own claims to access tokens. Together with the claims that oidc-provider sets, they follow RFC 9068.
 import type { Configuration } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
-import { grantSourceOf } from '../request-state.ts';
+import { grantSourceOf, requestState } from '../request-state.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import type { FacilitiesClaim } from './facilities-claim.ts';
 
@@ -15,7 +15,11 @@ export const createExtraTokenClaims =
   };
 
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
-  const payload = jwt.payload as Record<string, unknown>;
+  const payload = jwt.payload as Record<string, unknown> & { iat: number; exp: number };
+  // If a right ends while the request runs, the list of revocations must apply to the token.
+  const elapsed = payload.iat - (requestState(ctx).startedAt ?? payload.iat);
+  payload.iat -= elapsed;
+  payload.exp -= elapsed;
   if (token.kind === 'ClientCredentials') {
     // oidc-provider has set `sub` to the client id of the personal access token.
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;

@@ -3,10 +3,12 @@ import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 
 /** The claims. Tokens of client_credentials have no `grant_id`, and bearer tokens no `cnf` (RFC 9449 section 6.1). */
 export type VerifiedAccessToken = JWTPayload & {
+  readonly jti: string;
   readonly sub: string;
   readonly client_id: string;
   readonly scope?: string;
   readonly grant_id?: string;
+  readonly facilities?: readonly string[];
   readonly cnf?: { readonly jkt?: string };
 };
 

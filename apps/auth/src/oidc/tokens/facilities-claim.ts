@@ -1,9 +1,10 @@
 // Selects the facilities for the claim `facilities` of an access token (docs/behaviour.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Membership } from '../../facilities/roles.ts';
 import type { Services } from '../../services.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { requestState } from '../request-state.ts';
-import { needsFacilities } from '../scopes.ts';
+import { scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 
 /** A longer token would not fit into a header. */
@@ -22,31 +23,27 @@ export type FacilitiesClaim = (
 ) => Promise<readonly string[] | undefined>;
 
 export function createFacilitiesClaim({ accounts, scopes }: Services): FacilitiesClaim {
-  const facilitiesOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
+  const membershipsOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly Membership[]> => {
     const { account } = requestState(ctx);
     const found =
-      account?.id === accountId ? account : await orUnavailable(() => accounts.findWithFacilities(accountId));
-    return found?.facilityIds ?? [];
-  };
-
-  const facilitiesOfClient = (ctx: KoaContextWithOIDC): readonly string[] => {
-    const { account_id: accountId, facility_ids: ids = [] } = ctx.oidc.client ? ownMetadataOf(ctx.oidc.client) : {};
-    // Without an account, the token gives access to no facility.
-    if (accountId !== undefined && ids.length === 0) {
-      throw new errors.InvalidScope('the account has no role at any facility', scopes.ofFacilities.join(' '));
-    }
-    return ids;
+      account?.id === accountId ? account : await orUnavailable(() => accounts.findWithMemberships(accountId));
+    return found?.memberships ?? [];
   };
 
   return async (ctx, { scope, accountId }) => {
-    if (!needsFacilities(scopes, scope)) return undefined;
-    const state = requestState(ctx);
-    // Several steps of a request need the facilities.
-    state.facilities ??= select(
-      accountId === undefined ? facilitiesOfClient(ctx) : await facilitiesOfAccount(ctx, accountId),
-      requestedFacilities(ctx),
-    );
-    return state.facilities;
+    const granted = splitScope(scope).filter((name) => scopes.ofFacilities.includes(name));
+    if (granted.length === 0) return undefined;
+    const client = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
+    // Without an account, a client has access to no facility.
+    const memberships =
+      accountId === undefined ? (client?.memberships ?? []) : await membershipsOfAccount(ctx, accountId);
+    const ids = memberships
+      .filter(({ role }) => granted.every((name) => scopesOfRole(role, scopes).includes(name)))
+      .map(({ facilityId }) => facilityId);
+    if (accountId === undefined && client?.account_id !== undefined && ids.length === 0) {
+      throw new errors.InvalidScope('the account has no role for this scope at any facility', granted.join(' '));
+    }
+    return select(ids, requestedFacilities(ctx));
   };
 }
 
@@ -63,7 +60,7 @@ function select(ids: readonly string[], requested: readonly string[]): readonly 
     );
   }
   if (requested.some((id) => !ids.includes(id))) {
-    throw new errors.InvalidRequest('facility contains one where the subject has no role');
+    throw new errors.InvalidRequest('facility contains one where the subject has no right for the scope');
   }
   return selected;
 }

@@ -18,7 +18,15 @@ import {
   type PortalPages,
   welcomeNotice,
 } from '../page.ts';
-import { assignableRoles, type InvitableRole, invitableBy, invitableRoles, mayInvite, mayRevoke } from '../rules.ts';
+import {
+  accountKindFor,
+  assignableRoles,
+  type InvitableRole,
+  invitableBy,
+  invitableRoles,
+  mayInvite,
+  mayRevoke,
+} from '../rules.ts';
 
 /** The state of the form to invite members. */
 interface InviteForm extends FormState {
@@ -42,7 +50,7 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
   'already-member': () => 'This address already has a role here.',
   'already-invited': () => 'This address already has an open invitation. You can send it again or withdraw it below.',
   'other-kind': (role) =>
-    role === 'bookings-manager'
+    accountKindFor(role) === 'service'
       ? 'This address belongs to a person’s account. A service account needs its own address, such as ' +
         'bookings@your-range.example.'
       : 'This address belongs to a service account. Invite people by their own address.',
@@ -93,7 +101,11 @@ export function facilityRoutes({ members, invitationStore, invitations }: Servic
           path: `${facility.path}/invitations/${encodeURIComponent(invitation.id)}`,
           mayChange: mayInvite(facility.role, invitation.role),
         })),
-        invitableRoles: invitableBy(facility.role).map((name) => ({ name, text: roleNames[name] })),
+        invitableRoles: invitableBy(facility.role).map((name) => ({
+          name,
+          text: `${roleNames[name]}, for ${accountKindFor(name) === 'service' ? 'software' : 'a person'}`,
+        })),
+        mayInvitePeople: mayInvite(facility.role, 'staff'),
         values: { email, role },
       },
       {

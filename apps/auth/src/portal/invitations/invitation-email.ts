@@ -5,13 +5,20 @@ import type { Email } from '../../mail/store.ts';
 import type { InvitableRole } from '../rules.ts';
 import type { SentInvitation } from './invitation-store.ts';
 
+const serviceAccount =
+  'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
+  'a booking site, that ';
+const nextSteps =
+  'First, choose a name and a password for the account. Then create a personal access token for the software.';
+
 const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subject: string; explanation: string }>> = {
   'bookings-manager': (facility) => ({
     subject: `Connect your software to ${facility}`,
-    explanation:
-      'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
-      'a booking site, that views, creates, changes and cancels the bookings of the facility. ' +
-      'First, choose a name and a password for the account. Then create a personal access token for the software.',
+    explanation: `${serviceAccount}views, creates, changes and cancels the bookings of the facility. ${nextSteps}`,
+  }),
+  'facility-manager': (facility) => ({
+    subject: `Connect your software to ${facility}`,
+    explanation: `${serviceAccount}manages the bookings, opening hours and closures of the facility. ${nextSteps}`,
   }),
   staff: (facility) => ({
     subject: `Join the staff of ${facility}`,
@@ -22,7 +29,7 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
 };
 
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
-  const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
+  const { email, role, facilityName, timeZone, invitedBy, expiresAt, token } = invitation;
   const { subject, explanation } = contentByRole[role](facilityName);
   // The inviter can choose any name.
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
@@ -33,7 +40,7 @@ export function invitationEmail(invitation: SentInvitation, issuer: string): Ema
       paragraphs: [`${inviter} invites ${email} to Bay Booking.`, explanation],
       linkText: 'See the invitation',
       ending:
-        `The link works once and expires on ${formatTime(expiresAt).text}. ` +
+        `The link works once and expires on ${formatTime(expiresAt, timeZone).text}. ` +
         'If you did not expect the invitation, you can ignore this e-mail.',
     },
   );

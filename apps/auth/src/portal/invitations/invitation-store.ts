@@ -10,6 +10,7 @@ export interface Invitation {
   readonly id: string;
   readonly facilityId: string;
   readonly facilityName: string;
+  readonly timeZone: string;
   readonly email: string;
   readonly role: InvitableRole;
   readonly invitedBy: string | null;
@@ -33,7 +34,7 @@ const invitationLifetime = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
-const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", i.email, i.role,
+const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone", i.email, i.role,
   coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
        when i.expires_at <= now() then 'expired' else 'open' end as state`;

@@ -28,9 +28,9 @@ export function createInvitations(
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 
-  const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
+  const enqueueEmail = async (invitation: SentInvitation, { accountId }: Actor): Promise<boolean> => {
     try {
-      await mailer.enqueue(invitationEmail(invitation, config.issuer));
+      await mailer.enqueue({ ...invitationEmail(invitation, config.issuer), accountId });
       return true;
     } catch (err) {
       logger.error({ err, invitationId: invitation.id }, 'invitation e-mail not queued');
@@ -49,7 +49,7 @@ export function createInvitations(
     const outcome = await change();
     if ('error' in outcome) return outcome;
     record(kind, outcome.sent, actor);
-    return { isMailed: await enqueueEmail(outcome.sent) };
+    return { isMailed: await enqueueEmail(outcome.sent, actor) };
   };
 
   return {

@@ -22,7 +22,7 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ members, clients, audit, site }: Services, pages: PortalPages): Router {
+export function memberRoutes({ members, audit, site }: Services, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
@@ -102,8 +102,6 @@ export function memberRoutes({ members, clients, audit, site }: Services, pages:
       member,
       isSelf,
       roleName: roleNames[member.role],
-      // The page says how long access tokens that were already issued still work.
-      accessTokenTtl: await clients.findLongestAccessTokenTtl(),
       action: request.path,
       button: isSelf ? 'Leave the facility' : 'Revoke the role',
       danger: true,

@@ -35,6 +35,7 @@ export interface FacilityOfAccount {
   readonly id: string;
   readonly name: string;
   readonly role: FacilityRole;
+  readonly timeZone: string;
   readonly hasOtherFacilities: boolean;
 }
 
@@ -110,7 +111,7 @@ export function createMemberStore({ db }: { db: Database }) {
     async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
       const [row] = await query<FacilityOfAccount>(
         db,
-        `select f.id, f.name, m.role, exists (
+        `select f.id, f.name, m.role, f.time_zone as "timeZone", exists (
                   select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 and m.facility_id = $2`,
@@ -122,7 +123,7 @@ export function createMemberStore({ db }: { db: Database }) {
     findFacilities: (accountId: string): Promise<readonly FacilitySummary[]> =>
       query<FacilitySummary>(
         db,
-        `select f.id, f.name, m.role, ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
+        `select f.id, f.name, m.role, f.time_zone as "timeZone", ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 order by lower(f.name), f.id limit 1000`,
         [accountId],
@@ -132,7 +133,7 @@ export function createMemberStore({ db }: { db: Database }) {
       query<Member>(
         db,
         `select ${columns} from ${source} where m.facility_id = $1
-          order by array_position(array['owner', 'staff', 'bookings-manager'], m.role),
+          order by array_position(array['owner', 'staff', 'facility-manager', 'bookings-manager'], m.role),
                    lower(coalesce(a.name, a.username)), a.id
           limit ${maxListedMembers}`,
         [facilityId],

@@ -1,11 +1,14 @@
 // Shows a new client secret once, with `curl` commands that use it.
 import type { Response } from 'express';
+import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/store.ts';
+import { scopesOfAccess } from '../../oidc/scopes.ts';
 import type { Services } from '../../services.ts';
 import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
   readonly name: string;
+  readonly access: TokenAccess;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
   /** In seconds, if the token sets it. */
@@ -27,12 +30,15 @@ const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
 export function createSecretPage({ config, scopes, site }: Services, pages: PortalPages) {
-  const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
+  const tokenCommand = ({ clientId, clientSecret, access }: ShownSecret): string => {
     const form = {
       grant_type: 'client_credentials',
       client_id: clientId,
       client_secret: clientSecret,
-      scope: scopes.bookings,
+      // `bookings` includes `read`.
+      scope: scopesOfAccess(access, scopes)
+        .filter((scope) => access === 'read' || scope !== scopes.read)
+        .join(' '),
     };
     return [`curl -s ${shellQuote(`${config.issuer}/connect/token`)}`, ...Object.entries(form).map(curlOption)].join(
       ' \\\n',

@@ -7,13 +7,14 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler } from '../../html/site.ts';
 import { randomToken } from '../../secrets.ts';
 import type { Services } from '../../services.ts';
-import { actorOf, idParameter, type PortalPages, tokensBreadcrumb } from '../page.ts';
+import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import { tokenPath } from './token-pages.ts';
 
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
+  readonly timeZone: string | undefined;
 }
 
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
@@ -22,7 +23,7 @@ type TokenHandler = (request: Request, response: Response, context: TokenContext
 const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export function tokenChangeRoutes(
-  { clients, submittedForms, site }: Services,
+  { clients, members, submittedForms, site }: Services,
   pages: PortalPages,
   secretPage: SecretPage,
 ): Router {
@@ -40,19 +41,20 @@ export function tokenChangeRoutes(
       const token = await clients.findPersonalAccessToken(signedIn.account.id, idParameter(request, 'clientId'));
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
-      return handler(request, response, { signedIn, token });
+      const timeZone = timeZoneOf(await members.findFacilities(signedIn.account.id));
+      return handler(request, response, { signedIn, token, timeZone });
     };
 
   const showRotate = (
     response: Response,
-    token: PersonalAccessToken,
+    context: TokenContext,
     { status, error }: { status?: number; error?: string } = {},
   ): Promise<void> =>
     pages.show(
       response,
       'rotate',
-      { ...confirmationOf(token, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
-      { title: `New secret for ${nameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] },
+      { ...confirmationOf(context, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
+      { title: `New secret for ${nameOf(context.token)}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
   const path = '/portal/tokens/:clientId';
@@ -61,17 +63,18 @@ export function tokenChangeRoutes(
 
   router.get(
     `${path}/rotate`,
-    pages.forServiceAccount(withActiveToken((_request, response, { token }) => showRotate(response, token))),
+    pages.forServiceAccount(withActiveToken((_request, response, context) => showRotate(response, context))),
   );
   router.post(
     `${path}/rotate`,
     ...pages.formForServiceAccount(
-      withActiveToken(async (request, response, { signedIn, token }) => {
-        const { clientId, name, accessTokenTtl } = token;
+      withActiveToken(async (request, response, context) => {
+        const { signedIn, token } = context;
+        const { clientId, name, access, accessTokenTtl } = token;
         // How long the old secret still works.
         const overlapSeconds = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlapSeconds === undefined) {
-          return showRotate(response, token, { status: 400, error: 'Choose one of these times.' });
+          return showRotate(response, context, { status: 400, error: 'Choose one of these times.' });
         }
         const actor = actorOf(request, signedIn);
         // A form without an id counts as submitted for the first time.
@@ -79,7 +82,7 @@ export function tokenChangeRoutes(
           clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
         );
         if (!('error' in result)) {
-          return secretPage.show(response, { ...result, name, overlap: overlapSeconds, accessTokenTtl });
+          return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
         }
         return result.error === 'form-already-submitted' ? secretPage.showAlreadyShown(response) : showEnded(response);
       }),
@@ -91,12 +94,12 @@ export function tokenChangeRoutes(
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withActiveToken((_request, response, { token }) =>
+      withActiveToken((_request, response, context) =>
         pages.show(
           response,
           'revoke-token',
-          { ...confirmationOf(token, 'revoke'), button: 'Revoke the token', danger: true },
-          { title: `Revoke ${nameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
+          { ...confirmationOf(context, 'revoke'), button: 'Revoke the token', danger: true },
+          { title: `Revoke ${nameOf(context.token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -119,8 +122,9 @@ export function tokenChangeRoutes(
 /** An imported token may have no name. */
 const nameOf = ({ name }: PersonalAccessToken): string => name || 'this token';
 
-const confirmationOf = (token: PersonalAccessToken, page: string) => ({
+const confirmationOf = ({ token, timeZone }: TokenContext, page: string) => ({
   token,
+  timeZone,
   action: `${tokenPath(token.clientId)}/${page}`,
   cancel: '/portal',
 });

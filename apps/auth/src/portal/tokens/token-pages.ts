@@ -2,21 +2,26 @@
 // token (specification, "Bookings API access", step 2).
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
+import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
 import { maxActiveTokens } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/roles.ts';
-import { field, queryText, textOfKey } from '../../html/form-body.ts';
+import { field, fields, queryText, textOfKey } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { fieldErrors, type ValidationError } from '../../html/validation-errors.ts';
 import { randomToken } from '../../secrets.ts';
 import type { Services } from '../../services.ts';
-import { actorOf, type PortalPages, withInput } from '../page.ts';
+import type { FacilitySummary } from '../members/member-store.ts';
+import { actorOf, type PortalPages, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 
 /** The state of the form that creates a token, and a notice above it. */
 export interface TokenForm extends FormState {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;
+  readonly access?: string | undefined;
+  /** The ids of the ticked facilities. Undefined: all are ticked. */
+  readonly chosen?: readonly string[] | undefined;
   readonly notice?: string | undefined;
 }
 
@@ -25,12 +30,23 @@ export type ShowTokens = (response: Response, signedIn: SignedIn, form?: TokenFo
 const maxTokenDays = 365;
 /** The number of days that the empty form suggests. */
 const defaultDays = '90';
+const defaultAccess: TokenAccess = 'write';
+
+/** What the levels of access are called, and what they add. */
+const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, detail: string]>> = {
+  read: ['Read', 'See bookings, bays, opening hours and closures.'],
+  write: ['Write', 'Also create, change and cancel bookings, hold bays, and register webhooks.'],
+  manage: ['Manage', 'Also change opening hours and closures, where the account is Facility Manager.'],
+};
+
+const accessLevelsAt = (facilities: readonly FacilitySummary[]): readonly TokenAccess[] =>
+  accessLevels.filter((level) => level !== 'manage' || facilities.some(({ role }) => role === 'facility-manager'));
 
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token is revoked. It can no longer get access tokens.',
+  revoked: 'The token is revoked. Within 15 seconds, the Bookings API refuses its access tokens.',
 };
 
 export function createTokenPages(
@@ -44,6 +60,8 @@ export function createTokenPages(
     {
       name = '',
       expiresInDays = defaultDays,
+      access = defaultAccess,
+      chosen,
       notice = textOfKey(notices, queryText(response.req, 'notice')),
       ...state
     } = {},
@@ -52,20 +70,35 @@ export function createTokenPages(
       members.findFacilities(account.id),
       clients.listPersonalAccessTokens(account.id),
     ]);
+    const nameOf = (id: string): string => facilities.find((facility) => facility.id === id)?.name ?? id;
     return pages.show(
       response,
       'tokens',
       {
         username: account.username,
-        facilities: facilities.map((facility) => ({ ...facility, roleName: roleNames[facility.role] })),
-        active: all.filter(({ isActive }) => isActive).map((token) => ({ ...token, path: tokenPath(token.clientId) })),
+        facilities: facilities.map((facility) => ({
+          ...facility,
+          roleName: roleNames[facility.role],
+          isChosen: chosen?.includes(facility.id) ?? true,
+        })),
+        active: all
+          .filter(({ isActive }) => isActive)
+          .map((token) => ({
+            ...token,
+            path: tokenPath(token.clientId),
+            accessName: accessTexts[token.access][0],
+            facilityNames: token.facilityIds?.map(nameOf).join(', ') ?? 'All facilities',
+          })),
+        accessLevels: accessLevelsAt(facilities).map((level) => {
+          const [text, detail] = accessTexts[level];
+          return { level, text, detail };
+        }),
+        timeZone: timeZoneOf(facilities),
         ended: all.filter(({ isActive }) => !isActive),
         maxActiveTokens,
         maxTokenDays,
-        // The page says how long the access tokens of a revoked token still work.
-        longestAccessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
         formId: randomToken(),
-        values: { name, expiresInDays },
+        values: { name, expiresInDays, access },
       },
       { title: 'Personal access tokens', width: 'wide', notice, ...state },
     );
@@ -75,8 +108,22 @@ export function createTokenPages(
     const { account } = signedIn;
     const name = field(request, 'name');
     const expiresInDays = field(request, 'expiresInDays');
+    const requestedAccess = field(request, 'access') || defaultAccess;
+    const facilities = await members.findFacilities(account.id);
+    const ids = facilities.map(({ id }) => id);
+    // With only one facility, there is nothing to choose.
+    const ticked = fields(request, 'facility');
+    const chosen = ticked.length === 0 && ids.length === 1 ? ids : ticked;
+    const access = accessLevelsAt(facilities).find((level) => level === requestedAccess);
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      showTokens(response, signedIn, { name, expiresInDays, validationErrors, status });
+      showTokens(response, signedIn, {
+        name,
+        expiresInDays,
+        access: requestedAccess,
+        chosen,
+        validationErrors,
+        status,
+      });
     const isValidNumber = /^\d{1,9}$/.test(expiresInDays) && Number(expiresInDays) >= 1;
     const invalid = fieldErrors({
       name: validateName(name, 'Enter a name, such as the name of the software that will use the token.'),
@@ -84,17 +131,23 @@ export function createTokenPages(
         isValidNumber && Number(expiresInDays) <= maxTokenDays
           ? undefined
           : `Enter a number of days from 1 to ${maxTokenDays}.`,
+      facility:
+        chosen.length > 0 && chosen.every((id) => ids.includes(id)) ? undefined : 'Choose at least one facility.',
+      access: access ? undefined : 'Choose one of these.',
     });
-    if (invalid.length > 0) return showErrors(400, ...invalid);
-    if ((await members.findFacilities(account.id)).length === 0) {
+    if (facilities.length === 0) {
       return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
     }
+    if (invalid.length > 0 || !access) return showErrors(400, ...invalid);
     // A request without an id counts as a new form.
     const formId = field(request, 'form') || randomToken();
     const result = await submittedForms.once(account.id, formId, () =>
-      clients.createPersonalAccessToken({ name, days: Number(expiresInDays) }, actorOf(request, signedIn)),
+      clients.createPersonalAccessToken(
+        { name, days: Number(expiresInDays), access, facilityIds: [...new Set(chosen)] },
+        actorOf(request, signedIn),
+      ),
     );
-    if (!('error' in result)) return secretPage.show(response, { ...result, name });
+    if (!('error' in result)) return secretPage.show(response, { ...result, name, access });
     if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(response);
     const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
     return showErrors(409, { text });
@@ -107,7 +160,7 @@ export function createTokenPages(
     ...pages.formForServiceAccount(createToken, {
       // The response shows a secret, so the form requires a recent sign-in.
       requireFresh: true,
-      returnTo: (request) => withInput('/portal', request, ['name', 'expiresInDays']),
+      returnTo: (request) => withInput('/portal', request, ['name', 'expiresInDays', 'access', 'facility']),
     }),
   );
   return { showTokens, routes };

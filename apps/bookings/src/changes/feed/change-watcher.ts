@@ -1,13 +1,14 @@
 // Lets requests wait until the bookings of a facility change. A waiting request uses no database connection. All
 // waiting requests of this instance share one query every half second, for all facilities that they wait for.
 // Notifications of PostgreSQL (LISTEN) would need a connection that PgBouncer cannot pool.
+import { type Caller, ownerOf } from '../../auth/caller.ts';
 import type { FeedStore } from './store.ts';
 
 export interface WaitingRequest {
   readonly facilityId: string;
   /** The highest change number that the request has seen. */
   readonly changeNumber: number;
-  readonly clientId: string;
+  readonly caller: Caller;
 }
 
 interface Waiter extends WaitingRequest {
@@ -25,12 +26,12 @@ export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 const pollMilliseconds = 500;
 /** Every waiting request keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them. */
 const maxWaiters = 2_500;
-/** Is less than half of `maxWaiters`, so that one client cannot take the places of all others. */
-const maxWaitersPerClient = 1_200;
+/** Is less than half of `maxWaiters`, so that an owner with many facilities cannot take the places of all others. */
+const maxWaitersPerOwner = 1_200;
+const maxWaitersPerFacility = 100;
 
 export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   const waiters = new Set<Waiter>();
-  const waitersByClient = new Map<string, number>();
   let isPolling = false;
 
   stopping?.addEventListener('abort', () => {
@@ -56,28 +57,25 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     if (isPolling) setTimeout(() => void poll(), pollMilliseconds).unref();
   }
 
-  const clientMayWait = (clientId: string): boolean =>
-    (waitersByClient.get(clientId) ?? 0) < maxWaitersPerClient && waiters.size < maxWaiters && !stopping?.aborted;
-
-  const countWaiter = (clientId: string, change: 1 | -1): void => {
-    const waiting = (waitersByClient.get(clientId) ?? 0) + change;
-    if (waiting === 0) waitersByClient.delete(clientId);
-    else waitersByClient.set(clientId, waiting);
+  const mayWait = ({ caller, facilityId }: WaitingRequest): boolean => {
+    const ofOwner = [...waiters].filter((waiter) => ownerOf(waiter.caller) === ownerOf(caller));
+    const atFacility = ofOwner.filter((waiter) => waiter.facilityId === facilityId);
+    const isOwnerBelowLimit = ofOwner.length < maxWaitersPerOwner && atFacility.length < maxWaitersPerFacility;
+    return isOwnerBelowLimit && waiters.size < maxWaiters && !stopping?.aborted;
   };
 
   return {
     /**
      * Waits until the change number of the facility is above `changeNumber`, or for `milliseconds` at most. Returns
-     * true after the wait, even without a change. Returns false without waiting if too many requests of the client or
-     * of all clients already wait, or if the service is already stopping.
+     * true after the wait, even without a change. Returns false without waiting if too many requests of the owner or
+     * of all owners already wait, or if the service is already stopping.
      */
     waitForChange: async (request: WaitingRequest, milliseconds: number): Promise<boolean> => {
-      if (!clientMayWait(request.clientId)) return false;
-      countWaiter(request.clientId, 1);
+      if (!mayWait(request)) return false;
       await new Promise<void>((resolve) => {
         const wake = (): void => {
           clearTimeout(timer);
-          if (waiters.delete(waiter)) countWaiter(request.clientId, -1);
+          waiters.delete(waiter);
           resolve();
         };
         const timer = setTimeout(wake, milliseconds);
@@ -86,6 +84,11 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
         if (!isPolling) schedule();
       });
       return true;
+    },
+
+    /** Ends the waits of callers whose tokens were revoked. */
+    endWaits: (isRevoked: (caller: Caller) => boolean): void => {
+      for (const { caller, wake } of waiters) if (isRevoked(caller)) wake();
     },
   };
 }

@@ -20,6 +20,7 @@ export function createFeedEndpoints(services: FeedEndpointServices) {
       operationId: 'listBookingChanges',
       clientFunction: 'changes.read',
       method: 'GET',
+      access: 'read',
       path: '/api/booking-changes',
       tag: 'Bookings',
       summary: 'Read the changes of bookings',

@@ -3,7 +3,10 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ValidationError } from '@bay-booking/common/validation';
+import { revokedError } from '../../auth/access-token.ts';
 import type { Caller } from '../../auth/caller.ts';
+import { tokenError } from '../../auth/challenges.ts';
+import type { Revocations } from '../../auth/revocations.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
@@ -15,6 +18,7 @@ import type { Change, FeedStore } from './store.ts';
 export interface FeedServices extends SharedServices {
   readonly feed: FeedStore;
   readonly changeWatcher: ChangeWatcher;
+  readonly revocations: Pick<Revocations, 'isRevoked'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
 }
@@ -42,14 +46,16 @@ const path = '/api/booking-changes';
 /** Must be shorter than the time after which the server closes an inactive connection (40 s). */
 const maxWaitSeconds = 25;
 
-export function createChangeLister({ feed, changeWatcher, bookingItem, link }: FeedServices) {
+export function createChangeLister({ feed, changeWatcher, revocations, bookingItem, link, config }: FeedServices) {
+  const { baseUrl } = config;
+
   return async (
     query: FeedQuery,
     validationErrors: readonly ValidationError[],
     caller: Caller,
     prefer: string | undefined,
   ): Promise<EndpointResponse> => {
-    const request = feedRequest(query, validationErrors, caller);
+    const request = feedRequest(query, validationErrors, caller, baseUrl);
     const preferredSeconds = waitSecondsOf(prefer);
     const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
     let page = await readPage(request);
@@ -57,8 +63,9 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
     let mayWait = true;
     if (page.changes.length === 0 && waitSeconds > 0) {
       const { facilityId } = request;
-      const waiting = { facilityId, changeNumber: page.changeNumber, clientId: caller.clientId };
+      const waiting = { facilityId, changeNumber: page.changeNumber, caller };
       mayWait = await changeWatcher.waitForChange(waiting, waitSeconds * 1000);
+      if (revocations.isRevoked(caller)) throw revokedError(baseUrl, caller);
       if (mayWait) page = await readPage(request);
     }
     const appliedSeconds = mayWait ? waitSeconds : 0;
@@ -103,14 +110,11 @@ export function createChangeLister({ feed, changeWatcher, bookingItem, link }: F
 function feedRequest(
   { facilityId, afterChangeNumber = 0, removed, limit = defaultFeedLimit }: FeedQuery,
   validationErrors: readonly ValidationError[],
-  { facilities }: Caller,
+  { facilities, scheme }: Caller,
+  baseUrl: string,
 ): FeedRequest {
-  if (facilities.length === 0) {
-    throw apiError('ERR00403', {
-      moreInfo: 'The token names no facility.',
-      headers: { 'WWW-Authenticate': 'Bearer realm="bay-booking", error="insufficient_scope"' },
-    });
-  }
+  if (facilities.length === 0)
+    throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason: 'The token names no facility.' });
   const errors = [...validationErrors];
   const isFacilityIdValid = !errors.some(({ field }) => field === 'facilityId');
   const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);

@@ -37,7 +37,7 @@ export async function updateWebhook(
 ): Promise<EndpointResponse> {
   const { body, caller } = request;
   const webhook = await findWebhook(services, request);
-  expectAllFacilities(webhook, caller);
+  expectAllFacilities(services, webhook, caller);
   const errors = [
     ...request.validationErrors,
     ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, services.outbound),
@@ -53,7 +53,7 @@ export async function updateWebhook(
   const latest = await services.feed.numberChanges(change.facilityIds ?? webhook.facilityIds);
   const checkVersion = ifMatchCheck(services, request);
   const check = (before: Webhook): void => {
-    expectAllFacilities(before, caller);
+    expectAllFacilities(services, before, caller);
     checkVersion(before);
   };
   const updated = await services.store.update(webhook.id, change, caller, { latest, at: services.now(), check });
@@ -61,19 +61,22 @@ export async function updateWebhook(
   if (!updated) throw apiError('ERR00404');
   // If the update makes a paused webhook active, some of its deliveries may already be due.
   services.wakeWorker();
+  const facilityIds = [...new Set([...webhook.facilityIds, ...updated.facilityIds])];
+  services.audit(request, { action: 'webhook.updated', facilityIds, target: webhook.id });
   return responseOf(services, updated);
 }
 
 export async function deleteWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
-  const { id } = await findWebhook(services, request);
+  const { id, facilityIds } = await findWebhook(services, request);
   if (!(await services.store.delete(id, ifMatchCheck(services, request)))) throw apiError('ERR00404');
+  services.audit(request, { action: 'webhook.deleted', facilityIds, target: id });
   return { status: 204 };
 }
 
 export async function rotateSecret(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const { caller } = request;
   const webhook = await findWebhook(services, request);
-  expectAllFacilities(webhook, caller);
+  expectAllFacilities(services, webhook, caller);
   const { id } = webhook;
   const at = services.now();
   const secret = newSecret();
@@ -81,12 +84,13 @@ export async function rotateSecret(services: WebhookServices, request: ApiReques
   // The encrypted secret can be decrypted only for the webhook with this id.
   const encrypted = services.secretBox.encrypt(secret, id);
   if (!(await services.store.rotate(id, encrypted, caller, { previousUntil, at }))) throw apiError('ERR00404');
+  services.audit(request, { action: 'webhook.secret-rotated', facilityIds: webhook.facilityIds, target: id });
   return withSecret(responseOf(services, await findWebhook(services, request)), secret);
 }
 
 export async function pingWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const webhook = await findWebhook(services, request);
-  expectAllFacilities(webhook, request.caller);
+  expectAllFacilities(services, webhook, request.caller);
   const at = services.now();
   const body = JSON.stringify({ type: 'webhook.ping', timestamp: at.toISOString(), data: {} });
   await services.deliveries.addPing(webhook.id, randomUUID(), body, at);
@@ -105,7 +109,7 @@ export async function replayChanges(
   const { facilityId = '', afterChangeNumber = 0 } = request.body;
   const { feed, cursors, now } = services;
   const webhook = await findWebhook(services, request);
-  expectAllFacilities(webhook, request.caller);
+  expectAllFacilities(services, webhook, request.caller);
   if (!webhook.facilityIds.includes(facilityId)) {
     const hint = 'must be a facility of the webhook';
     throw badRequest(problemsOf([{ field: 'facilityId', kind: 'invalid', hint }]));

@@ -58,6 +58,7 @@ export function registerWebhook(
       // The response contains the secret, so the stored response is encrypted.
       keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
     );
+    services.audit(request, { action: 'webhook.created', facilityIds: webhook.facilityIds, target: webhook.id });
     return response;
   });
 

@@ -1,8 +1,8 @@
 // Defines what the handlers of the endpoints for webhooks need, and finds a webhook of an owner.
-import type { ApiError } from '@bay-booking/common/errors';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { Caller } from '../../auth/caller.ts';
+import { tokenError } from '../../auth/challenges.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
@@ -39,13 +39,13 @@ export async function findWebhook(
 }
 
 /** @throws {ApiError} 403 unless the token names all facilities of the webhook */
-export function expectAllFacilities({ facilityIds }: Webhook, { facilities }: Caller): void {
+export function expectAllFacilities(
+  { config: { baseUrl } }: WebhookServices,
+  { facilityIds }: Webhook,
+  { facilities, scheme }: Caller,
+): void {
   const others = facilityIds.filter((id) => !facilities.includes(id));
-  if (others.length > 0) throw insufficientScope(`The token lacks facilities of the webhook: ${others.join(', ')}`);
-}
-
-export function insufficientScope(moreInfo: string, scope?: string): ApiError {
-  const named = scope === undefined ? '' : `, scope="${scope}"`;
-  const challenge = `Bearer realm="bay-booking", error="insufficient_scope"${named}`;
-  return apiError('ERR00403', { moreInfo, headers: { 'WWW-Authenticate': challenge } });
+  if (others.length === 0) return;
+  const reason = `The token lacks facilities of the webhook: ${others.join(', ')}`;
+  throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason });
 }

@@ -1,0 +1,57 @@
+// Serves the pages where users export and delete their account.
+import { type Response, Router } from 'express';
+import type { SignedInHandler } from '../html/site.ts';
+import type { Services } from '../services.ts';
+import { deleteAccount } from './deletion-store.ts';
+import { exportAccount } from './export-store.ts';
+
+const accountLinks = [{ href: '/account', text: 'Your account' }];
+
+export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: Services): Router {
+  const fresh = { requireFresh: true };
+
+  const sendExport: SignedInHandler = async (request, response, { account }) => {
+    await audit.flush();
+    const data = await exportAccount(db, account.id);
+    audit.record({ kind: 'account.exported', accountId: account.id, address: request.ip });
+    response.set({ 'Cache-Control': 'no-store', 'Content-Disposition': 'attachment; filename="account.json"' });
+    response.type('json').send(JSON.stringify(data, null, 2));
+  };
+
+  const showOnlyOwner = (response: Response, facilities: readonly string[]): Promise<void> =>
+    site.showMessage(response, {
+      status: 409,
+      title: 'A facility must have an owner',
+      text: `You are the last owner of ${facilities.join(', ')}. Make somebody else an owner first.`,
+      tone: 'bad',
+      links: accountLinks,
+    });
+
+  const remove: SignedInHandler = async (request, response, { account }) => {
+    // Otherwise, events of this request would be stored after the deletion.
+    await audit.flush();
+    const outcome = await deleteAccount(db, account.id);
+    if (typeof outcome === 'object') return showOnlyOwner(response, outcome.facilities);
+    audit.record({ kind: 'account.deleted', accountId: account.id });
+    logoutSender.sendQueued();
+    await sessions.end(request, response);
+    return site.showMessage(response, {
+      title: 'Your account is deleted',
+      text: 'You are signed out everywhere, and no application can act for you any more.',
+      tone: 'good',
+    });
+  };
+
+  const router = Router();
+  router.get('/account/export', site.forSignedIn(sendExport, fresh));
+  router.get(
+    '/account/delete',
+    site.forSignedIn(
+      (_request, response, { account }) =>
+        site.show(response, '/account/delete', { account }, { title: 'Delete your account?', width: 'narrow' }),
+      fresh,
+    ),
+  );
+  router.post('/account/delete', ...site.formForSignedIn(remove, { ...fresh, returnTo: () => '/account/delete' }));
+  return router;
+}

@@ -1,0 +1,23 @@
+// Implements `npm run delete-account -w apps/auth -- ID`: deletes an account like the page "Your account", for a person
+// who cannot sign in, and to repeat deletions after a backup was restored.
+import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { runCommand } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { deleteAccount } from '../account/deletion-store.ts';
+import { createAudit } from '../audit/audit.ts';
+import { withDatabase } from './with-database.ts';
+
+runCommand(async () => {
+  const [id, ...rest] = process.argv.slice(2);
+  if (!id || rest.length > 0) throw new Error('usage: npm run delete-account -w apps/auth -- ID');
+  const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
+  await withDatabase({ url, applicationName: 'auth delete-account' }, async (db) => {
+    const outcome = await deleteAccount(db, id);
+    if (outcome === 'not-found') throw new Error(`there is no account ${id}`);
+    if (outcome !== 'deleted') throw new Error(`the account is the last owner of ${outcome.facilities.join(', ')}`);
+    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
+    audit.record({ kind: 'account.deleted', accountId: id, detail: { by: 'command' } });
+    await audit.flush();
+    process.stdout.write(`deleted ${id}\n`);
+  });
+});

@@ -1,0 +1,89 @@
+// Reads the list of revocations (table `revocation`). Triggers of migration 0010 add most entries.
+import { hash } from 'node:crypto';
+import { type Database, query, transaction } from '@bay-booking/service/database/database';
+
+export interface Revocation {
+  /** A hash of what has ended. */
+  readonly id: string;
+  /** In seconds since 1970. */
+  readonly before: number;
+}
+
+export interface RevocationPage {
+  readonly revoked: readonly Revocation[];
+  /** No entry up to this number appears later. */
+  readonly last: number;
+  readonly hasMore: boolean;
+}
+
+/** The claims of an access token on which its revocation depends. */
+export interface RevocableToken {
+  readonly jti?: string | undefined;
+  readonly iat?: number | undefined;
+  readonly client_id: string;
+  readonly sub: string;
+  readonly grant_id?: string;
+  readonly facilities?: readonly string[];
+}
+
+const pageSize = 5_000;
+
+const idOf = (...parts: readonly string[]): string => hash('sha256', parts.join(' '), 'base64url');
+
+export type RevocationStore = ReturnType<typeof createRevocationStore>;
+
+export function createRevocationStore({ db }: { db: Database }) {
+  return {
+    /** Reads the entries after the number `after`. One statement reads the last number too, so both fit together. */
+    async readPage(after: number): Promise<RevocationPage> {
+      const rows = await query<{ id: string | null; before: string; number: string; last: string }>(
+        db,
+        `select r.id, r.before, r.number, l.last
+           from (select coalesce(max(number), 0) as last from revocation) l
+           left join lateral (
+             select id, before, number from revocation
+              where number > $1 and expires_at > now() order by number limit ${pageSize + 1}) r on true`,
+        [after],
+      );
+      const found = rows.filter(({ id }) => id !== null);
+      const page = found.slice(0, pageSize);
+      const hasMore = found.length > pageSize;
+      const last = hasMore ? page.at(-1)?.number : rows[0]?.last;
+      return {
+        revoked: page.map(({ id, before }) => ({ id: id as string, before: Number(before) })),
+        last: Number(last ?? 0),
+        hasMore,
+      };
+    },
+
+    async isRevoked({ jti = '', iat = 0, client_id, sub, grant_id = '', facilities = [] }: RevocableToken) {
+      const ids = [
+        idOf('token', jti),
+        idOf('client', client_id),
+        idOf('grant', grant_id),
+        idOf('account', sub),
+        ...facilities.map((facility) => idOf('access', sub, facility)),
+      ];
+      const rows = await query(db, 'select 1 as found from revocation where id = any ($1) and before > $2 limit 1', [
+        ids,
+        iat,
+      ]);
+      return rows.length > 0;
+    },
+
+    /** Adds personal access tokens that have expired. Returns true if there may be more. */
+    publishExpiredTokens: (): Promise<boolean> =>
+      transaction(db, async (tx) => {
+        const expired = await query<{ id: string }>(
+          tx,
+          `update client set expiry_published_for = expires_at where id = any (array(
+             select id from client
+              where kind = 'personal-access-token' and expires_at <= now()
+                and expiry_published_for is distinct from expires_at
+              order by expires_at limit 100 for update skip locked)) returning id`,
+        );
+        for (const { id } of expired) await query(tx, 'select add_revocation($1)', [`client ${id}`]);
+        return expired.length === 100;
+      }),
+  };
+}

@@ -1,0 +1,206 @@
+// Tests the pages that export and delete an account, and that nothing in the database names a deleted person.
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { textOf } from '@bay-booking/testkit/html-forms';
+import { expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { eventually, scopes, statusAndBody } from './auth-server.ts';
+import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
+
+const portal = useFixture(() => startPortal());
+
+const deletePath = '/account/delete';
+const confirmDeletion = async (browser: FormBrowser): Promise<Page> =>
+  browser.send(filled(await browser.open(portal.at(deletePath)), deletePath), {});
+
+/** Returns `TABLE: ROW` of every row of every table that contains one of the texts, without regard to case. */
+const findEverywhere = async (...texts: string[]): Promise<readonly string[]> => {
+  const { rows: tables } = await portal.server.db.raw(
+    "select table_name as name from information_schema.tables where table_schema = 'public'",
+  );
+  const found = await Promise.all(
+    tables.map(async ({ name }: { name: string }) => {
+      const { rows } = await portal.server.db.raw(`select t::text as row from ${name} t`);
+      return rows
+        .filter(({ row }: { row: string }) => texts.some((text) => row.toLowerCase().includes(text.toLowerCase())))
+        .map(({ row }: { row: string }) => `${name}: ${row}`);
+    }),
+  );
+  return found.flat();
+};
+const signInAs = (username: string) =>
+  portal.server.post('/connect/token', {
+    grant_type: 'password',
+    client_id: 'demo-native',
+    username,
+    password,
+    scope: `${scopes.bookings} offline_access`,
+  });
+
+test('nothing in the database names a person after the deletion, and nothing of the person works any more', async () => {
+  const [name, newName, email] = ['Wilhelmina Vanderberg', 'Minnie Vanderberg', 'wilhelmina@range.example'];
+  // The person is invited, accepts with a new account, works as staff, and is then an owner.
+  const { browser: owner, page } = await portal.signIn('owner', north);
+  await owner.send(filled(page, '/invitations', { email, role: 'staff' }), {});
+  const browser = portal.openBrowser();
+  const invitation = await browser.open(await portal.invitationLink(email));
+  await browser.send(invitation, { name, password });
+  const { rows } = await portal.server.db.raw('select id from account where username = ?', [email]);
+  const { id } = rows[0] as { id: string };
+  const promote = await owner.open(portal.at(`${north}/people/${id}/role`));
+  await owner.send(filled(promote, '/role', { role: 'owner' }), {});
+  await browser.send(await browser.open(portal.at('/account')), { name: newName }, 'Save the name');
+  // The person invites somebody, whose e-mail waits in the outbox because the mail server is busy.
+  portal.smtp.rejectWith(451);
+  const team = await browser.open(portal.at(north));
+  await browser.send(filled(team, '/invitations', { email: 'friend@range.example', role: 'staff' }), {});
+  const people = await owner.open(portal.at(north));
+  await owner.send(filled(people, '/invitations', { email: 'guest@range.example', role: 'staff' }), {});
+  // A sign-in that has not ended, with the address of the person.
+  const url = new URL('/connect/authorize', portal.server.origin);
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: 'demo-web',
+    redirect_uri: 'http://localhost:4010/callback',
+    scope: scopes.play,
+    login_hint: email,
+  }).toString();
+  await portal.openBrowser().open(url);
+  const tokens = await statusAndBody(await signInAs(email));
+  const accessToken = String(tokens.access_token);
+  await portal.server.auth.waitUntilIdle();
+  expect((await findEverywhere(name, newName, email)).length).toBeGreaterThan(5);
+
+  const done = await confirmDeletion(browser);
+  expect(done.status).toBe(200);
+  expect(textOf(done.html)).toContain('Your account is deleted');
+  await eventually(async () => {
+    const events = await portal.server.db.raw("select 1 from audit_event where kind = 'account.deleted'");
+    return events.rows.length === 1;
+  });
+  expect(await findEverywhere(name, newName, email, 'Vanderberg', 'wilhelmina')).toEqual([]);
+  // The events stay, without an address of the person. The e-mail for the other guest still waits.
+  const { rows: events } = await portal.server.db.raw('select address from audit_event where account_id = ?', [id]);
+  expect(events.length).toBeGreaterThan(3);
+  expect(events.every(({ address }: { address: unknown }) => address === null)).toBe(true);
+  expect((await findEverywhere('guest@range.example')).some((row) => row.startsWith('mail:'))).toBe(true);
+
+  expect((await signInAs(email)).status).toBe(400);
+  const refreshed = await portal.server.post('/connect/token', {
+    grant_type: 'refresh_token',
+    client_id: 'demo-native',
+    refresh_token: String(tokens.refresh_token),
+  });
+  expect(refreshed.status).toBe(400);
+  expect((await browser.open(portal.at('/account'))).url.pathname).toBe('/sign-in');
+  const list = decodeJwt(await (await fetch(portal.at('/.well-known/revocations'))).text());
+  const ids = (list.revoked as { id: string }[]).map((entry) => entry.id);
+  const { grant_id } = decodeJwt(accessToken);
+  for (const ended of [`account ${id}`, `grant ${grant_id}`, `access ${id} fac-north`]) {
+    expect(ids).toContain(hash('sha256', ended, 'base64url'));
+  }
+  portal.smtp.acceptAgain();
+  // The history shows what the person did, without the name.
+  const history = await owner.open(portal.at(`${north}/history`));
+  expect(textOf(history.html)).toContain('A deleted account');
+});
+
+test('the address can be used again, but its account has another id, and an import cannot bring the id back', async () => {
+  const username = 'again@range.example';
+  const account = accountOf('again', { 'fac-north': 'bookings-manager' }, { kind: 'service' });
+  const client = { client_id: 'pat-again', client_secret: 's', accountId: account.id };
+  await portal.server.load({ accounts: [account], clients: [client] });
+  const { browser } = await portal.signIn('again');
+  await confirmDeletion(browser);
+  await portal.server.load({ accounts: [account], clients: [client] });
+  const { rows } = await portal.server.db.raw('select id from account where username = ?', [username]);
+  expect(rows).toEqual([]);
+  expect(await portal.requestToken('pat-again', 's')).toMatchObject({ status: 401 });
+
+  const other = portal.openBrowser();
+  const form = await other.open(portal.at('/register'));
+  await other.send(form, { name: 'Somebody Else', username, password: 'eight quiet harbours' });
+  const { rows: registered } = await portal.server.db.raw('select id from account where username = ?', [username]);
+  expect(registered).toHaveLength(1);
+  expect(registered[0].id).not.toBe(account.id);
+  // The file still works, although its user name now belongs to somebody else.
+  await portal.server.load({ accounts: [account] });
+});
+
+test('the only owner of a facility cannot delete the account, also if two owners do it at the same time', async () => {
+  await portal.server.load({ facilities: [{ id: 'fac-two', name: 'Range Two' }] });
+  await portal.addAccounts(accountOf('one', { 'fac-two': 'owner' }), accountOf('two', { 'fac-two': 'owner' }));
+  const browsers = await Promise.all(['one', 'two'].map(async (name) => (await portal.signIn(name)).browser));
+  const results = await Promise.all(browsers.map(confirmDeletion));
+  expect(results.map(({ status }) => status).sort()).toEqual([200, 409]);
+  expect(textOf(results.find(({ status }) => status === 409)?.html ?? '')).toContain(
+    'You are the last owner of Range Two',
+  );
+  const { rows } = await portal.server.db.raw("select account_id from membership where facility_id = 'fac-two'");
+  expect(rows).toHaveLength(1);
+});
+
+test('the audit trail of an account that exists cannot be erased', async () => {
+  await expect(portal.server.db.raw("select erase_audit_events('acc-owner', '{}')")).rejects.toThrow(
+    'the account acc-owner exists',
+  );
+});
+
+test('both pages need a fresh sign-in', async () => {
+  await portal.addAccounts(accountOf('stale'));
+  const { browser } = await portal.signIn('stale');
+  const form = await browser.open(portal.at(deletePath));
+  await portal.ageSession('stale', 11);
+  for (const path of ['/account/export', deletePath]) {
+    expect((await browser.open(portal.at(path))).title).toMatch(/^Confirm that it is you/);
+  }
+  expect((await browser.send(filled(form, deletePath), {})).title).toMatch(/^Confirm that it is you/);
+  expect((await signInAs('stale@range.example')).status).toBe(200);
+});
+
+test('the export contains what is stored about the account, and no secret', async () => {
+  const account = accountOf('exporter', { 'fac-north': 'bookings-manager' }, { kind: 'service', name: 'Ex Porter' });
+  const client = { client_id: 'pat-export', client_secret: 'secret-of-export', accountId: account.id, name: 'Till' };
+  await portal.server.load({ accounts: [account], clients: [client] });
+  await signInAs(account.username);
+  const { browser } = await portal.signIn('exporter');
+  const page = await browser.open(portal.at('/account/export'));
+  expect(page.headers.get('content-type')).toContain('application/json');
+  expect(page.headers.get('content-disposition')).toContain('attachment');
+  expect(page.headers.get('cache-control')).toBe('no-store');
+  expect(JSON.parse(page.html)).toMatchObject({
+    account: { id: account.id, username: account.username, name: 'Ex Porter', kind: 'service' },
+    memberships: [{ facilityId: 'fac-north', role: 'bookings-manager' }],
+    personalAccessTokens: [{ clientId: 'pat-export', name: 'Till', access: 'write' }],
+    sessions: [{ address: '127.0.0.1' }],
+    events: expect.arrayContaining([expect.objectContaining({ kind: 'token.issued' })]),
+  });
+  for (const secret of ['secret-of-export', '$argon2']) expect(page.html).not.toContain(secret);
+});
+
+test('an unconfirmed account cannot delete the invitations to the address that it was registered with', async () => {
+  const { browser: owner, page } = await portal.signIn('owner', north);
+  const email = 'victim@range.example';
+  await owner.send(filled(page, '/invitations', { email, role: 'staff' }), {});
+  await portal.addAccounts(accountOf('victim', {}, { email, emailVerified: false }));
+  const { browser } = await portal.signIn('victim');
+  await confirmDeletion(browser);
+  expect((await owner.open(portal.at(north))).html).toContain(email);
+});
+
+test('the command deletes an account by its id, and is refused for the last owner', async () => {
+  await portal.addAccounts(accountOf('by-command'));
+  await portal.server.load({ facilities: [{ id: 'fac-solo', name: 'Solo' }] });
+  await portal.addAccounts(accountOf('solo', { 'fac-solo': 'owner' }));
+  const run = (id: string) =>
+    promisify(execFile)(process.execPath, ['src/commands/delete-account.ts', id], {
+      env: { ...process.env, DATABASE_URL: portal.server.databaseUrl },
+    });
+  expect((await run('acc-by-command')).stdout).toBe('deleted acc-by-command\n');
+  expect(await findEverywhere('by-command@range.example')).toEqual([]);
+  await expect(run('acc-by-command')).rejects.toThrow('there is no account acc-by-command');
+  await expect(run('acc-solo')).rejects.toThrow('the account is the last owner of Solo');
+});

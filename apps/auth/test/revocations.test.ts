@@ -1,0 +1,337 @@
+// Tests the list of revocations: an entry for each right that ends, and an order in which no reader misses an entry.
+import { hash } from 'node:crypto';
+import { connectDatabase, type Database } from '@bay-booking/service/database/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+import { basic, eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
+
+const portal = useFixture(() => startPortal());
+
+interface List {
+  readonly revoked: readonly { readonly id: string; readonly before: number }[];
+  readonly last: number;
+  readonly more?: true;
+}
+
+const fetchList = (after?: number | string, headers: Record<string, string> = {}) =>
+  fetch(portal.at(`/.well-known/revocations${after === undefined ? '' : `?after=${after}`}`), { headers });
+const readList = async (after?: number): Promise<List> => {
+  const jwt = await (await fetchList(after)).text();
+  const keys = createRemoteJWKSet(new URL(portal.at('/connect/jwks')));
+  const { payload } = await jwtVerify(jwt, keys, { typ: 'revocations+jwt', issuer: portal.server.origin });
+  return payload as unknown as List;
+};
+const idOf = (text: string) => hash('sha256', text, 'base64url');
+const now = () => Date.now() / 1000;
+
+/** Runs `work`, and returns which of the named rights have entries that are new. */
+const newEntries = async (names: readonly string[], work: () => Promise<unknown>): Promise<readonly string[]> => {
+  const { last } = await readList();
+  const begin = now();
+  await work();
+  const { revoked } = await readList(last);
+  for (const { before } of revoked) {
+    expect(Number.isInteger(before)).toBe(true);
+    expect(before).toBeGreaterThan(begin);
+    expect(before).toBeLessThanOrEqual(Math.floor(now()) + 1);
+  }
+  return names.filter((name) => revoked.some(({ id }) => id === idOf(name)));
+};
+
+let count = 0;
+/** Adds a person, and signs in with demo-native. */
+const addPerson = async () => {
+  const name = `person-${++count}`;
+  await portal.addAccounts(accountOf(name, { 'fac-north': 'owner' }, { email: `${name}@range.example` }));
+  const form = { client_id: 'demo-native', grant_type: 'password', username: `${name}@range.example`, password };
+  const tokens = await statusAndBody(
+    await portal.server.post('/connect/token', { ...form, scope: `offline_access ${scopes.bookings}` }),
+  );
+  const accessToken = String(tokens.access_token);
+  const { grant_id, jti } = decodeJwt(accessToken);
+  return {
+    name,
+    id: `acc-${name}`,
+    accessToken,
+    refreshToken: String(tokens.refresh_token),
+    grant: `grant ${grant_id}`,
+    token: `token ${jti}`,
+  };
+};
+const asNative = (path: string, form: Record<string, string>) =>
+  portal.server.post(path, { client_id: 'demo-native', ...form });
+const addToken = async (facilityId = 'fac-north') => {
+  const name = `bot-${++count}`;
+  const id = `pat-${count}`;
+  await portal.addAccounts(accountOf(name, { [facilityId]: 'facility-manager' }, { kind: 'service' }));
+  await portal.server.load({
+    clients: [{ client_id: id, client_secret: 's', accountId: `acc-${name}`, access: 'manage' }],
+  });
+  return { name, id };
+};
+const setRole = (name: string, role: 'owner' | 'staff' | 'bookings-manager' | 'facility-manager') =>
+  portal.server.db.raw('update membership set role = ? where account_id = ?', [role, `acc-${name}`]);
+
+describe('GET /.well-known/revocations', () => {
+  test('the list is a JWT that is signed with the key of access tokens, and expires after 60 s', async () => {
+    const response = await fetchList();
+    expect(response.status).toBe(200);
+    expect(response.headers.get('cache-control')).toBe('max-age=5');
+    expect(response.headers.get('content-type')).toContain('application/jwt');
+    const jwt = await response.text();
+    const token = await statusAndBody(await portal.server.post('/connect/token', patForm));
+    const { kid, alg } = decodeProtectedHeader(String(token.access_token));
+    expect(decodeProtectedHeader(jwt)).toEqual({ typ: 'revocations+jwt', alg, kid });
+    const { iat = 0, exp, revoked, last } = decodeJwt(jwt);
+    expect(exp).toBe(iat + 60);
+    expect(revoked).toEqual(expect.any(Array));
+    expect(last).toEqual(expect.any(Number));
+  });
+
+  test('the ETag is confirmed while nothing has changed, and changes with the next entry', async () => {
+    // A copy is confirmed for at most 30 s, so that it has not expired. The first pair may lie around such a moment.
+    const confirmed = await eventually(async () => {
+      const etag = String((await fetchList()).headers.get('etag'));
+      return (await fetchList(undefined, { 'If-None-Match': etag })).status === 304 && etag;
+    });
+    const { accessToken } = await addPerson();
+    await asNative('/connect/revocation', { token: accessToken });
+    expect((await fetchList(undefined, { 'If-None-Match': confirmed })).status).toBe(200);
+  });
+
+  test.each(['-1', 'x', '1.5', '1e3', ' 1'])('after=%j is invalid', async (after) => {
+    const body = await statusAndBody(await fetchList(encodeURIComponent(after)));
+    expect(body).toMatchObject({ status: 400, error: 'invalid_request' });
+  });
+
+  test('a response has at most 5000 entries, and following `last` finds all of them', async () => {
+    const { last } = await readList();
+    await portal.server.db.raw(
+      `insert into revocation (id, before, expires_at) select 'page ' || n, 1, now() + interval '1 hour'
+         from generate_series(1, 12000) n`,
+    );
+    const pages: List[] = [];
+    for (let after = last; pages.at(-1)?.more ?? pages.length === 0; after = pages.at(-1)?.last ?? 0) {
+      pages.push(await readList(after));
+    }
+    expect(pages.map(({ revoked }) => revoked.length)).toEqual([5000, 5000, 2000]);
+    expect(new Set(pages.flatMap(({ revoked }) => revoked.map(({ id }) => id))).size).toBe(12_000);
+    await portal.server.db.raw("update revocation set expires_at = now() where id like 'page %'");
+    // Entries disappear when they have expired, but the last number does not go backwards.
+    const { revoked, last: lastAfter } = await readList();
+    expect(revoked.filter(({ before }) => before === 1)).toEqual([]);
+    expect(lastAfter).toBe(pages.at(-1)?.last);
+  });
+});
+
+describe('a right that ends has an entry', () => {
+  test('the revocation of an access token: the token, and its grant', async () => {
+    const { accessToken, token, grant } = await addPerson();
+    const revoke = () => asNative('/connect/revocation', { token: accessToken });
+    expect(await newEntries([token, grant], revoke)).toEqual([token, grant]);
+  });
+
+  test('the revocation of an access token of client_credentials: the token alone, only by its client', async () => {
+    const credentials = { client_id: patForm.client_id, client_secret: patForm.client_secret };
+    const issued = await statusAndBody(await portal.server.post('/connect/token', patForm));
+    const token = String(issued.access_token);
+    const name = `token ${decodeJwt(token).jti}`;
+    const byOther = () => asNative('/connect/revocation', { token });
+    expect(await newEntries([name], byOther)).toEqual([]);
+    const revoke = () => portal.server.post('/connect/revocation', { ...credentials, token });
+    expect(await newEntries([name, `client ${credentials.client_id}`], revoke)).toEqual([name]);
+  });
+
+  test('the revocation of a refresh token, and its replay: the grant', async () => {
+    const revoked = await addPerson();
+    expect(
+      await newEntries([revoked.grant], () => asNative('/connect/revocation', { token: revoked.refreshToken })),
+    ).toEqual([revoked.grant]);
+    const replayed = await addPerson();
+    const refresh = () =>
+      asNative('/connect/token', { grant_type: 'refresh_token', refresh_token: replayed.refreshToken });
+    expect(await newEntries([replayed.grant], refresh)).toEqual([]);
+    await passSecondAfterUse(portal.server.db);
+    expect(await newEntries([replayed.grant], refresh)).toEqual([replayed.grant]);
+  });
+
+  test('a user removes the access of an application, or changes the password: the grant', async () => {
+    const removed = await addPerson();
+    const { browser, page } = await portal.signIn(removed.name, '/account');
+    const remove = () => browser.send(page, { client: 'demo-native' }, 'Remove access');
+    expect(await newEntries([removed.grant], remove)).toEqual([removed.grant]);
+
+    const changed = await addPerson();
+    const { browser: other, page: account } = await portal.signIn(changed.name, '/account');
+    const change = () => other.send(account, { password, newPassword: 'eight quiet harbours' }, 'Save the password');
+    expect(await newEntries([changed.grant], change)).toEqual([changed.grant]);
+  });
+
+  test('an account is disabled: the account for 90 days, and its grants', async () => {
+    const { id, name, grant } = await addPerson();
+    const disable = () => portal.addAccounts(accountOf(name, {}, { disabled: true }));
+    const access = `access ${id} fac-north`;
+    expect(await newEntries([`account ${id}`, grant, access], disable)).toEqual([`account ${id}`, grant, access]);
+    const { rows } = await portal.server.db.raw(
+      `select round(extract(epoch from expires_at - now()) / 86400)::int as days from revocation where id = ?`,
+      [idOf(`account ${id}`)],
+    );
+    expect(rows).toEqual([{ days: 90 }]);
+  });
+
+  test('a personal access token is revoked, or has expired: the client', async () => {
+    const { name, id } = await addToken();
+    const { browser } = await portal.signIn(name);
+    const page = await browser.open(portal.at(`/portal/tokens/${id}/revoke`));
+    expect(await newEntries([`client ${id}`], () => browser.send(filled(page, '/revoke'), {}))).toEqual([
+      `client ${id}`,
+    ]);
+
+    const expiring = await addToken();
+    const { last } = await readList();
+    await portal.server.db.raw('update client set expires_at = now() where id = ?', [expiring.id]);
+    await eventually(async () =>
+      (await readList(last)).revoked.some(({ id: entry }) => entry === idOf(`client ${expiring.id}`)),
+    );
+  });
+
+  test('the longest lifetime of an access token decides how long the other entries stay', async () => {
+    const { accessToken, token } = await addPerson();
+    await asNative('/connect/revocation', { token: accessToken });
+    const { rows } = await portal.server.db.raw(
+      'select extract(epoch from expires_at - now())::float8 as seconds from revocation where id = ?',
+      [idOf(token)],
+    );
+    expect(rows[0].seconds).toBeGreaterThan(3600);
+    expect(rows[0].seconds).toBeLessThan(3700);
+  });
+
+  test('a role is taken away or reduced, in the portal or by an import: the access to the facility', async () => {
+    const { name } = await addToken();
+    const access = `access acc-${name} fac-north`;
+    expect(await newEntries([access], () => setRole(name, 'bookings-manager'))).toEqual([access]);
+    expect(await newEntries([access], () => setRole(name, 'facility-manager'))).toEqual([]);
+    const { browser, page } = await portal.signIn('owner', `${north}/people/acc-${name}/revoke`);
+    expect(await newEntries([access], () => browser.send(filled(page, '/revoke'), {}))).toEqual([access]);
+
+    const person = await addPerson();
+    const role = `access ${person.id} fac-north`;
+    const keep = () => portal.addAccounts(accountOf(person.name, { 'fac-north': 'owner' }));
+    expect(await newEntries([role], keep)).toEqual([]);
+    const demote = () => portal.addAccounts(accountOf(person.name, { 'fac-north': 'staff' }));
+    expect(await newEntries([role], demote)).toEqual([role]);
+    expect(await newEntries([role], () => portal.addAccounts(accountOf(person.name)))).toEqual([role]);
+  });
+
+  test('an import reduces a personal access token: the client', async () => {
+    const { id, name } = await addToken();
+    const load = (more: object) =>
+      portal.server.load({ clients: [{ client_id: id, client_secret: 's', accountId: `acc-${name}`, ...more }] });
+    expect(await newEntries([`client ${id}`], () => load({ access: 'write' }))).toEqual([`client ${id}`]);
+    expect(await newEntries([`client ${id}`], () => load({ access: 'manage' }))).toEqual([]);
+    const facilities = ['fac-north'];
+    expect(await newEntries([`client ${id}`], () => load({ access: 'manage', facilities }))).toEqual([`client ${id}`]);
+  });
+
+  test('sign-out, and grants that have expired, add nothing', async () => {
+    const { name, grant } = await addPerson();
+    const { browser, page } = await portal.signIn(name, '/account');
+    expect(await newEntries([grant], () => browser.send(page, {}, 'Sign out'))).toEqual([]);
+    await portal.server.db.raw(
+      "update oidc_artifact set expires_at = now() - interval '2 hours' where model = 'Grant'",
+    );
+    const remove = () => portal.server.db.raw("delete from oidc_artifact where model = 'Grant'");
+    expect(await newEntries([grant], remove)).toEqual([]);
+  });
+});
+
+describe('the order of the entries', () => {
+  const revokeIn = (db: Pick<Database, 'raw'>, id: string) =>
+    db.raw('delete from membership where account_id = ?', [id]);
+
+  test('an entry of a transaction that commits later comes after `last`', async () => {
+    const [first, second] = [await addPerson(), await addPerson()];
+    const { last } = await readList();
+    const slow = await portal.server.db.transaction();
+    await revokeIn(slow, first.id);
+    await revokeIn(portal.server.db, second.id);
+    const early = await readList(last);
+    expect(early.revoked.map(({ id }) => id)).toEqual([idOf(`access ${second.id} fac-north`)]);
+    await slow.commit();
+    const late = await readList(early.last);
+    expect(late.revoked.map(({ id }) => id)).toEqual([idOf(`access ${first.id} fac-north`)]);
+  });
+
+  test('a reader that follows `last` gets every entry of 200 concurrent transactions', async () => {
+    const ids = Array.from({ length: 200 }, (_, index) => `acc-many-${index}`);
+    await portal.server.db.raw('insert into account (id, username) select id, id from unnest(?::text[]) as a (id)', [
+      ids,
+    ]);
+    await portal.server.db.raw(
+      "insert into membership (facility_id, account_id, role) select 'fac-south', id, 'staff' from unnest(?::text[]) a (id)",
+      [ids],
+    );
+    let { last } = await readList();
+    const expected = new Set(ids.map((id) => idOf(`access ${id} fac-south`)));
+    const writers = connectDatabase({ url: portal.server.databaseUrl, applicationName: 'test', poolMax: 10 });
+    let isDone = false;
+    const writing = Promise.all(
+      ids.map((id, index) =>
+        // Some transactions stay open after their change.
+        writers.transaction(async (tx) => {
+          await revokeIn(tx, id);
+          for (let left = index % 7; left > 0; left--) await tx.raw('select 1');
+        }),
+      ),
+    ).finally(() => {
+      isDone = true;
+    });
+    const seen = new Set<string>();
+    for (let isLastRead = false; !isLastRead; ) {
+      isLastRead = isDone;
+      const page = await readList(last);
+      expect(page.last).toBeGreaterThanOrEqual(last);
+      for (const { id } of page.revoked) seen.add(id);
+      last = page.last;
+    }
+    await writing;
+    await writers.destroy();
+    expect(expected.difference(seen).size).toBe(0);
+  });
+
+  test('two instances publish the same list', async () => {
+    const other = await portal.server.startInstance();
+    const { accessToken, token } = await addPerson();
+    const { last } = await readList();
+    await fetch(`${other.origin}/connect/revocation`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: accessToken, client_id: 'demo-native' }),
+    });
+    expect((await readList(last)).revoked.map(({ id }) => id)).toContain(idOf(token));
+  });
+});
+
+test('introspection agrees with the list', async () => {
+  const { id, name } = await addToken('fac-south');
+  const credentials = { client_id: id, client_secret: 's' };
+  const issued = await statusAndBody(
+    await portal.server.post('/connect/token', {
+      ...credentials,
+      grant_type: 'client_credentials',
+      scope: scopes.read,
+    }),
+  );
+  const introspect = async () =>
+    statusAndBody(
+      await portal.server.post(
+        '/connect/introspect',
+        { token: String(issued.access_token) },
+        basic('demo-web', 'demo-web-secret'),
+      ),
+    );
+  expect(await introspect()).toMatchObject({ active: true });
+  await portal.server.db.raw('delete from membership where account_id = ?', [`acc-${name}`]);
+  expect(await introspect()).toEqual({ status: 200, active: false });
+});

@@ -1,0 +1,187 @@
+// Tests which scopes of the Bookings API a token gets, and for which facilities: by role, and by the access of a
+// personal access token.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { openBrowser } from './flows.ts';
+
+const { read, bookings, schedule } = scopes;
+const password = 'demo-rights-pass';
+const facilities = ['fac-1', 'fac-2', 'fac-3'];
+
+const server = useFixture(async () => {
+  const started = await startAuthServer();
+  const account = (id: string, roles: readonly string[], kind: 'user' | 'service' = 'user') => ({
+    id,
+    username: id,
+    password,
+    kind,
+    roles: kind === 'user' ? ['player', 'range-owner'] : [],
+    memberships: roles.map((role, index) => ({ facilityId: facilities[index] as string, role: role as 'owner' })),
+  });
+  const pat = (id: string, accountId: string, more: object = {}) => ({
+    client_id: id,
+    client_secret: `${id}-secret`,
+    accountId,
+    ...more,
+  });
+  await started.load({
+    facilities: facilities.map((id) => ({ id, name: id })),
+    accounts: [
+      account('acc-owner', ['owner']),
+      account('acc-staff', ['staff']),
+      account('acc-nobody', []),
+      account('acc-manager', ['facility-manager', 'bookings-manager', 'facility-manager'], 'service'),
+      account('acc-bookings', ['bookings-manager'], 'service'),
+    ],
+    clients: [
+      pat('pat-read', 'acc-manager', { access: 'read' }),
+      pat('pat-write', 'acc-manager'),
+      pat('pat-manage', 'acc-manager', { access: 'manage' }),
+      pat('pat-some', 'acc-manager', { access: 'manage', facilities: ['fac-2', 'fac-3'] }),
+      pat('pat-none', 'acc-bookings', { access: 'manage', facilities: ['fac-2'] }),
+      pat('pat-of-bookings', 'acc-bookings', { access: 'manage' }),
+    ],
+  });
+  return started;
+});
+
+const result = async (form: Record<string, string | readonly string[]>) => {
+  const body = await statusAndBody(await server.post('/connect/token', form));
+  if (body.status !== 200) return body.error;
+  const { scope, facilities: listed, aud, sub } = decodeJwt(String(body.access_token));
+  expect({ scope, aud }).toEqual({ scope: body.scope, aud: audience });
+  return { sub, facilities: listed };
+};
+const asUser = (username: string, ...scope: string[]) =>
+  result({ grant_type: 'password', client_id: 'demo-native', username, password, scope: scope.join(' ') });
+const asProgram = (id: string, scope: readonly string[], facility: readonly string[] = []) =>
+  result({
+    grant_type: 'client_credentials',
+    client_id: id,
+    client_secret: `${id}-secret`,
+    scope: scope.join(' '),
+    facility,
+  });
+
+describe('the claim `facilities` of a user', () => {
+  test.each([
+    ['acc-owner', ['fac-1']],
+    ['acc-staff', ['fac-1']],
+    ['acc-nobody', []],
+  ])('%s has the same facilities for every scope', async (id, expected) => {
+    for (const scope of [[read], [bookings], [schedule], [read, bookings, schedule]]) {
+      expect(await asUser(id, ...scope)).toEqual({ sub: id, facilities: expected });
+    }
+  });
+
+  test('the scope to play needs no facilities', async () => {
+    const body = await statusAndBody(
+      await server.post('/connect/token', {
+        grant_type: 'password',
+        client_id: 'demo-native',
+        username: 'acc-owner',
+        password,
+        scope: scopes.play,
+      }),
+    );
+    expect(decodeJwt(String(body.access_token)).facilities).toBeUndefined();
+  });
+});
+
+describe('a personal access token', () => {
+  const all = facilities;
+  const managed = ['fac-1', 'fac-3'];
+  test.each([
+    ['pat-read', [read], all],
+    ['pat-read', [bookings], 'invalid_scope'],
+    ['pat-read', [read, bookings], 'invalid_scope'],
+    ['pat-read', [schedule], 'invalid_scope'],
+    ['pat-write', [read], all],
+    ['pat-write', [bookings], all],
+    ['pat-write', [schedule], 'invalid_scope'],
+    ['pat-manage', [read], all],
+    ['pat-manage', [bookings], all],
+    // The account is Bookings Manager of fac-2, so it has no right for every granted scope there.
+    ['pat-manage', [schedule], managed],
+    ['pat-manage', [read, bookings, schedule], managed],
+    ['pat-some', [bookings], ['fac-2', 'fac-3']],
+    ['pat-some', [bookings, schedule], ['fac-3']],
+    ['pat-of-bookings', [bookings], ['fac-1']],
+    ['pat-of-bookings', [schedule], 'invalid_scope'],
+    ['pat-none', [bookings], 'invalid_scope'],
+    ['pat-write', [scopes.play], 'invalid_scope'],
+  ])('%s that requests %j gets %j', async (id, scope, expected) => {
+    const accountId = id === 'pat-none' || id === 'pat-of-bookings' ? 'acc-bookings' : 'acc-manager';
+    expect(await asProgram(id, scope)).toEqual(
+      Array.isArray(expected) ? { sub: accountId, facilities: expected } : expected,
+    );
+  });
+
+  test('the parameter `facility` selects only among the facilities with the right', async () => {
+    expect(await asProgram('pat-manage', [schedule], ['fac-3'])).toEqual({ sub: 'acc-manager', facilities: ['fac-3'] });
+    expect(await asProgram('pat-manage', [schedule], ['fac-2'])).toBe('invalid_request');
+    expect(await asProgram('pat-some', [bookings], ['fac-1'])).toBe('invalid_request');
+  });
+});
+
+test('a refresh that narrows the scope gets the facilities of the narrower scope', async () => {
+  const username = 'acc-manager';
+  const form = { client_id: 'demo-native', grant_type: 'password', username, password };
+  const scope = `${bookings} ${schedule} offline_access`;
+  const first = await statusAndBody(await server.post('/connect/token', { ...form, scope }));
+  expect(decodeJwt(String(first.access_token)).facilities).toEqual(['fac-1', 'fac-3']);
+  const refresh = { client_id: 'demo-native', grant_type: 'refresh_token', scope: bookings };
+  const narrowed = await statusAndBody(
+    await server.post('/connect/token', { ...refresh, refresh_token: String(first.refresh_token) }),
+  );
+  expect(decodeJwt(String(narrowed.access_token)).facilities).toEqual(facilities);
+  const { jti, iat, client_id, grant_id } = decodeJwt(String(narrowed.access_token));
+  expect({ jti, iat, client_id, grant_id }).toEqual({
+    jti: expect.any(String),
+    iat: expect.any(Number),
+    client_id: 'demo-native',
+    grant_id: decodeJwt(String(first.access_token)).grant_id,
+  });
+});
+
+test('`roles` lists the roles of the account and those at facilities, each once', async () => {
+  const rolesOf = async (id: string) => {
+    const browser = openBrowser(server);
+    const url = new URL('/connect/authorize', server.origin);
+    url.search = new URLSearchParams({
+      response_type: 'id_token token',
+      client_id: 'demo-spa',
+      redirect_uri: 'http://localhost:4010/spa',
+      scope: `openid roles ${scopes.play}`,
+      nonce: 'n',
+    }).toString();
+    const consent = await browser.send(await browser.open(url), { username: id, password });
+    const { url: redirect } = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
+    const fragment = new URLSearchParams(redirect.hash.slice(1));
+    const userinfo = await fetch(`${server.origin}/connect/userinfo`, {
+      headers: { Authorization: `Bearer ${fragment.get('access_token')}` },
+    });
+    const { roles } = (await userinfo.json()) as { roles: unknown };
+    expect(decodeJwt(String(fragment.get('id_token'))).roles).toEqual(roles);
+    return roles;
+  };
+  expect(await rolesOf('acc-owner')).toEqual(['player', 'range-owner']);
+  expect(await rolesOf('acc-staff')).toEqual(['player', 'range-owner', 'range-staff']);
+  expect(await rolesOf('acc-manager')).toEqual(['facility-manager', 'bookings-manager']);
+});
+
+describe('an import', () => {
+  const client = { client_id: 'c', client_secret: 's' };
+  test.each([
+    [
+      { ...client, accountId: 'acc-manager', facilities: ['nope'] },
+      '/clients/0/facilities/0: there is no facility nope',
+    ],
+    [{ ...client, access: 'read' }, '/clients/0/access: is only for a client with accountId'],
+    [{ ...client, facilities: ['fac-1'] }, '/clients/0/facilities: is only for a client with accountId'],
+  ])('%j is rejected', async (wrong, error) => {
+    await expect(server.load({ clients: [wrong as never] })).rejects.toThrow(error);
+  });
+});

@@ -1,0 +1,207 @@
+// Tests that bookings reads the list of ended rights, and refuses what an ended right allowed (docs/behaviour.md,
+// "Revocation").
+import { query } from '@bay-booking/service/database/database';
+import type { TokenOptions } from '@bay-booking/testkit/issuer';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { bookingBody } from './support/booking-requests.ts';
+import {
+  baseUrl,
+  closeExtraSystems,
+  createExtraSystem,
+  createTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
+import { until } from './support/until.ts';
+
+const path = '/api/booking-locations';
+const now = () => Math.floor(Date.now() / 1000);
+const invalidToken =
+  `Bearer realm="bay-booking", resource_metadata="${baseUrl}/.well-known/oauth-protected-resource", ` +
+  'error="invalid_token", error_description="The token was revoked."';
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
+afterEach(closeExtraSystems);
+beforeEach(() => {
+  Object.assign(system.issuer.revocations, { claims: {}, header: {}, status: 200 });
+});
+
+let subjects = 0;
+/** Returns the claims of a token of a new account, client and grant. */
+function newClaims() {
+  subjects += 1;
+  const id = String(subjects);
+  const ids = { sub: `account-${id}`, client_id: `client-${id}`, grant_id: `grant-${id}`, jti: `token-${id}` };
+  return { ...ids, iat: now() - 5 };
+}
+const tokenOf = (claims: TokenOptions, facilities = ['fac-north', 'fac-south']) => system.token(facilities, claims);
+const statusOf = async (token: string, instance = system) => (await instance.call('GET', path, { token })).status;
+
+test.each([
+  ['token', ({ jti }) => `token ${jti}`, { jti: 'another' }],
+  ['client', ({ client_id }) => `client ${client_id}`, { client_id: 'another' }],
+  ['grant', ({ grant_id }) => `grant ${grant_id}`, { grant_id: 'another' }],
+  ['account', ({ sub }) => `account ${sub}`, { sub: 'another' }],
+  ['access', ({ sub }) => `access ${sub} fac-south`, { sub: 'another' }],
+] as [string, (claims: ReturnType<typeof newClaims>) => string, TokenOptions][])(
+  'a token of an ended right (%s) gets 401, and later tokens and other tokens do not',
+  async (_kind, rightOf, others) => {
+    const claims = newClaims();
+    const before = now() - 10;
+    const [old, later, other] = [
+      await tokenOf({ ...claims, iat: before - 1 }),
+      await tokenOf({ ...claims, iat: before }),
+      await tokenOf({ ...claims, ...others, iat: before - 1 }),
+    ];
+    // The token is verified, and so in the cache, before its right ends.
+    expect(await statusOf(old)).toBe(200);
+    system.issuer.revoke(rightOf(claims), before);
+    await system.revocations.read();
+    const refused = await system.call('GET', path, { token: old });
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, invalidToken]);
+    expect([await statusOf(later), await statusOf(other)]).toEqual([200, 200]);
+  },
+);
+
+test('a token whose facilities do not include the facility of a lost role is accepted', async () => {
+  const claims = newClaims();
+  const token = await tokenOf(claims, ['fac-north']);
+  system.issuer.revoke(`access ${claims.sub} fac-south`);
+  await system.revocations.read();
+  expect(await statusOf(token)).toBe(200);
+});
+
+test('a list of several pages is read completely by a new instance, and then by its changes', async () => {
+  const first = newClaims();
+  const token = await tokenOf(first);
+  system.issuer.revoke(`client ${first.client_id}`);
+  for (let index = 0; index < 12_000; index += 1) system.issuer.revoke(`token filler-${index}`);
+  const last = newClaims();
+  system.issuer.revoke(`client ${last.client_id}`);
+  const instance = await createExtraSystem({ sharing: system });
+  expect([await statusOf(token, instance), await statusOf(await tokenOf(last), instance)]).toEqual([401, 401]);
+  const next = newClaims();
+  system.issuer.revoke(`client ${next.client_id}`);
+  expect(await statusOf(await tokenOf(next), instance)).toBe(200);
+  await instance.revocations.read();
+  expect(await statusOf(await tokenOf(next), instance)).toBe(401);
+});
+
+test('the list is read again from the beginning when its numbers begin again', async () => {
+  const instance = await createExtraSystem({ sharing: system });
+  const [forgotten, added] = [newClaims(), newClaims()];
+  const entries = system.issuer.revocations.entries;
+  system.issuer.revoke(`client ${forgotten.client_id}`);
+  system.issuer.revoke('token filler');
+  await instance.revocations.read();
+  expect(await statusOf(await tokenOf(forgotten), instance)).toBe(401);
+  system.issuer.revocations.entries = [];
+  system.issuer.revoke(`client ${added.client_id}`);
+  await instance.revocations.read();
+  expect(await statusOf(await tokenOf(forgotten), instance)).toBe(200);
+  expect(await statusOf(await tokenOf(added), instance)).toBe(401);
+  system.issuer.revocations.entries = [...entries, ...system.issuer.revocations.entries];
+});
+
+test.each<[string, Partial<TestSystem['issuer']['revocations']>]>([
+  ['returns 404', { status: 404 }],
+  ['is of another type', { header: { typ: 'JWT' } }],
+  ['is signed with an unknown key', { header: { kid: 'unknown' } }],
+  ['is signed with another algorithm', { header: { alg: 'HS256' } }],
+  ['is of another issuer', { claims: { iss: 'https://else.example' } }],
+  ['has expired', { claims: { exp: now() - 60 } }],
+  ['has no expiry', { claims: { exp: undefined } }],
+  ['has no entries', { claims: { revoked: undefined } }],
+  ['has an invalid entry', { claims: { revoked: [{ id: 'x' }] } }],
+  ['has no last number', { claims: { last: undefined } }],
+  ['never ends', { claims: { more: true } }],
+])(
+  'a list that %s keeps a new instance from being ready, and a running one continues with its list',
+  async (_, wrong) => {
+    const claims = newClaims();
+    const [token, other] = [await tokenOf(claims), await tokenOf(newClaims())];
+    system.issuer.revoke(`client ${claims.client_id}`);
+    await system.revocations.read();
+    Object.assign(system.issuer.revocations, wrong);
+    await expect(system.revocations.read()).rejects.toThrow();
+    expect([await statusOf(token), await statusOf(other)]).toEqual([401, 200]);
+    const instance = await createExtraSystem({ sharing: system });
+    const ready = await instance.call('GET', '/health/ready', { token: null });
+    expect([ready.status, ready.body.checks.revocations]).toEqual([503, expect.stringContaining('revocations')]);
+    expect(await statusOf(other, instance)).toBe(503);
+    Object.assign(system.issuer.revocations, { claims: {}, header: {}, status: 200 });
+    await instance.revocations.read();
+    expect((await instance.call('GET', '/health/ready', { token: null })).body.checks.revocations).toBe('ok');
+    expect([await statusOf(token, instance), await statusOf(other, instance)]).toEqual([401, 200]);
+  },
+);
+
+test('running instances read the list by themselves, and the metric shows its age', async () => {
+  const instances = await Promise.all(
+    [1, 2].map(() => createExtraSystem({ sharing: system, config: { revocationPollSeconds: 1 } })),
+  );
+  const stops = instances.map(({ revocations }) => revocations.start());
+  const claims = newClaims();
+  const token = await tokenOf(claims);
+  for (const instance of instances) expect(await statusOf(token, instance)).toBe(200);
+  system.issuer.revoke(`account ${claims.sub}`);
+  const revokedAt = performance.now();
+  for (const instance of instances)
+    await until(
+      () => statusOf(token, instance),
+      (status) => status === 401,
+    );
+  expect(performance.now() - revokedAt).toBeLessThan(10_000);
+  await Promise.all(stops.map((stop) => stop()));
+  const { text } = await (instances[0] as TestSystem).call('GET', '/metrics', { token: null });
+  expect(Number(/^bookings_revocations_age_seconds(?:\{.*\})? (\S+)$/m.exec(text)?.[1])).toBeLessThan(10);
+});
+
+test('holds end with the account or its access to their facility, and holds of later tokens stay', async () => {
+  const [dismissed, disabled, unrelated] = [newClaims(), newClaims(), newClaims()];
+  let bay = 0;
+  const hold = async (claims: TokenOptions, location = 'n1') => {
+    bay += 1;
+    const bayId = `bay-${location}-0${location === 'n1' ? bay : 1}`;
+    const { startDate, endDate } = bookingBody();
+    const token = await tokenOf(claims);
+    const { status, body } = await system.call('POST', '/api/booking-holds', {
+      token,
+      body: { bayId, startDate, endDate },
+    });
+    expect(status).toBe(201);
+    return body.id as string;
+  };
+  const ended = [await hold(dismissed), await hold(disabled)];
+  const live = [await hold(dismissed, 's1'), await hold(unrelated), await hold({ ...dismissed, iat: now() + 1 })];
+  const liveHolds = async () =>
+    (
+      await query<{ id: string }>(system.db, 'select id from booking_hold where id = any($1::uuid[])', [
+        [...ended, ...live],
+      ])
+    ).map(({ id }) => id);
+  system.issuer.revoke(`access ${dismissed.sub} fac-north`);
+  system.issuer.revoke(`account ${disabled.sub}`);
+  await system.revocations.read();
+  expect((await liveHolds()).toSorted()).toEqual(live.toSorted());
+});
+
+test('100 requests of an owner wait at a feed, one more does not, and they end with 401 when the right ends', async () => {
+  const claims = newClaims();
+  const token = await tokenOf(claims);
+  const first = await system.call('GET', '/api/booking-changes?facilityId=fac-south', { token });
+  const wait = (seconds: number) =>
+    system.call('GET', first.body.next.replace(baseUrl, ''), { token, headers: { Prefer: `wait=${seconds}` } });
+  const responses = Array.from({ length: 101 }, () => wait(25));
+  // The others wait, because the feed has no change.
+  expect((await Promise.race(responses)).headers['preference-applied']).toBe('wait=0');
+  system.issuer.revoke(`client ${claims.client_id}`);
+  const revokedAt = performance.now();
+  await system.revocations.read();
+  const challenges = (await Promise.all(responses)).map(({ headers }) => headers['www-authenticate']);
+  expect(challenges.filter((challenge) => challenge === invalidToken)).toHaveLength(100);
+  expect(performance.now() - revokedAt).toBeLessThan(10_000);
+});

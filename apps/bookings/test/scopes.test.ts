@@ -1,0 +1,130 @@
+// Tests which scopes allow which requests, GET /api/me, and the audit lines of the log.
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { bookingBody } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+
+const base = 'https://bay-booking.example/golf/';
+const scopes = ['bookings.read', 'bookings', 'schedule'] as const;
+type Scope = (typeof scopes)[number];
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
+
+const tokenWith = (scope: string) => system.token(['fac-north'], { scope: `openid ${base}${scope}` });
+const hours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
+
+// The first scope is the one that the challenge names.
+test.each<[Scope[], string, string]>([
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/bookings'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/bookings/any'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-changes'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-locations'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-bays'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/bays/any/upcoming-bookings'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-availability'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-locations/loc-north-1/opening-hours'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-closures'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/me'],
+  [['bookings'], 'POST', '/api/bookings'],
+  [['bookings'], 'PUT', '/api/bookings/any'],
+  [['bookings'], 'DELETE', '/api/bookings/any'],
+  [['bookings'], 'POST', '/api/booking-holds'],
+  [['bookings'], 'GET', '/api/booking-holds/any'],
+  [['bookings'], 'POST', '/api/webhooks'],
+  [['bookings'], 'GET', '/api/webhooks'],
+  [['schedule'], 'PUT', '/api/booking-locations/any/opening-hours'],
+  [['schedule'], 'DELETE', '/api/booking-locations/any/opening-hours'],
+  [['schedule'], 'POST', '/api/booking-closures'],
+  [['schedule'], 'PUT', '/api/booking-closures/any'],
+  [['schedule'], 'DELETE', '/api/booking-closures/any'],
+])('only the scopes %j allow %s %s', async (allowed, method, path) => {
+  for (const scope of scopes) {
+    const body = method === 'GET' ? {} : { body: {} };
+    const response = await system.call(method, path, { token: await tokenWith(scope), ...body });
+    expect([scope, response.status === 403]).toEqual([scope, !allowed.includes(scope)]);
+    if (response.status !== 403) continue;
+    expect(response.headers['www-authenticate']).toContain(`error="insufficient_scope", scope="${base}${allowed[0]}"`);
+  }
+});
+
+test('each operation of the OpenAPI document lists the scopes that allow it', async () => {
+  const { paths } = (await system.call('GET', '/openapi.json', { token: null })).body;
+  const scopesOfOperation = (path: string, method: string) =>
+    paths[path][method].security.flatMap(({ clientCredentials = [] }) => clientCredentials);
+  expect(scopesOfOperation('/api/bookings', 'get')).toEqual(scopes.map((scope) => base + scope));
+  expect(scopesOfOperation('/api/bookings', 'post')).toEqual([`${base}bookings`]);
+  expect(scopesOfOperation('/api/booking-closures', 'post')).toEqual([`${base}schedule`]);
+});
+
+test('the feed rejects a token without facilities with a challenge of its scheme', async () => {
+  const response = await system.call('GET', '/api/booking-changes', { token: await system.token([]) });
+  expect([response.status, response.headers['www-authenticate']]).toEqual([
+    403,
+    expect.stringMatching(/^Bearer realm="bay-booking", resource_metadata="[^"]+", error="insufficient_scope"$/),
+  ]);
+});
+
+test('GET /api/me describes the token, and leaves out facilities that do not exist', async () => {
+  const exp = Math.floor(Date.UTC(2099, 0, 1) / 1000);
+  const claims = { client_id: 'demo-pat-north', sub: 'acc-bot', scope: `openid ${base}bookings.read`, exp };
+  const token = await system.token(['fac-south', 'fac-nowhere', 'fac-north'], claims);
+  const { status, body } = await system.call('GET', '/api/me', { token });
+  expect([status, body]).toEqual([
+    200,
+    {
+      clientId: 'demo-pat-north',
+      subject: 'acc-bot',
+      scopes: ['openid', `${base}bookings.read`],
+      facilities: [
+        { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' },
+        { id: 'fac-south', name: 'South Range', timeZone: 'America/New_York' },
+      ],
+      expiresAt: '2099-01-01T00:00:00.000Z',
+      _links: { self: { method: 'GET', href: 'https://bookings.example/api/me' } },
+    },
+  ]);
+  expect((await system.call('GET', '/api/me', { token: await system.token([]) })).body.facilities).toEqual([]);
+});
+
+test('closures and opening hours write one audit line for each change, and the access log names the caller', async () => {
+  const token = await system.token(['fac-north', 'fac-south'], {
+    client_id: 'client-audit',
+    sub: 'acc-audit',
+    scope: `${base}schedule`,
+  });
+  const begin = system.logged.length;
+  const send = (method: string, path: string, body?: object, headers = {}) =>
+    system.call(method, path, { token, headers, ...(body && { body }) });
+  const closure = (bayId: string) => {
+    const { startDate, endDate } = bookingBody();
+    return { bayIds: [bayId], startDate, endDate };
+  };
+  const body = closure('bay-n1-01');
+  const key = { 'Idempotency-Key': 'audited' };
+  const created = await send('POST', '/api/booking-closures', body, key);
+  // A repeated request and refused requests change nothing.
+  expect((await send('POST', '/api/booking-closures', body, key)).status).toBe(201);
+  expect((await send('POST', '/api/booking-closures', {})).status).toBe(400);
+  const { id } = created.body;
+  await send('PUT', `/api/booking-closures/${id}`, closure('bay-s1-01'));
+  await send('DELETE', `/api/booking-closures/${id}`);
+  const hoursPath = '/api/booking-locations/loc-north-1/opening-hours';
+  expect((await send('PUT', hoursPath, hours)).status).toBe(200);
+  expect((await send('PUT', hoursPath, hours, { 'If-Match': '"other"' })).status).toBe(412);
+  await send('DELETE', hoursPath);
+  const lines = system.logged.slice(begin).map((line) => JSON.parse(line));
+  const caller = { clientId: 'client-audit', subject: 'acc-audit' };
+  expect(lines.filter(({ audit }) => audit)).toMatchObject([
+    { audit: true, action: 'closure.created', ...caller, facilityIds: ['fac-north'], target: id },
+    { audit: true, action: 'closure.updated', ...caller, facilityIds: ['fac-north', 'fac-south'], target: id },
+    { audit: true, action: 'closure.deleted', ...caller, facilityIds: ['fac-south'], target: id },
+    { audit: true, action: 'opening-hours.updated', ...caller, facilityIds: ['fac-north'], target: 'loc-north-1' },
+    { audit: true, action: 'opening-hours.deleted', ...caller, facilityIds: ['fac-north'], target: 'loc-north-1' },
+  ]);
+  const requests = lines.filter(({ msg }) => msg === 'request');
+  expect(requests.length).toBeGreaterThan(5);
+  for (const request of requests) expect(request).toMatchObject(caller);
+});

@@ -1,0 +1,8 @@
+// Reads what the access token of the client allows.
+import type { RequestOptions, Send } from '../operations.ts';
+import type { Me } from '../schemas.ts';
+
+export const createMe =
+  (send: Send) =>
+  async (options?: RequestOptions): Promise<Me> =>
+    (await send('getMe', { ...options })).data;
