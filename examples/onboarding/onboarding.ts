@@ -2,27 +2,23 @@
 import { readFile } from 'node:fs/promises';
 import * as openid from 'openid-client';
 
-const {
-  AUTH_URL = 'http://localhost:4000',
-  BOOKINGS_URL = 'http://localhost:4001',
-  KEY_FILE = 'operator.jwk.json',
-} = process.env;
-const { CLIENT_ID = 'operator', SCOPE_BASE = 'https://bay-booking.example' } = process.env;
-const [id, name, timeZone, email] = process.argv.slice(2);
-if (!id || !name || !timeZone || !email) throw new Error('usage: npm start -- ID NAME TIME_ZONE EMAIL');
+const { AUTH_URL = 'http://localhost:4000', BOOKINGS_URL = 'http://localhost:4001' } = process.env;
+const { CLIENT_ID = 'operator', KEY_FILE = 'operator.jwk.json' } = process.env;
+const scopes = `${process.env.SCOPE_BASE ?? 'https://bay-booking.example'}/operate`;
+const [id = '', name, timeZone, email] = process.argv.slice(2);
+if (!email) throw new Error('usage: npm start -- ID NAME TIME_ZONE EMAIL');
 
 const { kid, ...jwk } = JSON.parse(await readFile(KEY_FILE, 'utf8'));
 const key = await crypto.subtle.importKey('jwk', jwk, { name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign']);
-const execute = AUTH_URL.startsWith('http:') ? [openid.allowInsecureRequests] : [];
-const client = openid.PrivateKeyJwt({ key, kid });
-const config = await openid.discovery(new URL(AUTH_URL), CLIENT_ID, undefined, client, { execute });
+const options = { execute: AUTH_URL.startsWith('http:') ? [openid.allowInsecureRequests] : [] };
+const config = await openid.discovery(new URL(AUTH_URL), CLIENT_ID, {}, openid.PrivateKeyJwt({ key, kid }), options);
 
 async function connect(service: string, url: string) {
-  const token = await openid.clientCredentialsGrant(config, { scope: `${SCOPE_BASE}/operate/${service}` });
+  const token = await openid.clientCredentialsGrant(config, { scope: `${scopes}/${service}` });
   const headers = { Authorization: `Bearer ${token.access_token}`, 'Content-Type': 'application/json' };
-  return async (method: string, path: string, body: object): Promise<number> => {
+  return async (method: string, path: string, body = {}): Promise<number> => {
     const init = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(10_000) };
-    const response = await fetch(`${url}/management/facilities/${encodeURIComponent(String(id))}${path}`, init);
+    const response = await fetch(`${url}/management/facilities/${encodeURIComponent(id)}${path}`, init);
     if (!response.ok) throw new Error(`${method} ${response.url}: ${response.status} ${await response.text()}`);
     return response.status;
   };
@@ -36,6 +32,8 @@ const locations = ['ground', 'upper'].map((floor) => {
 });
 await (await connect('bookings', BOOKINGS_URL))('PUT', '', { name, timeZone, locations });
 const auth = await connect('auth', AUTH_URL);
-// A second run changes nothing, and does not invite the owner again.
-if ((await auth('PUT', '', { name })) === 201) await auth('POST', '/owner-invitations', { email });
+// A second run changes nothing, and invites the owner only if the first one could not.
+const isNew = (await auth('PUT', '', { name })) === 201;
+const undo = (error: Error) => auth('DELETE', '').then(() => Promise.reject(error));
+if (isNew) await auth('POST', '/owner-invitations', { email }).catch(undo);
 console.log(`${id} has 2 locations with 10 bays, and ${email} is invited as owner`);
