@@ -1,5 +1,7 @@
 // Tests the management API over HTTP (docs/behaviour.md, "Management API").
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -278,6 +280,7 @@ describe('deleting', () => {
     expect((await system.call('GET', '/api/booking-locations/loc-past', { token })).status).toBe(404);
     const refused = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
     expect(errorCodes(refused)).toEqual(['ERR00012']);
+    expect((await system.call('DELETE', `/api/bookings/${id}`, { token })).status).toBe(204);
     expect((await manage('DELETE', 'facilities/fac-past')).status).toBe(204);
 
     // Created again, the facility continues its log of changes.
@@ -316,6 +319,14 @@ describe('import and export', () => {
     for (const { action, errors } of imported.body.entries) expect([action, errors]).toEqual(['unchanged', []]);
     expect(await lastEvent()).toBe(before);
     expect((await manage('GET', 'export')).body).toEqual(exported.body);
+  });
+
+  test('npm run export prints the same file as the API', async () => {
+    const command = `${import.meta.dirname}/../src/commands/export.ts`;
+    const { stdout } = await promisify(execFile)(process.execPath, [command], {
+      env: { DATABASE_URL: system.databaseUrl },
+    });
+    expect(JSON.parse(stdout)).toEqual((await manage('GET', 'export')).body);
   });
 
   test('a dry run says what an import would do with each record, and changes nothing', async () => {
@@ -377,6 +388,8 @@ describe('import and export', () => {
     }));
     const large = { facilities: [{ ...entry('large'), locations: [{ id: 'loc-large', name: 'L', bays }] }] };
     expect((await manage('POST', 'import', { body: large })).status).toBe(200);
+    const audited = system.logged.map((line) => JSON.parse(line)).filter(({ audit }) => audit === true);
+    expect(audited.at(-1)).toMatchObject({ action: 'import', clientId: 'operator', facilityIds: ['fac-large'] });
     const partial = {
       facilities: [
         { ...entry('large'), locations: [{ id: 'loc-large', name: 'L', bays: [{ id: 'bay-large-0', name: 'B' }] }] },

@@ -237,9 +237,7 @@ async function timeZoneErrors(tx: Transaction, steps: readonly Step[]): Promise<
     .map((step) => `${step.path}/timeZone: ${timeZoneOf(step)} is not a time zone of the database`);
 }
 
-/**
- * A file that contains an id twice was rejected before (document.ts). The id of a removed place stays with its facility.
- */
+/** A file that contains an id twice was rejected before. The id of a removed place stays with its facility. */
 async function idErrors(tx: Transaction, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const kinds = ['locations', 'bays'] as const;
   const errors = await Promise.all(
