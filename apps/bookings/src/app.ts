@@ -21,10 +21,16 @@ import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
 import { createFeedEndpoints } from './changes/feed/endpoints.ts';
 import { createFeedStore } from './changes/feed/store.ts';
+import { createHistoryEndpoints } from './changes/history/endpoints.ts';
+import { createHistoryStore } from './changes/history/store.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createErasureEndpoints } from './erasure/endpoints.ts';
+import { createErasure } from './erasure/erase.ts';
+import { createGroupEndpoints } from './groups/endpoints.ts';
+import { createGroupStore } from './groups/store.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
@@ -129,6 +135,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     holds: createHoldStore(db),
     proofs: createProofStore(db),
     bookingItem,
+    erasure: createErasure(db, logger),
     // Without WEBHOOK_KEY, the service has no webhooks.
     webhooks:
       config.webhookKeys &&
@@ -139,17 +146,18 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
 
 function createEndpoints(services: Services) {
   const { db, config, places, holds, webhooks } = services;
+  const bookingExample = bookingItemExample(services.link);
+  const bookings = { ...services, store: createBookingStore(db), searches: createSearchStore(db) };
   return [
-    ...createBookingEndpoints({
-      ...services,
-      store: createBookingStore(db),
-      searches: createSearchStore(db),
-    }),
+    ...createBookingEndpoints(bookings),
+    ...createGroupEndpoints({ ...bookings, groups: createGroupStore(db) }),
     ...createFeedEndpoints({
       ...services,
-      bookingExample: bookingItemExample(services.link),
+      bookingExample,
       listSchema: bookingChangeListSchema,
     }),
+    ...createHistoryEndpoints({ ...services, history: createHistoryStore(db), bookingExample }),
+    ...createErasureEndpoints(services),
     ...createPlacesEndpoints({ ...services, store: places }),
     createMeEndpoint(services),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),

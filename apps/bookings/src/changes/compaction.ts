@@ -34,7 +34,7 @@ const compactStatement = `with unnumbered as (
     first_number = coalesce(created_number, superseded.first_number, pending.number)
   from pending left join superseded on superseded.booking_id = pending.booking_id
   where change.facility_id = $1 and change.booking_id = pending.booking_id and change.version = pending.version
-  returning change.number, facility_id, before, after
+  returning change.number, facility_id, change.action, before, after
 ), headed as (
   update facility set change_number = (select max(number) from numbered)
   where id = $1 and exists (select from numbered)

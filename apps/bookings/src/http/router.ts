@@ -10,7 +10,7 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
+import { rawBody, readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
 import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';
@@ -80,11 +80,12 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
   const bodyProperties = propertiesOf(bodySchema);
   const validateQuery = compile(querySchema);
   const validateBody = compile(bodySchema);
+  const readRawBody = rawBody(endpoint.bodyLimit);
   const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
     if (!endpoint.body) return {};
-    if (bodyUse === 'as sent') return readJsonObjectAsSent(request, response, endpoint.maxBodyBytes);
-    if (bodyUse !== 'optional') return readJsonObject(request, response);
-    return readOptionalBody(request, response, endpoint.stringBodyField);
+    if (bodyUse === 'as sent') return readJsonObjectAsSent(request, response, readRawBody);
+    if (bodyUse !== 'optional') return readJsonObject(request, response, readRawBody);
+    return readOptionalBody(request, response, readRawBody, endpoint.stringBodyField);
   };
 
   return async (request: Request, response: Response, strict: boolean) => {

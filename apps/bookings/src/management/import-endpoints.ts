@@ -63,7 +63,7 @@ export function createImportEndpoints({ db, link, audit }: ManagementServices) {
       query: importQuerySchema,
       body: importSchema,
       bodyUse: 'as sent',
-      maxBodyBytes: maxImportBytes,
+      bodyLimit: maxImportBytes,
       bodyExample: fileExample,
       success: {
         status: 200,

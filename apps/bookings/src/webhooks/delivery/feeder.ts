@@ -107,11 +107,11 @@ async function addReplayedChanges(
 
 /**
  * Moves the cursor, and adds deliveries for the changes. Does nothing and returns false if another instance has moved
- * the cursor, or if too many deliveries wait.
+ * the cursor, if a booking was erased meanwhile, or if too many deliveries wait.
  */
 async function advanceCursor(
   cursor: Cursor,
-  move: CursorMove,
+  move: Omit<CursorMove, 'bookingIds'>,
   changes: readonly Change[],
   typeOf: (change: Change) => BookingEvent,
   { cursors, bookingItem, wakeWorker, now }: FeederOptions,
@@ -119,15 +119,16 @@ async function advanceCursor(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    const { number: modified, isDeleted, state } = change;
+    const { number: modified, isDeleted, state, actor } = change;
     // The last state is unknown if the booking was deleted outside the service. Nothing can be delivered then.
     if (!state || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;
     const timestamp = isDeleted ? at.toISOString() : state.lastUpdatedAt;
-    const data = { facilityId, modified, booking: bookingItem(state) };
+    const data = { facilityId, modified, actor, booking: bookingItem(state) };
     return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
   });
-  const isAdvanced = await cursors.advance(cursor, move, deliveries, at);
+  const bookingIds = changes.map(({ bookingId }) => bookingId);
+  const isAdvanced = await cursors.advance(cursor, { ...move, bookingIds }, deliveries, at);
   if (isAdvanced && deliveries.length > 0) wakeWorker();
   return isAdvanced;
 }
