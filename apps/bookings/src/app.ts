@@ -41,10 +41,11 @@ import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import type { SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
+import { createManagement } from './management/management.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
-import { mountDocuments } from './openapi/routes.ts';
+import { mountDocuments, mountJson } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue-store.ts';
@@ -139,6 +140,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     webhooks:
       config.webhookKeys &&
       createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
+    management: config.management ? createManagement({ ...shared, db, logger }) : undefined,
   };
 }
 
@@ -170,7 +172,7 @@ function createEndpoints(services: Services) {
 /** Mounts middleware and routes in the order in which they run. */
 function createExpressApp(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, revocations, proofs, webhooks, now }: Services,
+  { signingKeys, revocations, proofs, webhooks, management, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
 ): Express {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
@@ -206,13 +208,27 @@ function createExpressApp(
     useProof: proofs.use,
     now,
   });
-  mountEndpoints(app, endpoints, {
+  const routing = {
     authorize,
-    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
-    onCaller: webhooks?.noteRequest,
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
+  };
+  mountEndpoints(app, endpoints, {
+    ...routing,
+    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
+    onCaller: (caller) => {
+      webhooks?.noteRequest(caller);
+      management?.noteRequest(caller);
+    },
   });
+  if (management) {
+    mountEndpoints(app, management.endpoints, {
+      ...routing,
+      checkScope: (caller, access) => checkScope(caller, access, management.scopes, baseUrl),
+      onCaller: undefined,
+    });
+    mountJson(app, '/management/openapi.json', management.document);
+  }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);

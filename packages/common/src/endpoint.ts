@@ -61,8 +61,11 @@ export interface Endpoint<Caller = unknown> {
   readonly bodyExample?: unknown;
   /** The maximum size of the body in bytes. Default: 100 kB. */
   readonly bodyLimit?: number;
-  /** With `optional`, a field of the query takes precedence over the same field of the body. Default: `required`. */
-  readonly bodyUse?: 'required' | 'optional';
+  /**
+   * With `optional`, a field of the query takes precedence over the same field of the body. With `as sent`, the handler
+   * gets the JSON object unchanged and validates it. Default: `required`.
+   */
+  readonly bodyUse?: 'required' | 'optional' | 'as sent';
   /** If an optional body is a JSON string instead of an object, the string is the value of this field. */
   readonly stringBodyField?: string;
   readonly success: SuccessDescription;

@@ -71,7 +71,7 @@ const bayStates = (
   ) as holds
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.facility_id = $1 and bay.id = any(${bayIds})`;
+where bay.facility_id = $1 and bay.id = any(${bayIds}) and bay.removed_at is null`;
 
 const statesWithReasons = bayStates(closuresOfBay);
 const statesWithoutClosures = bayStates('null');

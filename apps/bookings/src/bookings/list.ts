@@ -52,7 +52,7 @@ async function findCriteria(
   if (facilities.length === 0 || filter.ids?.length === 0 || filter.groupIds?.length === 0) return undefined;
   let selected = facilities;
   const select = async (kind: 'bays' | 'locations', ids: readonly string[]): Promise<void> => {
-    selected = [...new Set((await catalogue.findFacilities(kind, selected, ids)).values())];
+    selected = [...new Set((await catalogue.findFacilities(kind, selected, ids, 'also removed')).values())];
   };
   if (filter.locationIds) await select('locations', filter.locationIds);
   // The search itself also filters by `bayIds`, so a single facility needs no look-up.

@@ -18,7 +18,9 @@ export const distribution: Distribution = {
   ],
   local: [
     'dpop_proof',
+    'facility_activity',
     'import_lock',
+    'management_event',
     'rate_limit',
     'schema_migration',
     'webhook',

@@ -20,13 +20,22 @@ export async function readJsonObject(
   response: Response,
   readRawBody: RequestHandler,
 ): Promise<Record<string, unknown>> {
+  return withoutEmptyTexts(await readJsonObjectAsSent(request, response, readRawBody));
+}
+
+/** @throws {ApiError} 400, 413 or 415 */
+export async function readJsonObjectAsSent(
+  request: Request,
+  response: Response,
+  readRawBody: RequestHandler,
+): Promise<Record<string, unknown>> {
   if (hasBody(request) && !((hasJsonType(request) || hasFormType(request)) && isUtf8(request)))
     throw apiError('ERR00415');
   const bytes = await readBytes(request, response, readRawBody);
   if (!isJson(request, bytes)) throw apiError('ERR00415');
   const value = parseJson(bytes);
   if (!isObject(value)) throw apiError('ERR00003');
-  return withoutEmptyTexts(value);
+  return value;
 }
 
 export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -25,7 +25,7 @@ const json = { 'Content-Type': 'application/json; charset=utf-8' };
 export function mountDocuments(app: Express, options: DocumentOptions): void {
   const { baseUrl, authIssuer, audience, scopes } = options;
   const openApi = createOpenApi(options);
-  mountDocument(app, '/openapi.json', createPublicDocument(JSON.stringify(openApi), json));
+  mountJson(app, '/openapi.json', openApi);
 
   const resourceMetadata = {
     resource: audience,
@@ -36,8 +36,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };
-  const metadata = createPublicDocument(JSON.stringify(resourceMetadata), json);
-  mountDocument(app, resourceMetadataPath, metadata);
+  mountJson(app, resourceMetadataPath, resourceMetadata);
 
   const assets = readAssets();
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
@@ -58,6 +57,11 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   mountDocument(app, '/guide', createPublicDocument(renderGuide(pageOptions), pageHeaders));
   const { pathname } = new URL(`${baseUrl}/docs`);
   mountPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
+}
+
+/** Mounts a document of which anybody may read the JSON. */
+export function mountJson(app: Express, path: string, content: object): void {
+  mountDocument(app, path, createPublicDocument(JSON.stringify(content), json));
 }
 
 function mountDocument(app: Express, path: string, document: PublicDocument): void {
