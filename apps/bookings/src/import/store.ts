@@ -12,6 +12,7 @@ const reads = {
    * whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
    */
   lock: 'select id from import_lock where id = 1 for update',
+  firstNumber: 'select first_number as "firstNumber" from database_identity',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
   select from pg_timezone_names z where z.name = name.name)`,
   locations: 'select id, facility_id from location where id = any($1)',
@@ -19,7 +20,9 @@ const reads = {
 } as const;
 
 const writes = {
-  facility: `insert into facility (id, name, time_zone) values ($1, $2, $3)
+  /** The database may have been restored to a time before an earlier import of the facility (changes/restore.ts). */
+  facility: `insert into facility (id, name, time_zone, change_number, removed_change_number)
+values ($1, $2, $3, $4::bigint, $4::bigint)
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
 
   locations: `insert into location (facility_id, id, name)
@@ -70,15 +73,20 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
     if (errors.length > 0) throw new ImportError(errors);
     // Like every other transaction, an import locks first locations, then bays, each by facility, and then bookings.
     const sorted = facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    for (const facility of sorted) await importLocations(trx, facility);
+    const [row] = await query<{ firstNumber: string }>(trx, reads.firstNumber);
+    for (const facility of sorted) await importLocations(trx, facility, row?.firstNumber ?? '0');
     const stored = new Map<string, readonly StoredBay[]>();
     for (const { id } of sorted) stored.set(id, await query<StoredBay>(trx, writes.lockBays, [id]));
     for (const facility of sorted) await importBays(trx, facility, stored.get(facility.id) ?? []);
   });
 }
 
-async function importLocations(trx: Queryable, { id, name, timeZone, locations }: ImportedFacility): Promise<void> {
-  await query(trx, writes.facility, [id, name, timeZone]);
+async function importLocations(
+  trx: Queryable,
+  { id, name, timeZone, locations }: ImportedFacility,
+  firstNumber: string,
+): Promise<void> {
+  await query(trx, writes.facility, [id, name, timeZone, firstNumber]);
   await query(trx, writes.locations, [id, JSON.stringify(locations)]);
   for (const { id: locationId, openingHours } of locations)
     if (openingHours) await query(trx, setHours, [id, locationId, JSON.stringify(openingHours)]);

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { errorCode, isConnectionError, isTransactionConflict } from './errors.ts';
 import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
-export { errorCode, isUnavailable } from './errors.ts';
+export { errorCode, isUnavailable, markAsUnavailable } from './errors.ts';
 export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
 
