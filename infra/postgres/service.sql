@@ -1,5 +1,5 @@
 -- Creates the database of a service and its two roles. NAME_owner runs the migrations. NAME_service may only read and
--- write rows, and may not change or delete rows of the audit trail. Run this script as a superuser, or as a role with
+-- write rows, except for the applied migrations and old events of the audit trail. Run this script as a superuser, or as a role with
 -- CREATEDB and CREATEROLE. The script can run again. It sets only the passwords that are given:
 --   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… \
 --     -f infra/postgres/service.sql "$ADMIN_URL"
@@ -51,6 +51,9 @@ alter default privileges for role :"owner" in schema public grant select, insert
 alter default privileges for role :"owner" in schema public grant usage, select on sequences to :"service";
 grant select, insert, update, delete on all tables in schema public to :"service";
 grant usage, select on all sequences in schema public to :"service";
+-- The service only reads the applied migrations.
+select format('revoke insert, update, delete, truncate on schema_migration from %I', :'service')
+where to_regclass('public.schema_migration') is not null \gexec
 -- The service may only insert into the audit trail of auth and read it. The owner deletes old events.
 select format('revoke update, delete, truncate on audit_event from %I', :'service')
 where to_regclass('public.audit_event') is not null \gexec
