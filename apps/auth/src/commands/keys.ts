@@ -42,7 +42,8 @@ runCommand(async () => {
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
       const [first, second] = config.encryptionKeys;
-      if (!config.newKey && !second) throw new Error('KEY_ENCRYPTION_KEY must be NEW,OLD, or set NEW_KEY_ENCRYPTION_KEY');
+      if (!config.newKey && !second)
+        throw new Error('KEY_ENCRYPTION_KEY must be NEW,OLD, or set NEW_KEY_ENCRYPTION_KEY');
       await keys.reencrypt(config.newKey ?? first);
       audit.record({ kind: 'keys.resealed' });
     }
