@@ -1,9 +1,9 @@
 // Creates every store and service once, and connects them: the HTTP application, the endpoints, webhooks and jobs.
 import { linksBelow } from '@bay-booking/common/links';
-import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
-import type { Logger } from '@bay-booking/service/logging';
+import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
@@ -144,6 +144,7 @@ function createExpressApp(
   // With METRICS_PORT, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
+  logOutages(db, logger);
   observeKeyAge(metrics, signingKeys);
 
   const app = createHttpApp({
@@ -172,7 +173,11 @@ function createExpressApp(
   mountEndpoints(app, endpoints, {
     authorize,
     onCaller: webhooks?.noteRequest,
-    rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
+    rateLimit: createRateLimit(
+      db,
+      rateLimitPerMinute,
+      oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),
+    ),
     formats,
   });
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.

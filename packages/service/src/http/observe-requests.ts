@@ -12,6 +12,15 @@ export interface RequestLocals {
   route?: string;
   /** For the log and the metrics. */
   codes?: readonly string[];
+  /** Why the response is a 503. For the log. */
+  cause?: string;
+}
+
+/** Names the cause of a 503 in the line of the request, which needs no other line. */
+export function noteCause({ locals }: Pick<Response, 'locals'>, error: unknown): void {
+  let cause = error as Error & { code?: unknown };
+  while (Error.isError(cause.cause)) cause = cause.cause as typeof cause;
+  (locals as RequestLocals).cause = typeof cause.code === 'string' ? cause.code : cause.message;
 }
 
 const validRequestId = /^[A-Za-z0-9._:=+/-]{1,128}$/;
@@ -29,6 +38,7 @@ class Locals implements RequestLocals {
   readonly #logger: Logger;
   route?: string;
   codes?: readonly string[];
+  cause?: string;
 
   constructor(requestId: string, traceId: string | undefined, logger: Logger) {
     this.requestId = requestId;
@@ -58,7 +68,7 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
     const path = request.path;
     response.on('close', () => {
       const durationMs = performance.now() - startedAt;
-      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched', codes } = locals;
+      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched', codes, cause } = locals;
       metrics.observeRequest(request.method, route, response.statusCode, durationMs / 1000);
       for (const code of codes ?? []) metrics.countProblem(request.method, route, code);
       if (unloggedRoutes.includes(route)) return;
@@ -73,6 +83,7 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
           ms: Math.round(durationMs * 10) / 10,
           address: trustsProxy ? request.ip : request.socket.remoteAddress,
           problems: codes,
+          cause,
           aborted: response.writableFinished ? undefined : true,
         },
         'request',
