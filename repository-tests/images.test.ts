@@ -1,6 +1,6 @@
 // Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain. Also
 // checks the initialization script of the PostgreSQL container.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { constants, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,6 +107,17 @@ test('every action of the workflows is pinned by its commit', () => {
   const actions = findFiles('.github/workflows/*.yml').flatMap((file) => read(file).match(/uses: .*/g) ?? []);
   expect(actions.length).toBeGreaterThan(5);
   for (const action of actions) expect(action).toMatch(/@[0-9a-f]{40} # v[\d.]+$/);
+});
+
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+(hasSystemd ? test : test.skip)('the unit of systemd is valid', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bay-booking-unit-'));
+  for (const app of ['auth', 'bookings'])
+    writeFileSync(join(folder, `bay-booking@${app}.service`), read('infra/systemd/bay-booking@.service'));
+  const units = ['auth', 'bookings'].map((app) => join(folder, `bay-booking@${app}.service`));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
+  rmSync(folder, { recursive: true });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
 test('the initialization script of the PostgreSQL container is executable', () => {
