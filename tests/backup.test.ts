@@ -184,7 +184,7 @@ async function readFeed(token: string, address: string) {
   }
 }
 
-/** Expects one 410 for a reader that has read further than the restored log, and then numbers above all earlier ones. */
+/** Expects a 410 for a reader that has read further than the restored log, and then numbers above all earlier ones. */
 async function expectFeedContinues(token: string, before: { readonly numbers: number[]; readonly next: string }) {
   expect((await readFeed(token, before.next)).status).toBe(410);
   const again = await readFeed(token, '/api/booking-changes');

@@ -19,6 +19,7 @@ const sectionOf = (page: string, title: string): string =>
   read(`docs/operations/${page}`).split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
 const installation = shellBlocks(sectionOf('install.md', 'From nothing to two running services'));
 const [, dumpCommands = '', restoreCommands = ''] = shellBlocks(sectionOf('back-up.md', 'Restore'));
+const [measureTables = ''] = shellBlocks(sectionOf('scale.md', 'Size of the tables'));
 const [addLogin = '', dropOldLogin = ''] = shellBlocks(sectionOf('configure.md', 'Rotation of secrets'));
 
 /** PostgreSQL requires that it owns its key. If root runs the tests, PostgreSQL runs as another user. */
@@ -78,16 +79,18 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
 
   test('the commands install both services, create a booking, and change a database password', async () => {
     // `npm ci` is left out: the copy of the repository uses the installed dependencies.
-    // A line of dashes separates the outputs of the blocks.
-    const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
+    // A line of equals signs separates the outputs of the blocks.
+    const installCommands = installation.join('\necho; echo =====\n').replace(/^npm ci .*\n/m, '');
     expect(installCommands).not.toContain('npm ci');
     // The script installs both services, starts a second instance of bookings with the new login, and drops the old
     // login. The documented commands set $TOKEN and $NEW. At the end, the shell stops the services.
     const script = `trap 'kill $(jobs -p); wait' EXIT
 ${installCommands}
-echo; echo ------
+echo; echo =====
+${measureTables}
+echo =====
 psql -d bookings -Atc "select 'tls', bool_and(ssl) from pg_stat_ssl join pg_stat_activity using (pid) where usename = 'bookings_service'"
-echo ------
+echo =====
 ${addLogin}
 (
   set -a; . ./bookings.env
@@ -97,20 +100,21 @@ ${addLogin}
 ) &
 curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "http://localhost:$NEW_PORT/health/ready"
 ${dropOldLogin}
-echo ------
+echo =====
 curl -sS -f "http://localhost:$NEW_PORT/api/bookings" -H "Authorization: Bearer $TOKEN"
-echo; echo ------
+echo; echo =====
 curl -s "$BOOKINGS/health/ready"`;
     const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], {
       cwd: join(folder, 'clone'),
       env: environment as NodeJS.ProcessEnv,
       timeout: 90_000,
     });
-    // The last five outputs are the booking that the last block of install.md creates, whether all connections have TLS,
-    // the output of the commands that change the password, the bookings that the second instance returns, and the
-    // readiness of the first instance.
-    const [created = '', tls, , list = '', readiness = ''] = stdout.split('------\n').slice(-5);
+    // The last six outputs are the booking that the last block of install.md creates, the sizes of the tables, whether
+    // all connections have TLS, the output of the commands that change the password, the bookings that the second
+    // instance returns, and the readiness of the first instance.
+    const [created = '', sizes, tls, , list = '', readiness = ''] = stdout.split('=====\n').slice(-6);
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
+    expect(sizes).toMatch(/ booking +\| +1 \| \d+ kB \|/);
     expect(tls).toBe('tls|t\n');
     expect(JSON.parse(list)).toMatchObject({ total: 1 });
     // The first instance reports that it is not ready, because its database login was dropped.

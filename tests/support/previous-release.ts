@@ -1,5 +1,5 @@
-// Checks out the code of the previous release, which is the last tag, from the git history. The code uses the npm packages that are installed
-// for this release.
+// Checks out the code of the previous release, which is the last tag, from the git history. The code uses the npm
+// packages that are installed for this release.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';

@@ -5,7 +5,7 @@ import { Counter, Gauge } from 'prom-client';
 const results = ['sent', 'retried', 'failed', 'rejected'] as const;
 export type MailResult = (typeof results)[number];
 
-/** Returns the function that counts a result. `oldest` returns the age of the oldest e-mail in the outbox, in seconds. */
+/** Returns the function that counts a result. `oldest` returns the age of the oldest unsent e-mail, in seconds. */
 export function observeMail({ registry }: Metrics, oldest: () => Promise<number>): (result: MailResult) => void {
   const counter = new Counter({
     name: 'auth_mail_total',

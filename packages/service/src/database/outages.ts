@@ -5,7 +5,7 @@ import { isOutage } from './errors.ts';
 
 const repeatMs = 60_000;
 
-/** During an outage, writes one line per minute with the number of failures. Each failed request names its own cause. */
+/** During an outage, writes one line per minute with the number of failures. Each failed request names its cause. */
 export function logOutages({ connections: { events } }: Database, logger: Logger): void {
   let lastLineAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
