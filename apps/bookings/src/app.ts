@@ -1,9 +1,9 @@
 // Creates every store and service once, and connects them: the HTTP application, the endpoints, webhooks and jobs.
 import { linksBelow } from '@bay-booking/common/links';
-import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
-import type { Logger } from '@bay-booking/service/logging';
+import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAudit } from './audit.ts';
@@ -180,6 +180,7 @@ function createExpressApp(
   // With METRICS_PORT, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
+  logOutages(db, logger);
   observeKeyAge(metrics, signingKeys.age);
   observeRevocationsAge(metrics, revocations.age);
 
@@ -210,7 +211,11 @@ function createExpressApp(
   });
   const routing = {
     authorize,
-    rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
+    rateLimit: createRateLimit(
+      db,
+      rateLimitPerMinute,
+      oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),
+    ),
     formats,
   };
   mountEndpoints(app, endpoints, {

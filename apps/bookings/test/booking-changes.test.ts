@@ -8,6 +8,8 @@ import { compactChanges } from '../src/changes/compaction.ts';
 import { createFeedStore } from '../src/changes/feed/store.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeFromFeed } from '../src/changes/retention.ts';
+import { readImport } from '../src/import/document.ts';
+import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
@@ -223,6 +225,30 @@ test('a recount adds changes to the feed that were made outside the service', as
   expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
     [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
   );
+});
+
+test('after a restore, numbers continue above all earlier ones, and readers get 410 once', async () => {
+  const { next } = await readAll('fac-north');
+  const untouched = await create('bay-n1-08');
+  const [seen] = await readNew(next);
+  // The documented command for a restored disk snapshot, after which bookings and their changes are lost.
+  const [command = ''] = /update database_identity set value = '\w+'/.exec(read('docs/operations/back-up.md')) ?? [];
+  await query(system.db, command);
+  const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await system.call('GET', pathOf(next))).status));
+  expect(statuses).toEqual([410, 410, 410, 410]);
+  const again = await readAll('fac-north');
+  expect(again.items.map(({ id }) => id)).toContain(untouched.id);
+  expect((await system.call('GET', pathOf(again.next))).status).toBe(200);
+  const created = await create('bay-n1-08');
+  const items = await readNew(again.next);
+  expect(items).toMatchObject([{ id: created.id }]);
+  expect(items[0]?.modified).toBeGreaterThan((seen?.modified ?? 0) + 1_000_000);
+  // A facility that was imported after the backup is imported again.
+  const lost = { id: 'fac-lost', name: 'Lost Range', timeZone: 'UTC', locations: [] };
+  await importPlaces(system.db, readImport(JSON.stringify({ facilities: [lost] })));
+  const path = '/api/booking-changes?facilityId=fac-lost&afterChangeNumber=5';
+  const token = await system.token(['fac-lost']);
+  expect((await system.call('GET', path, { token })).status).toBe(410);
 });
 
 test('the feed store returns the last state of a deleted booking, which webhooks need', async () => {

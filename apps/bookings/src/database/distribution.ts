@@ -17,6 +17,7 @@ export const distribution: Distribution = {
     { table: 'booking_hold_client', column: 'id' },
   ],
   local: [
+    'database_identity',
     'dpop_proof',
     'facility_activity',
     'import_lock',

@@ -40,7 +40,9 @@ where facility_id = $1 and id = any($2) order by id for no key update`,
 } as const;
 
 const writes = {
-  facility: `insert into facility (id, name, time_zone) values ($1, $2, $3)
+  /** The database may have been restored to a time before an earlier import of the facility (changes/restore.ts). */
+  facility: `insert into facility (id, name, time_zone, change_number, removed_change_number)
+select $1, $2, $3, first_number, first_number from database_identity
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone, removed_at = null`,
 
   locations: `insert into location (facility_id, id, name, opening_hours)

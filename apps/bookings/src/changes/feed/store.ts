@@ -3,6 +3,7 @@
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { compactFacility, lockFacility } from '../compaction.ts';
 import type { Actor, BookingState } from '../log.ts';
+import { handleRestore } from '../restore.ts';
 
 export interface Change {
   readonly number: number;
@@ -76,7 +77,7 @@ export function createFeedStore(db: Database) {
     const { facilityId } = head;
     return transaction(db, async (tx) => {
       lockFacility(tx, facilityId);
-      compactFacility(tx, facilityId);
+      await compactFacility(tx, facilityId);
       return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
     });
   }
@@ -87,6 +88,7 @@ export function createFeedStore(db: Database) {
      * change number of each facility, or 0.
      */
     numberChanges: async (facilityIds: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+      await handleRestore(db);
       const numbers = new Map(facilityIds.map((id) => [id, 0]));
       for (const head of await query<Head>(db, headsStatement, [facilityIds])) {
         const { facilityId, changeNumber } = head.hasUnnumberedChanges ? await compact(head) : head;

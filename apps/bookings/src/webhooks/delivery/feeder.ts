@@ -49,7 +49,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   for (const [facilityId, latest] of latestNumbers) {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
-      if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
+      if (cursor.number < latest && (await addNewChanges(cursor, latest, await readPage(cursor.number), options)))
         hasMore = true;
     }
   }
@@ -77,16 +77,22 @@ function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: str
   };
 }
 
-/** Adds deliveries for a page of new changes. Returns whether there are more changes. */
-async function addNewChanges(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
-  const last = changes.at(-1);
-  if (!last) return false;
+/**
+ * Adds deliveries for a page of new changes. Without changes, moves the cursor to the number `latest` of the facility,
+ * so that the page is not read again. Returns whether there are more changes.
+ */
+async function addNewChanges(
+  cursor: Cursor,
+  latest: number,
+  changes: readonly Change[],
+  options: FeederOptions,
+): Promise<boolean> {
   const typeOf = ({ isDeleted, firstNumber }: Change): BookingEvent => {
     if (isDeleted) return 'booking.deleted';
     // If the booking came to the facility after the cursor, the receiver does not know the booking yet.
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
-  const move = { from: cursor.number, to: last.number, isReplay: false };
+  const move = { from: cursor.number, to: changes.at(-1)?.number ?? latest, isReplay: false };
   return (await advanceCursor(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
 }
 
