@@ -126,7 +126,7 @@ export async function startAuthServer(
       db,
       scopes,
       clientValidator,
-      encryptionKey: Buffer.from(encryptionKey, 'base64'),
+      encryptionKeys: [Buffer.from(encryptionKey, 'base64')],
     });
   };
 

@@ -13,7 +13,7 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
-import { encryptionKey } from '../config.ts';
+import { encryptionKeys } from '../config.ts';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
@@ -31,14 +31,14 @@ runCommand(async () => {
     issuer,
     allowNetworks,
     scopeBase: base,
-    encryptionKey: key,
+    keys,
   } = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     // URLs of clients may lead to these networks, and to public addresses.
     allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
     // For the secrets of authenticator apps in the file.
-    encryptionKey: optional('KEY_ENCRYPTION_KEY', encryptionKey),
+    keys: optional('KEY_ENCRYPTION_KEY', encryptionKeys),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = readImportDocument(await readInputFile(file, directory));
@@ -51,7 +51,7 @@ runCommand(async () => {
     const { facilities, accounts, clients, skipped } = await importDocument(document, {
       db,
       scopes: createScopeTable(base),
-      encryptionKey: key,
+      encryptionKeys: keys,
       clientValidator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
     });
     for (const id of skipped) process.stdout.write(`skipped ${id}, an account that was deleted\n`);

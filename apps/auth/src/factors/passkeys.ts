@@ -30,14 +30,14 @@ const timeBytes = 6;
 const ceremonyTimeoutMs = 5 * 60_000;
 
 export function createPasskeys(
-  { issuer, encryptionKey }: Pick<AuthConfig, 'issuer' | 'encryptionKey'>,
+  { issuer, encryptionKeys }: Pick<AuthConfig, 'issuer' | 'encryptionKeys'>,
   { findPasskey, useChallenge }: Pick<FactorStore, 'findPasskey' | 'useChallenge'>,
 ) {
   const rpID = new URL(issuer).hostname;
   const expected = { expectedOrigin: issuer, expectedRPID: rpID, requireUserVerification: false };
 
-  const sign = (content: Buffer, purpose: Purpose): Buffer =>
-    createHmac('sha256', encryptionKey).update(`passkey challenge\0${purpose}\0`).update(content).digest();
+  const sign = (content: Buffer, purpose: Purpose, key = encryptionKeys[0]): Buffer =>
+    createHmac('sha256', key).update(`passkey challenge\0${purpose}\0`).update(content).digest();
 
   /** Nothing is stored until the challenge is used, because every sign-in page has one. */
   const createChallenge = (purpose: Purpose): Uint8Array<ArrayBuffer> => {
@@ -54,8 +54,11 @@ export function createPasskeys(
       const bytes = Buffer.from(challenge, 'base64url');
       const content = bytes.subarray(0, nonceBytes + timeBytes);
       const signature = bytes.subarray(nonceBytes + timeBytes);
-      const right = sign(content, purpose);
-      if (signature.length !== right.length || !timingSafeEqual(signature, right)) return false;
+      const isRight = encryptionKeys.some((key) => {
+        const right = sign(content, purpose, key);
+        return signature.length === right.length && timingSafeEqual(signature, right);
+      });
+      if (!isRight) return false;
       const secondsLeft = content.readUIntBE(nonceBytes, timeBytes) - Math.floor(Date.now() / 1000);
       return secondsLeft > 0 && useChallenge(bytes.toString('base64url'), secondsLeft);
     };

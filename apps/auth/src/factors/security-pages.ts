@@ -29,7 +29,7 @@ const requiredText =
 export function securityRoutes(services: SignInServices): Router {
   const { site, factors, emails, audit, config, addFactorToSession } = services;
   // The secret of a set-up that is not finished is only in the form, and encrypted.
-  const box = createSecretBox([config.encryptionKey]);
+  const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
 
   /** The page to which a user returns who had to set up a factor first. */

@@ -73,10 +73,10 @@ export async function importAuthenticatorApp(
   {
     secret,
     recoveryCodes = [],
-    encryptionKey,
-  }: { secret: string; recoveryCodes?: readonly string[] | undefined; encryptionKey: Buffer },
+    encryptionKeys,
+  }: { secret: string; recoveryCodes?: readonly string[] | undefined; encryptionKeys: readonly Buffer[] },
 ): Promise<void> {
-  const box = createSecretBox([encryptionKey]);
+  const box = createSecretBox(encryptionKeys);
   const owner = ownerOf(accountId);
   const [stored] = await query<{ secret: string }>(
     tx,
@@ -93,8 +93,8 @@ export async function importAuthenticatorApp(
   await storeRecoveryCodes(tx, accountId, recoveryCodes);
 }
 
-export function createFactorStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
-  const box = createSecretBox([encryptionKey]);
+export function createFactorStore({ db, encryptionKeys }: { db: Database; encryptionKeys: readonly Buffer[] }) {
+  const box = createSecretBox(encryptionKeys);
   const lockAccount = (tx: Queryable, accountId: string) =>
     query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
 
@@ -283,7 +283,7 @@ export function createFactorStore({ db, encryptionKey }: { db: Database; encrypt
     /** Encrypts every secret with another key. */
     reencrypt: (newKey: Buffer): Promise<void> =>
       transaction(db, async (tx) => {
-        const both = createSecretBox([newKey, encryptionKey]);
+        const both = createSecretBox([newKey, ...encryptionKeys]);
         const rows = await query<{ accountId: string; secret: string }>(
           tx,
           'select account_id as "accountId", secret_encrypted as secret from authenticator_app for update',

@@ -26,13 +26,13 @@ export interface ImportOptions {
   readonly scopes: ScopeTable;
   readonly clientValidator: ClientValidator;
   /** For the secrets of authenticator apps. */
-  readonly encryptionKey?: Buffer | undefined;
+  readonly encryptionKeys?: readonly Buffer[] | undefined;
 }
 
 /** @throws {ImportError} if the document has errors. Each begins with the path of the invalid value. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
-  { db, scopes, clientValidator, encryptionKey }: ImportOptions,
+  { db, scopes, clientValidator, encryptionKeys }: ImportOptions,
 ) {
   const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
     const metadataError = await clientValidator.validate(providerMetadata(client, scopes));
@@ -76,8 +76,8 @@ export async function importDocument(
       if (deleted.has(account.id)) continue;
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
       else if (account.totpSecret === undefined) continue;
-      else if (!encryptionKey) errors.push(`/accounts/${index}/totpSecret: needs KEY_ENCRYPTION_KEY`);
-      else await importAuthenticatorApp(tx, account.id, { ...account, secret: account.totpSecret, encryptionKey });
+      else if (!encryptionKeys) errors.push(`/accounts/${index}/totpSecret: needs KEY_ENCRYPTION_KEY`);
+      else await importAuthenticatorApp(tx, account.id, { ...account, secret: account.totpSecret, encryptionKeys });
     }
     // The signing keys remember the longest lifetime of access tokens, before and after the change.
     await recordClientLifetimes(tx);

@@ -10,7 +10,7 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { readJsonObject, readOptionalBody } from './request-body.ts';
+import { rawBody, readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
 import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';
@@ -26,7 +26,7 @@ export interface RouterOptions {
   /** @throws {ApiError} 403 */
   readonly checkScope: (caller: Caller, access: Access) => void;
   /** @throws {ApiError} 401 if the user must sign in again */
-  readonly checkStepUp: ((caller: Caller, endpoint: Pick<Endpoint, 'method' | 'path'>) => void) | undefined;
+  readonly checkStepUp?: ((caller: Caller, endpoint: Pick<Endpoint, 'method' | 'path'>) => void) | undefined;
   readonly onCaller: ((caller: Caller) => void) | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly formats: Formats;
@@ -77,15 +77,17 @@ export function mountMethodNotAllowed(app: Express, path: string): void {
 }
 
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
-  const { query: querySchema = noFields, body: bodySchema = noFields } = endpoint;
+  const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse } = endpoint;
   const queryProperties = propertiesOf(querySchema);
   const bodyProperties = propertiesOf(bodySchema);
   const validateQuery = compile(querySchema);
   const validateBody = compile(bodySchema);
+  const readRawBody = rawBody(endpoint.bodyLimit);
   const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
     if (!endpoint.body) return {};
-    if (endpoint.bodyUse !== 'optional') return readJsonObject(request, response);
-    return readOptionalBody(request, response, endpoint.stringBodyField);
+    if (bodyUse === 'as sent') return readJsonObjectAsSent(request, response, readRawBody);
+    if (bodyUse !== 'optional') return readJsonObject(request, response, readRawBody);
+    return readOptionalBody(request, response, readRawBody, endpoint.stringBodyField);
   };
 
   return async (request: Request, response: Response, strict: boolean) => {
@@ -94,7 +96,10 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     const query = validateQuery(queryInput);
     const queryErrors = errorsOfParameters(query.validationErrors);
     const bodyInput = await readBody(request, response);
-    const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
+    const body =
+      bodyUse === 'as sent'
+        ? { value: bodyInput, validationErrors: [] }
+        : validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
       ? [
           ...findUnknownParameters(queryString, queryProperties),
