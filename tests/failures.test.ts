@@ -87,7 +87,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     const lines = instance.log();
     const requests = lines.filter(({ msg }) => msg === 'request');
     const unavailable = requests.filter(({ status }) => status === 503);
-    expect(unavailable.length).toBeGreaterThan(20);
+    expect(unavailable.length).toBeGreaterThan(0);
     for (const line of unavailable) expect(line).toMatchObject({ cause: expect.stringMatching(/./) });
     const others = lines.filter(({ msg }) => msg !== 'request').map(({ msg }) => msg);
     expect(others.filter((msg) => msg === 'database unavailable')).toHaveLength(1);
