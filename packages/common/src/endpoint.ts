@@ -57,11 +57,18 @@ export interface Endpoint<Caller = unknown> {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
   readonly bodyExample?: unknown;
-  /** With `optional`, a field of the query takes precedence over the same field of the body. Default: `required`. */
-  readonly bodyUse?: 'required' | 'optional';
+  /**
+   * With `optional`, a field of the query takes precedence over the same field of the body. With `as sent`, the handler
+   * gets the JSON object unchanged and validates it. Default: `required`.
+   */
+  readonly bodyUse?: 'required' | 'optional' | 'as sent';
+  /** Default: 100 kB. */
+  readonly maxBodyBytes?: number;
   /** If an optional body is a JSON string instead of an object, the string is the value of this field. */
   readonly stringBodyField?: string;
   readonly success: SuccessDescription;
+  /** A second response without an error, such as 201 of a PUT that can create the resource. */
+  readonly otherSuccess?: SuccessDescription;
   readonly notModified?: boolean;
   /** The default `contextData` of the errors of this endpoint. */
   readonly errorContext?: Readonly<Record<string, unknown>>;

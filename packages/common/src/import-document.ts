@@ -23,14 +23,15 @@ export interface DocumentNode {
 /** Finds errors that JSON Schema cannot express. It also runs if the document violates its schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
+/** The reader gets the text of a file, or a document that is parsed already. */
 export function createImportReader<Document>(
   schema: object,
   rule: Rule,
   formats: Formats = {},
-): (text: string) => Document {
+): (input: string | object) => Document {
   const validate = createAjv(formats).compile<Document>(schema);
-  return (text) => {
-    const document = parseJson(text);
+  return (input) => {
+    const document = typeof input === 'string' ? parseJson(input) : input;
     const schemaErrors = validate(document) ? [] : (validate.errors ?? []).map(describeError);
     const errors = [...schemaErrors, ...rule({ path: '', value: document })];
     if (errors.length > 0) throw new ImportError(errors);

@@ -1,5 +1,5 @@
 // Generates an OpenAPI 3.1 document from the descriptions of endpoints.
-import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
+import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
 
 /** An operation id selects one endpoint, and a condition all endpoints for which it is true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
@@ -186,14 +186,16 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
   ];
 }
 
-function successResponses({ success, notModified }: Endpoint<never>, withReferences: WithReferences): Json {
-  const { status, description, schema, example, headers } = success;
+function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
+  const { success, otherSuccess, notModified } = endpoint;
+  const responseOf = ({ description, schema, example, headers }: SuccessDescription): Json => ({
+    description,
+    headers,
+    ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
+  });
   return {
-    [status]: {
-      description,
-      headers,
-      ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
-    },
+    [success.status]: responseOf(success),
+    ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }
