@@ -15,8 +15,7 @@ export interface Selection {
 
 export type Kind = 'facility' | 'account' | 'client';
 
-const isoTime = (column: string): string =>
-  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const selectLists: Readonly<Record<Kind, string>> = {
   facility: 'f.id, f.name, f.time_zone as "timeZone" from facility f',
@@ -36,6 +35,9 @@ function select<Row extends object>(
   kind: Kind,
   { where, values, limit, offset = 0 }: Selection,
 ): Promise<readonly Row[]> {
+  // A request with one entry reads only one table.
+  if (values.every((value) => Array.isArray(value) && value.length === 0) && values.length > 0)
+    return Promise.resolve([]);
   const page = limit === undefined ? '' : ` limit ${Math.trunc(limit)} offset ${Math.trunc(offset)}`;
   return query<Row>(on, `select ${selectLists[kind]} where ${where} order by id${page}`, values);
 }
@@ -85,11 +87,13 @@ export async function findExistingIds(
   table: 'facility' | 'account',
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
   const rows = await query<{ id: string }>(tx, `select id from ${table} where id = any ($1)`, [ids]);
   return new Set(rows.map(({ id }) => id));
 }
 
 export async function findDeletedAccounts(tx: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
   const rows = await query<{ id: string }>(tx, 'select id from deleted_account where id = any ($1)', [ids]);
   return new Set(rows.map(({ id }) => id));
 }
@@ -99,6 +103,7 @@ export async function findTakenUsernames(
   tx: Queryable,
   accounts: readonly { readonly id: string; readonly username: string }[],
 ): Promise<ReadonlySet<string>> {
+  if (accounts.length === 0) return new Set();
   const rows = await query<{ id: string }>(
     tx,
     `with wanted as (select * from unnest($1::text[], $2::text[]) as w (id, username))

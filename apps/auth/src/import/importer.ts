@@ -124,9 +124,21 @@ export async function planImport(tx: Queryable, entries: PlacedEntries, options:
     facilityReferences.map(({ id }) => id),
   );
   const [storedFacilities, storedAccounts, storedClients, deleted] = await Promise.all([
-    selectFacilities(tx, withIds('facility', facilities.map(({ entry }) => entry.id))),
+    selectFacilities(
+      tx,
+      withIds(
+        'facility',
+        facilities.map(({ entry }) => entry.id),
+      ),
+    ),
     selectAccounts(tx, withIds('account', accountIds)),
-    selectClients(tx, withIds('client', clients.map(({ entry }) => entry.client_id))),
+    selectClients(
+      tx,
+      withIds(
+        'client',
+        clients.map(({ entry }) => entry.client_id),
+      ),
+    ),
     // Their ids are never used again. A file that still contains them must not stop working.
     findDeletedAccounts(tx, [...accountIds, ...clients.flatMap(({ entry: { accountId = [] } }) => accountId)]),
   ]);
@@ -182,7 +194,8 @@ async function planAccount(
   const completed = completeAccount(entry, before, missing);
   const { id, password, passwordHash = before?.passwordHash ?? null } = entry;
   const after = { ...completed, passwordHash };
-  const isSame = password === undefined || (before?.passwordHash && (await verifyPassword(before.passwordHash, password)));
+  const isSame =
+    password === undefined || (before?.passwordHash && (await verifyPassword(before.passwordHash, password)));
   const newPassword = isSame ? undefined : password;
   const changed = changedFields(before && accountEntry(before), accountEntry(after));
   if (newPassword !== undefined || passwordHash !== (before?.passwordHash ?? null)) changed.push('password');
@@ -274,12 +287,14 @@ export async function writePlan(tx: Queryable, plan: Plan, operator: string): Pr
     if (newPassword || (after.disabled && !before.disabled)) await endAccess(tx, after, { newPassword });
   }
   // The signing keys remember the longest lifetime of access tokens, before and after the change.
-  await recordClientLifetimes(tx);
-  await writeClients(
-    tx,
-    clients.map(({ after }) => after),
-  );
-  await recordClientLifetimes(tx);
+  if (clients.length > 0) {
+    await recordClientLifetimes(tx);
+    await writeClients(
+      tx,
+      clients.map(({ after }) => after),
+    );
+    await recordClientLifetimes(tx);
+  }
   const events = eventsOf({ ...plan, accounts, clients }, operator);
   if (events.length > 0) await storeEvents(tx, events);
   return events;

@@ -17,6 +17,7 @@ export async function lockImports(tx: Queryable): Promise<void> {
 
 /** The locks that changes of members take (portal/facility-lock-store.ts), then those of the accounts. */
 export async function lockMembers(tx: Queryable, accountIds: readonly string[], facilityIds: readonly string[]) {
+  if (accountIds.length + facilityIds.length === 0) return;
   await query(
     tx,
     `select 1 as locked from facility

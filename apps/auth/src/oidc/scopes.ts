@@ -28,7 +28,18 @@ export function createScopeTable(scopeBase: string) {
   const operate = [operateAuth, operateBookings];
   const custom = [play, ...ofFacilities];
   const all = [...openidFamily, offlineAccess, ...custom];
-  return { play, read, bookings, schedule, operateAuth, operate, custom, ofFacilities, all, known: [...all, ...operate] };
+  return {
+    play,
+    read,
+    bookings,
+    schedule,
+    operateAuth,
+    operate,
+    custom,
+    ofFacilities,
+    all,
+    known: [...all, ...operate],
+  };
 }
 
 /** The scopes of the Bookings API to which a role at a facility gives a right. */
