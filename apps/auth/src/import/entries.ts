@@ -126,6 +126,6 @@ export function clientEntry({ client, disabled, expiresAt }: ClientState): Impor
 /** The names of the fields that differ. */
 export function changedFields(before: object | undefined, after: object): string[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after)]);
-  const valueOf = (entry: object | undefined, field: string) => (entry as Record<string, unknown> | undefined)?.[field];
-  return [...fields].filter((field) => !isDeepStrictEqual(valueOf(before, field), valueOf(after, field)));
+  const read = (entry: object | undefined, field: string) => (entry as Record<string, unknown> | undefined)?.[field];
+  return [...fields].filter((field) => !isDeepStrictEqual(read(before, field), read(after, field)));
 }

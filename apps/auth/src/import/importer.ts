@@ -341,6 +341,3 @@ async function findMissing(
 }
 
 const usernameTaken = (path: string): string => `${path}/username: belongs to another account`;
-
-export const hasOperatorScope = ({ client }: ClientState, scopes: ScopeTable): boolean =>
-  splitScope(client.scope).some((scope) => scopes.operate.includes(scope));
