@@ -5,6 +5,7 @@ import { anchorsOf, findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { Document } from './support/infrastructure.ts';
+import { prometheusRule, ruleFile } from './support/prometheus-rule.ts';
 
 /**
  * Returns the metrics of a PromQL expression: the words that contain `_` or `:` and are followed by `{`, `[`, `)`, `>`,
@@ -43,6 +44,23 @@ describe('alerts and dashboards', () => {
   test('every alert has a test in infra/prometheus/alerts.test.yml', () => {
     const tests = read('infra/prometheus/alerts.test.yml');
     for (const { alert } of alerts) expect(tests).toContain(`alertname="${alert}"`);
+  });
+
+  test('the rules for Kubernetes are those of infra/prometheus/alerts.yml (`npm run generate` writes them)', () => {
+    expect(read(ruleFile)).toBe(prometheusRule());
+  });
+
+  test('both examples of a route send pages and tickets to different receivers, and inhibit the same alerts', () => {
+    const { route, receivers, inhibit_rules: rules } = parse(read('infra/prometheus/alertmanager.yml'));
+    const { spec } = parse(read('infra/kubernetes/monitoring/route.yaml'));
+    expect(spec.receivers.map(({ name }: Document) => name)).toEqual(receivers.map(({ name }: Document) => name));
+    expect([spec.route.receiver, spec.route.routes[0].receiver]).toEqual([route.receiver, route.routes[0].receiver]);
+    const [, inhibited] = /=~"(.*)"/.exec(rules[0].target_matchers[0]) ?? [];
+    expect(spec.inhibitRules[0].targetMatch[0].value).toBe(inhibited);
+    const names = alerts.map(({ alert }) => alert).filter((name) => new RegExp(`^(${inhibited})$`).test(name));
+    expect(names.length).toBeGreaterThan(5);
+    // Every receiver, `route`s included, exists.
+    expect(receivers.map(({ name }: Document) => name)).toEqual(expect.arrayContaining([route.receiver]));
   });
 
   // The registry contains the metrics that every process has. The other metrics are found in the sources.

@@ -1,6 +1,8 @@
 // Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain. Also
 // checks the initialization script of the PostgreSQL container.
-import { constants, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { constants, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFiles, read, root } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
@@ -9,13 +11,13 @@ describe('images', () => {
   const dockerfile = read('infra/docker/Dockerfile');
 
   test.each(findFiles('infra/**/Dockerfile'))(
-    '%s uses only the base images node:24-bookworm-slim and postgres:18',
+    '%s uses only the base image of Debian 13 with Node 24, by its digest',
     (file) => {
       const stages = new Set([...read(file).matchAll(/^FROM \S+ AS (\S+)/gm)].map((match) => match[1]));
       const bases = [...read(file).matchAll(/^FROM (\S+)/gm)]
         .map((match) => match[1] as string)
         .filter((base) => !stages.has(base));
-      for (const base of bases) expect(base).toMatch(/^(node:24-bookworm-slim|postgres:18)(@sha256:[0-9a-f]{64})?$/);
+      for (const base of bases) expect(base).toMatch(/^node:24[.\d]*-trixie-slim@sha256:[0-9a-f]{64}$/);
     },
   );
 
@@ -33,6 +35,37 @@ describe('images', () => {
       expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
     },
   );
+
+  test('an SBOM lists what is installed: packages of npm and Debian, and Node', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bay-booking-sbom-'));
+    const lock = {
+      '': { version: '1.0.0' },
+      'apps/auth': { version: '1.0.0', link: true },
+      'node_modules/@scope/a': { version: '2.0.0', license: 'MIT', integrity: 'sha512-AQI=' },
+      'apps/auth/node_modules/b': { version: '3.0.0', license: '(MIT OR Apache-2.0)' },
+      'node_modules/for-another-platform': { version: '4.0.0' },
+    };
+    for (const path of ['node_modules/@scope/a', 'apps/auth/node_modules/b'])
+      mkdirSync(join(folder, path), { recursive: true });
+    writeFileSync(join(folder, 'node_modules/.package-lock.json'), JSON.stringify({ packages: lock }));
+    const installed = 'Package: libc6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 2.41-12+deb13u1\n';
+    const removed = 'Package: old\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n';
+    writeFileSync(join(folder, 'status'), `${installed}\n${removed}`);
+    const script = join(root, 'infra/docker/sbom.ts');
+    const output = execFileSync(process.execPath, [script, 'auth', 'status'], { cwd: folder, encoding: 'utf8' });
+    rmSync(folder, { recursive: true });
+    const { bomFormat, metadata, components } = JSON.parse(output);
+    expect({ bomFormat, name: metadata.component.name }).toEqual({ bomFormat: 'CycloneDX', name: 'auth' });
+    expect(components.map(({ purl }: { purl: string }) => purl)).toEqual([
+      `pkg:generic/node@${process.versions.node}`,
+      'pkg:npm/%40scope/a@2.0.0',
+      'pkg:npm/b@3.0.0',
+      'pkg:deb/debian/libc6@2.41-12%2Bdeb13u1?arch=amd64',
+    ]);
+    expect(components[1]).toMatchObject({ licenses: [{ license: { id: 'MIT' } }], hashes: [{ content: '0102' }] });
+    for (const app of ['auth', 'bookings'])
+      expect(dockerfile).toContain(`RUN node sbom.ts ${app} /var/lib/dpkg/status > sbom.json\n`);
+  });
 
   test('the proxy completes the requests in progress when it is stopped', () => {
     // nginx waits for its requests on SIGQUIT, but not on SIGTERM, which Docker sends by default.
@@ -74,6 +107,17 @@ test('every action of the workflows is pinned by its commit', () => {
   const actions = findFiles('.github/workflows/*.yml').flatMap((file) => read(file).match(/uses: .*/g) ?? []);
   expect(actions.length).toBeGreaterThan(5);
   for (const action of actions) expect(action).toMatch(/@[0-9a-f]{40} # v[\d.]+$/);
+});
+
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+(hasSystemd ? test : test.skip)('the unit of systemd is valid', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bay-booking-unit-'));
+  for (const app of ['auth', 'bookings'])
+    writeFileSync(join(folder, `bay-booking@${app}.service`), read('infra/systemd/bay-booking@.service'));
+  const units = ['auth', 'bookings'].map((app) => join(folder, `bay-booking@${app}.service`));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
+  rmSync(folder, { recursive: true });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
 test('the initialization script of the PostgreSQL container is executable', () => {

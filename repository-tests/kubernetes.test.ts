@@ -45,8 +45,10 @@ describe('Kubernetes', () => {
     // Kustomize and the Prometheus operator define these kinds, so there are no models for them.
     const withoutModel = documents.filter(({ document }) => !(document.kind in models));
     expect([...new Set(withoutModel.map(({ document }) => document.kind))].toSorted()).toEqual([
+      'AlertmanagerConfig',
       'Component',
       'Kustomization',
+      'PrometheusRule',
       'ServiceMonitor',
     ]);
   });

@@ -170,6 +170,32 @@ async function expectLostKeyRejected(oldToken: string, tokenOfLostKey: string): 
   expect(await statusWith(await getToken(auth.base))).toBe(201);
 }
 
+/** Reads the change feed from an address to its end. Returns its status, its items and the address of the next page. */
+async function readFeed(token: string, address: string) {
+  const numbers: number[] = [];
+  for (let next = address; ; ) {
+    // The links have the public address, which leads nowhere here.
+    const path = next.slice(next.indexOf('/api/'));
+    const response = await fetch(bookings.base + path, { headers: { Authorization: `Bearer ${token}` } });
+    const page = (await response.json()) as { items: { modified: number }[]; next: string };
+    if (response.status !== 200 || page.items.length === 0) return { status: response.status, numbers, next };
+    numbers.push(...page.items.map(({ modified }) => modified));
+    next = page.next;
+  }
+}
+
+/** Expects a 410 for a reader that has read further than the restored log, and then numbers above all earlier ones. */
+async function expectFeedContinues(token: string, before: { readonly numbers: number[]; readonly next: string }) {
+  expect((await readFeed(token, before.next)).status).toBe(410);
+  const again = await readFeed(token, '/api/booking-changes');
+  expect(again).toMatchObject({ status: 200 });
+  const { status } = await book(bookings.base, token, nextBooking());
+  expect(status).toBe(201);
+  const { numbers } = await readFeed(token, again.next);
+  expect(numbers).toHaveLength(1);
+  expect(numbers[0]).toBeGreaterThan(Math.max(...before.numbers));
+}
+
 /** Makes two base backups while the load creates bookings. Returns the duration of the first backup in milliseconds. */
 async function backUpUnderLoad(load: Load): Promise<number> {
   await waitForBookings(load, 50);
@@ -197,6 +223,8 @@ test('a server that was lost with its disk is restored to the end of its archive
   const tokenOfNewKey = await rotateKeys(token);
   await load.stop();
   const all = [...load.acknowledged];
+  const feed = await readFeed(token, '/api/booking-changes');
+  expect(feed.numbers.length).toBeGreaterThanOrEqual(all.length);
   const unarchived = await loseServer(token);
 
   const toTheEnd = await restore('first', {});
@@ -216,6 +244,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   await expectLostBookingsCreated(token, all, storedAtPoint);
   const { externalBookingId: _, ...takenSlot } = bookingWithExternalId(all[0] as string);
   expect(await book(bookings.base, token, takenSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
+  await expectFeedContinues(token, feed);
   await expectUsedTokenRevoked(refreshToken);
   await expectLostKeyRejected(token, tokenOfNewKey);
 }, 90_000);

@@ -82,6 +82,19 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     // The end of the connection rolls the transaction back.
     return { response, unlock: () => lockingClient.end() };
   };
+  /** Expects one line for each change of the state, and the cause in the line of each request that got a 503. */
+  const expectQuietLog = (instance: Instance): void => {
+    const lines = instance.log();
+    const requests = lines.filter(({ msg }) => msg === 'request');
+    const unavailable = requests.filter(({ status }) => status === 503);
+    expect(unavailable.length).toBeGreaterThan(20);
+    for (const line of unavailable) expect(line).toMatchObject({ cause: expect.stringMatching(/./) });
+    const others = lines.filter(({ msg }) => msg !== 'request').map(({ msg }) => msg);
+    expect(others.filter((msg) => msg === 'database unavailable')).toHaveLength(1);
+    expect(others.filter((msg) => msg === 'database available again')).toHaveLength(1);
+    // Each periodic job writes one line for a series of failures.
+    expect(others.length).toBeLessThan(30);
+  };
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
@@ -101,6 +114,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
       recordLoad(`${engine}: database stopped`, load, { recovery });
       expect(recovery).toBeLessThan(10_000);
+      expectQuietLog(firstInstance);
       // Auth uses the same server, and recovers too.
       await eventually(() => getToken(auth.base));
     }, 60_000);

@@ -12,6 +12,18 @@ import {
 /** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
 const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
 
+/** Returns the colours and the font of a page. */
+const lookOfPage = `(() => {
+  const style = getComputedStyle(document.documentElement);
+  return ['--accent', '--muted', '--ground', 'color', 'background-color', 'font-family'].map((name) => style.getPropertyValue(name));
+})()`;
+
+/** Returns the visible controls that are smaller than 24 pixels (WCAG 2.2, "Target Size (Minimum)"). */
+const smallControls = `[...document.querySelectorAll('a, button, input, select, textarea, summary')]
+  .map((control) => ({ control, box: control.getBoundingClientRect() }))
+  .filter(({ box }) => box.width > 0 && box.height > 0 && (box.width < 24 || box.height < 24))
+  .map(({ control }) => control.outerHTML)`;
+
 interface Visit {
   readonly page: Page;
   /** The origins to which the page has sent requests. */
@@ -90,10 +102,68 @@ describeInChromium('the API reference', () => {
       await page.getByText('TypeScript').first().click();
       expect(await findOurViolations()).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
-      // Swagger UI sets this background in dark mode. In light mode, the background is transparent.
-      const background = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
-      expect(background).toBe(colorScheme === 'dark' ? 'rgb(28, 32, 34)' : 'rgba(0, 0, 0, 0)');
+      expect(await page.evaluate(smallControls)).toEqual([]);
       await saveScreenshot(page, `reference-${width}-${colorScheme}`);
+      const look = await page.evaluate(lookOfPage);
+      await page.goto(`${system.auth}/portal`);
+      expect(await page.evaluate(lookOfPage)).toEqual(look);
+    },
+    60_000,
+  );
+
+  test('the reference begins with five guides, and a GET request has no body that a reader could edit', async () => {
+    const { page } = await visit(system);
+    const headings = page.locator('.info h2').filter({ hasNotText: 'Bookings API' });
+    await headings.first().waitFor();
+    expect((await headings.allInnerTexts()).slice(0, 5)).toEqual([
+      'First request',
+      'Pages',
+      'Dates and zones',
+      'Errors',
+      'Repeating a request safely',
+    ]);
+    await page.locator('#operations-Bookings-createBooking .opblock-summary-control').click();
+    await page.locator('#operations-Bookings-createBooking').getByText('Request body').waitFor();
+    await page.getByRole('button', { name: 'Try it out' }).click();
+    expect(await page.getByPlaceholder('Idempotency-Key').inputValue()).toBe('');
+    for (const operationId of ['searchBookings', 'listBookingChanges']) {
+      const operation = page.locator(`#operations-Bookings-${operationId}`);
+      await operation.locator('.opblock-summary-control').click();
+      await operation.getByText('Request examples').waitFor();
+      expect(await operation.getByText('Request body').count()).toBe(0);
+    }
+    await page.getByRole('navigation').getByRole('link', { name: 'Guide' }).click();
+    await page.getByRole('heading', { name: 'Using the Bookings API' }).waitFor();
+  }, 60_000);
+
+  test('on a phone, the description of a group stands below its heading', async () => {
+    const { page } = await visit(system, { viewport: { width: 390, height: 900 } });
+    const group = page.locator('.opblock-tag').filter({ hasText: 'Opening hours and closures' });
+    await group.waitFor();
+    const [heading, description] = await Promise.all(
+      ['a, span', 'small'].map((part) => group.locator(part).first().boundingBox()),
+    );
+    if (!heading || !description) throw new Error('the group has no heading or description');
+    expect(description.y).toBeGreaterThanOrEqual(heading.y + heading.height);
+    expect(description.width).toBeGreaterThan(200);
+  }, 60_000);
+
+  test.each([
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const)(
+    'the guide is accessible in a window of %s pixels in %s mode',
+    async (width, colorScheme) => {
+      const { page, browserErrors } = await visit(system, { viewport: { width, height: 900 }, colorScheme });
+      await page.goto(`${system.bookings}/guide`);
+      expect(await findViolations(page)).toEqual([]);
+      expect(await overflowsHorizontally(page)).toBe(false);
+      expect(await page.evaluate(smallControls)).toEqual([]);
+      const links = page.locator('main a[href^="#"]');
+      for (const link of await links.all())
+        expect(await page.locator((await link.getAttribute('href')) ?? '').count()).toBe(1);
+      expect(browserErrors).toEqual([]);
+      await saveScreenshot(page, `guide-${width}-${colorScheme}`);
     },
     60_000,
   );

@@ -1,7 +1,7 @@
 // Runs the back end of a website on which customers book bays. The program lists free times, holds a time while the
-// customer pays, creates the booking, and receives webhooks.
+// customer pays, creates the booking, books several bays for a party, and receives webhooks.
 import { createServer, type IncomingMessage } from 'node:http';
-import { BookingsApiError, createBookingsClient } from '@bay-booking/client';
+import { type BayAvailability, BookingsApiError, createBookingsClient } from '@bay-booking/client';
 import { verifyWebhook, WebhookVerificationError } from '@bay-booking/client/webhooks';
 
 const environment = process.env;
@@ -51,6 +51,24 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
       { idempotencyKey: order },
     );
     return [201, { bookingId: booking.id }];
+  },
+
+  /** Books so many bays of a location for a party, or none. */
+  'POST /parties': async (request) => {
+    const { order, name, bays, location = 'loc-north-2', startDate, endDate } = JSON.parse(await textOf(request));
+    const times = { startDate, endDate };
+    // The request may be a repetition, after the response to the first one was lost.
+    const [booked] = await client.bookings.search({ metadata: { party: order } }).toArray();
+    if (booked) return [201, { groupId: booked.groupId }];
+    const isFree = ({ free: [gap] }: BayAvailability) => gap?.startDate === startDate && gap?.endDate === endDate;
+    const found = await client.availability.search({ locationIds: [location], ...times }).toArray();
+    const freeBays = found.filter(isFree).slice(0, bays);
+    if (freeBays.length < bays) return [409, { message: `Only ${freeBays.length} bays are free at this time.` }];
+    // The metadata lets the shop find the bookings of the party without a database of its own.
+    const metadata = { party: order, bays: String(bays) };
+    const bookings = freeBays.map(({ bay }) => ({ bayId: bay.id, userAlias: name, ...times, metadata }));
+    const group = await client.groups.create({ bookings }, { idempotencyKey: order });
+    return [201, { groupId: group.id }];
   },
 
   'GET /orders': async () => [200, Object.fromEntries(bookings)],

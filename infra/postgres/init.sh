@@ -5,6 +5,6 @@ set -euo pipefail
 for name in auth bookings; do
   # The names of the two variables, such as AUTH_OWNER_PASSWORD. `${!owner_password}` is the value of that variable.
   owner_password="${name^^}_OWNER_PASSWORD" service_password="${name^^}_SERVICE_PASSWORD"
-  psql -v ON_ERROR_STOP=1 --no-psqlrc -U "$POSTGRES_USER" -d postgres -v name="$name" \
-    -v owner_password="${!owner_password}" -v service_password="${!service_password}" -f /infra/service.sql
+  OWNER_PASSWORD="${!owner_password}" SERVICE_PASSWORD="${!service_password}" \
+    psql -v ON_ERROR_STOP=1 --no-psqlrc -U "$POSTGRES_USER" -d postgres -v name="$name" -f /infra/service.sql
 done

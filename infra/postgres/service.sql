@@ -1,10 +1,12 @@
 -- Creates the database of a service and its two roles. NAME_owner runs the migrations. NAME_service may only read and
--- write rows, and may not change or delete rows of the audit trail. Run this script as a superuser, or as a role with
--- CREATEDB and CREATEROLE. The script can run again. It sets only the passwords that are given:
---   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… \
---     -f infra/postgres/service.sql "$ADMIN_URL"
+-- write rows, except for the applied migrations and the events of the audit trail. Run this script with psql 14 or later
+-- as a superuser, or as a role with CREATEDB and CREATEROLE. The script can run again. It sets only the passwords that
+-- the environment contains, because other users of the machine can see arguments:
+--   OWNER_PASSWORD=… SERVICE_PASSWORD=… psql -v ON_ERROR_STOP=1 -v name=bookings -f infra/postgres/service.sql
 -- `-v service=bookings_service_2` creates a second login for the service. Use it to change the password without
 -- downtime.
+\getenv owner_password OWNER_PASSWORD
+\getenv service_password SERVICE_PASSWORD
 \set owner :name _owner
 \if :{?service} \else \set service :name _service \endif
 
@@ -51,6 +53,9 @@ alter default privileges for role :"owner" in schema public grant select, insert
 alter default privileges for role :"owner" in schema public grant usage, select on sequences to :"service";
 grant select, insert, update, delete on all tables in schema public to :"service";
 grant usage, select on all sequences in schema public to :"service";
+-- The service only reads the applied migrations.
+select format('revoke insert, update, delete, truncate on schema_migration from %I', :'service')
+where to_regclass('public.schema_migration') is not null \gexec
 -- The service may only insert into the audit trail of auth and read it. The owner deletes old events.
 select format('revoke update, delete, truncate on audit_event from %I', :'service')
 where to_regclass('public.audit_event') is not null \gexec

@@ -43,7 +43,7 @@ test.each(findFiles('examples/*/*.ts'))('%s has fewer than 150 lines', (file) =>
   expect(read(file).split('\n').length).toBeLessThan(150);
 });
 
-test('examples/partner lists free times, books a bay, receives the webhook, and rejects a forged webhook', async () => {
+test('examples/partner lists free times, books a bay and a party, receives the webhook, and rejects a forged webhook', async () => {
   const [port] = (await freePorts(1)) as [number];
   const shop = `http://localhost:${port}`;
   const partner = startExample('partner', { PORT: String(port) });
@@ -58,6 +58,9 @@ test('examples/partner lists free times, books a bay, receives the webhook, and 
   const [id, repeatedId, ...otherIds] = [...stdout.matchAll(/"bookingId":"([^"]+)"/g)].map(([, text]) => text);
   expect(id).toEqual(expect.any(String));
   expect([repeatedId, ...otherIds]).toEqual([id]);
+  // Both requests for the party return the same group.
+  const groups = [...stdout.matchAll(/"groupId":"([^"]+)"/g)].map(([, text]) => text);
+  expect(groups).toEqual([groups[0], groups[0]]);
   await partner.waitForOutput(new RegExp(`booking.created ${id}: bay-n2-03`));
   const orders = await (await fetch(`${shop}/orders`)).json();
   expect(orders).toMatchObject({ [id as string]: { state: 'booking.created', bayId: 'bay-n2-03' } });

@@ -6,8 +6,12 @@ import { newBooking, useClientSystem } from '../support/client-system.ts';
 
 const system = useClientSystem();
 let client: BookingsClient;
+/** Has the token of a Facility Manager, who may write opening hours and closures. */
+let manager: BookingsClient;
 beforeAll(() => {
   client = system.createClient();
+  const token = { clientId: 'demo-pat-north-manage', clientSecret: 'demo-pat-north-manage-secret' };
+  manager = system.createClient({ auth: { ...token, scope: 'golf/schedule' } });
 });
 
 /** Returns the error of a call that must fail with an error response of the service. */
@@ -62,6 +66,16 @@ describe('errors', () => {
   });
 });
 
+test('the history lists the changes of a booking, and of a facility', async () => {
+  const { id } = await client.bookings.create({ ...newBooking(), bayId: 'bay-n1-01' });
+  await client.bookings.delete(id);
+  const ofBooking = await client.bookings.history(id, { pageSize: 1 }).toArray();
+  expect(ofBooking.map(({ action }) => action)).toEqual(['created', 'deleted']);
+  expect(ofBooking[0]?.changes.bayId).toEqual({ from: null, to: 'bay-n1-01' });
+  const ofBay = client.history.list({ facilityId: 'fac-north', bayIds: ['bay-n1-01'], action: 'deleted' });
+  expect(await ofBay.toArray()).toMatchObject([{ bookingId: id, facilityId: 'fac-north', version: 2 }]);
+});
+
 describe('lists', () => {
   test('a list iterates over the items of all pages in order, and sends its filters with every page', async () => {
     const correlationId = 'visit, with a comma';
@@ -84,6 +98,15 @@ describe('lists', () => {
 
   test('an empty array as a filter is a TypeError, because the service would return everything', async () => {
     await expect(client.bookings.search({ ids: [] }).toArray()).rejects.toThrow('ids is an empty array');
+  });
+
+  test('metadata is a filter, and an empty object as a filter is a TypeError', async () => {
+    const metadata = { order: 'a & b', shop: 'client' };
+    const { id } = await client.bookings.create({ ...newBooking(), metadata });
+    await client.bookings.create({ ...newBooking(), metadata: { shop: 'client' } });
+    const found = await client.bookings.search({ metadata }).toArray();
+    expect(found).toMatchObject([{ id, metadata }]);
+    await expect(client.bookings.search({ metadata: {} }).toArray()).rejects.toThrow(TypeError);
   });
 
   test('the client lists locations, bays and upcoming bookings', async () => {
@@ -162,21 +185,47 @@ describe('availability, holds, opening hours and closures', () => {
 
   test('opening hours are set, read and deleted', async () => {
     const hours = { weekly: { monday: [{ opens: '08:00', closes: '20:00' }] }, exceptions: [] };
-    const { etag } = await client.locations.setOpeningHours('loc-north-1', hours);
+    const { etag } = await manager.locations.setOpeningHours('loc-north-1', hours);
     expect(await client.locations.getOpeningHours('loc-north-1')).toMatchObject({ ...hours, etag, alwaysOpen: false });
-    await client.locations.deleteOpeningHours('loc-north-1', { ifMatch: etag });
+    await manager.locations.deleteOpeningHours('loc-north-1', { ifMatch: etag });
     expect((await client.locations.getOpeningHours('loc-north-1')).alwaysOpen).toBe(true);
   });
 
   test('a closure is created, found, changed and deleted', async () => {
-    const created = await client.closures.create({ bayIds: ['bay-n2-03'], ...day, reason: 'Maintenance' });
+    const created = await manager.closures.create({ bayIds: ['bay-n2-03'], ...day, reason: 'Maintenance' });
     expect(await freeTimes('bay-n2-03')).toEqual([]);
     const found = await client.closures.list({ locationIds: ['loc-north-2'], ...day }).toArray();
     expect(found.map(({ id }) => id)).toEqual([created.id]);
     const change = { bayIds: ['bay-n2-04'], ...day };
-    const changed = await client.closures.update(created.id, change, { ifMatch: created.etag });
+    const changed = await manager.closures.update(created.id, change, { ifMatch: created.etag });
     expect(await client.closures.get(created.id)).toEqual(changed);
-    await client.closures.delete(created.id);
+    await manager.closures.delete(created.id);
     expect((await errorOf(client.closures.get(created.id))).has('ERR00404')).toBe(true);
+  });
+});
+
+describe('groups', () => {
+  test('a group is tried, created once, read, and deleted in the version that the caller has seen', async () => {
+    const bookings = [newBooking(), newBooking()];
+    expect(await client.groups.create({ bookings, dryRun: true })).toMatchObject({ bookings: [] });
+    const options = { idempotencyKey: crypto.randomUUID() };
+    const group = await client.groups.create({ bookings }, options);
+    expect(await client.groups.create({ bookings }, options)).toEqual(group);
+    const [first] = group.bookings;
+    if (!first) throw new Error('the group is empty');
+    await client.bookings.update(first.id, { ...first, userAlias: 'Bob' });
+    const stale = await errorOf(client.groups.delete(group.id, { ifMatch: group.etag }));
+    expect(stale.has('ERR00412')).toBe(true);
+    const current = await client.groups.get(group.id);
+    expect(current.bookings).toHaveLength(2);
+    await client.groups.delete(group.id, { ifMatch: current.etag });
+    expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
+  });
+
+  test('the error of a refused group names the booking by its index', async () => {
+    const taken = newBooking();
+    await client.bookings.create(taken);
+    const error = await errorOf(client.groups.create({ bookings: [newBooking(), taken] }));
+    expect(error.problems).toMatchObject([{ code: 'BOOK00002', contextData: { index: 1 } }]);
   });
 });

@@ -1,5 +1,5 @@
-// Checks out the code of the previous release from the git history. The code uses the npm packages that are installed
-// for this release.
+// Checks out the code of the previous release, which is the last tag, from the git history. The code uses the npm
+// packages that are installed for this release.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
@@ -10,17 +10,23 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The previous release: the last commit before the log of changes. */
-const commit = '1b26b63c';
+/** The release before the first tag: the last commit before the log of changes. */
+const firstRelease = '1b26b63c';
 
 export interface PreviousRelease {
   readonly folder: string;
   readonly remove: () => Promise<void>;
 }
 
-/** Returns undefined if the git history does not contain the commit, for example in a shallow clone. */
+/** Returns undefined if the git history does not contain the release, for example in a shallow clone. */
 export async function checkOutPreviousRelease(): Promise<PreviousRelease | undefined> {
   const git = (...parameters: string[]) => run('git', parameters, { cwd: root });
+  // A tag of the commit itself is this release.
+  const tag = await git('describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*', 'HEAD^').then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
+  const commit = tag ?? firstRelease;
   const exists = await git('cat-file', '-e', `${commit}^{commit}`).then(
     () => true,
     () => false,

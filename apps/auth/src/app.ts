@@ -55,7 +55,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,
-    keyStore: createKeyStore({ db, encryptionKey: config.encryptionKey }),
+    keyStore: createKeyStore({ db, encryptionKeys: config.encryptionKeys }),
     tokenLifetimeSeconds: services.lifetimes.longestSigned,
     createProvider: (keys) => createProvider(services, keys),
   });

@@ -48,6 +48,12 @@ export const encryptionKey = (value: string): Buffer => {
   return key;
 };
 
+/** The first key encrypts, and every key decrypts. */
+export const encryptionKeys = (value: string): readonly [Buffer, ...Buffer[]] => {
+  const [first = '', ...others] = list(value);
+  return [encryptionKey(first), ...others.map(encryptionKey)];
+};
+
 const cookieKeys = (value: string): readonly string[] => {
   const keys = list(value);
   if (keys.length === 0 || keys.some((key) => key.length < 32)) {
@@ -78,7 +84,7 @@ const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   issuer: mandatory('ISSUER', origin),
   cookieKeys: mandatory('COOKIE_KEYS', cookieKeys),
-  encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
+  encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
   host: optional('HOST', text),
   port: optional('PORT', port, 4000),
   metricsPort: optional('METRICS_PORT', port),
@@ -118,6 +124,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   return Object.freeze({
     ...read,
     production,
+    encryptionKey: read.encryptionKeys[0],
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,
     // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address

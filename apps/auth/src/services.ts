@@ -1,6 +1,6 @@
 // Creates every store and service of auth once. Pages and the configuration of oidc-provider take `Services`, and name
 // those that they use.
-import { collectDatabaseMetrics, connectDatabase } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics, connectDatabase, logOutages } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
@@ -76,6 +76,7 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
     migrationsDirectory,
   });
   collectDatabaseMetrics(metrics, db);
+  logOutages(db, logger);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   return {
     config,

@@ -135,7 +135,7 @@ test.each([59, 86_401, 60.5, '60'])('an import rejects access_token_ttl %p', (va
 test('a signing key stays published for the longest lifetime that any client has or had', async () => {
   await server.load({ clients: [{ ...client, access_token_ttl: secondsPerDay }] });
   await server.load({ clients: [{ ...client, access_token_ttl: 120 }] });
-  const store = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
+  const store = createKeyStore({ db: server.db, encryptionKeys: [Buffer.from(encryptionKey, 'base64')] });
   // Creates keys that sign after 0 s, and then makes them the current keys, which retires the previous keys.
   await store.rotate(0);
   await store.advance();

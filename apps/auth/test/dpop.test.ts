@@ -90,7 +90,7 @@ describe('proofs at the token endpoint', () => {
     const otherInstance = await server.startInstance();
     const iat = now() - 3600;
     const { nonce } = await requestWithClaims({ iat });
-    await createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }).rotate(0);
+    await createKeyStore({ db: server.db, encryptionKeys: [Buffer.from(encryptionKey, 'base64')] }).rotate(0);
     await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     for (const origin of [server.origin, otherInstance.origin]) {
       expect(await requestWithClaims({ iat, nonce }, origin)).toMatchObject({ status: 200 });

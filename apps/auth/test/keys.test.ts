@@ -23,7 +23,7 @@ let server: AuthServer;
 let store: KeyStore;
 beforeEach(async () => {
   server = await startAuthServer();
-  store = createKeyStore({ db: server.db, encryptionKey: secret });
+  store = createKeyStore({ db: server.db, encryptionKeys: [secret] });
 });
 afterEach(() => server.close());
 
@@ -60,7 +60,7 @@ test('the first start creates an ES256 and an RS256 key', async () => {
 test('instances that start at the same time create one set of keys', async () => {
   await server.db('signing_key').delete();
   const databases = Array.from({ length: 6 }, () => connectDatabase({ url: server.databaseUrl, applicationName: 'k' }));
-  await Promise.all(databases.map((db) => createKeyStore({ db, encryptionKey: secret }).ensureCurrentKeys()));
+  await Promise.all(databases.map((db) => createKeyStore({ db, encryptionKeys: [secret] }).ensureCurrentKeys()));
   await Promise.all(databases.map((db) => db.destroy()));
   expect(await store.list()).toHaveLength(2);
 });
@@ -68,7 +68,7 @@ test('instances that start at the same time create one set of keys', async () =>
 describe('the encryption of signing keys', () => {
   test('KEY_ENCRYPTION_KEY can be changed while instances with the old key continue to sign', async () => {
     const newEncryptionKey = Buffer.alloc(32, 9);
-    const storeWithNewKey = createKeyStore({ db: server.db, encryptionKey: newEncryptionKey });
+    const storeWithNewKey = createKeyStore({ db: server.db, encryptionKeys: [newEncryptionKey] });
     const before = await store.load();
     await store.reencrypt(newEncryptionKey);
     const after = await storeWithNewKey.load();
@@ -78,6 +78,25 @@ describe('the encryption of signing keys', () => {
     // keys that it has already loaded.
     await server.auth.refreshKeys().catch(() => {});
     expect(await publishedKids()).toContain(kidOf(await getToken()));
+  });
+
+  test('KEY_ENCRYPTION_KEY=old,new and then new,old changes the key without a restart between', async () => {
+    const [old, added] = [encryptionKey, Buffer.alloc(32, 9).toString('base64')];
+    const withKeys = (KEY_ENCRYPTION_KEY: string) => server.startInstance({ KEY_ENCRYPTION_KEY });
+    const before = await getToken();
+    // Every value works at the same time as the one before, while the keys are encrypted with either key.
+    for (const value of [`${old},${added}`, `${added},${old}`]) {
+      const instance = await withKeys(value);
+      expect(kidOf(await getToken(instance.origin))).toBe(kidOf(before));
+      await instance.close();
+    }
+    const both = createKeyStore({ db: server.db, encryptionKeys: [Buffer.alloc(32, 9), secret] });
+    await both.reencrypt(Buffer.alloc(32, 9));
+    for (const value of [`${old},${added}`, added]) {
+      const instance = await withKeys(value);
+      expect(kidOf(await getToken(instance.origin))).toBe(kidOf(before));
+      await instance.close();
+    }
   });
 
   test('the private key is encrypted with AES-256-GCM and bound to its key id', async () => {
@@ -100,7 +119,7 @@ describe('the encryption of signing keys', () => {
   });
 
   test('a wrong KEY_ENCRYPTION_KEY gives an error that names the variable', async () => {
-    const wrong = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 8) });
+    const wrong = createKeyStore({ db: server.db, encryptionKeys: [Buffer.alloc(32, 8)] });
     await expect(wrong.load()).rejects.toThrow(WrongEncryptionKey);
     await expect(wrong.load()).rejects.toThrow(/^KEY_ENCRYPTION_KEY /);
   });

@@ -373,6 +373,11 @@ describe('identities that a password reset removes', () => {
 });
 
 describe('the outbox', () => {
+  /** Returns the value of the metric whose name and labels begin with this text. */
+  const metric = async (prefix: string): Promise<number> => {
+    const lines = (await (await fetch(`${server.origin}/metrics`)).text()).split('\n');
+    return Number(lines.find((line) => line.startsWith(prefix))?.split(' ')[1]);
+  };
   const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
@@ -381,12 +386,34 @@ describe('the outbox', () => {
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
     expect(await countQueued()).toBeGreaterThan(0);
+    await server.db.raw("update mail set created_at = now() - interval '2 hours'");
+    expect(await metric('auth_mail_oldest_seconds')).toBeGreaterThan(7000);
+    expect(await metric('auth_mail_total{result="retried"')).toBeGreaterThan(0);
     smtp.acceptAgain();
     await server.db.raw('update mail set next_try_at = now()');
     // Every new e-mail starts a check of the outbox.
     await register('next');
     await smtp.mailTo(username);
     await eventually(async () => (await countQueued()) === 0);
+    expect(await metric('auth_mail_total{result="sent"')).toBeGreaterThan(0);
+    expect(await metric('auth_mail_oldest_seconds')).toBe(0);
+  });
+
+  test('the outbox tries again for a day, and then gives up', async () => {
+    smtp.rejectWith(451);
+    await register('day');
+    const waiting = async () => (await server.db.raw('select tries, next_try_at - now() as pause from mail')).rows[0];
+    await eventually(async () => (await waiting())?.tries === 1);
+    await server.db.raw('update mail set tries = 32, next_try_at = now()');
+    await register('waker');
+    // An attempt after 23 hours is followed by another one.
+    await eventually(async () => (await server.db.raw('select from mail where tries = 33')).rows.length === 1);
+    await server.db.raw('update mail set next_try_at = now() where tries = 33');
+    await register('waker');
+    await eventually(async () => (await server.db.raw('select from mail where tries > 30')).rows.length === 0);
+    smtp.acceptAgain();
+    await server.db.raw('delete from mail');
+    expect(await metric('auth_mail_total{result="failed"')).toBeGreaterThan(0);
   });
 
   test('the outbox deletes an e-mail that the mail server rejects permanently', async () => {

@@ -1,9 +1,9 @@
 // Creates every store and service once, and connects them: the HTTP application, the endpoints, webhooks and jobs.
 import { linksBelow } from '@bay-booking/common/links';
-import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
-import type { Logger } from '@bay-booking/service/logging';
+import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAudit } from './audit.ts';
@@ -21,10 +21,16 @@ import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
 import { createFeedEndpoints } from './changes/feed/endpoints.ts';
 import { createFeedStore } from './changes/feed/store.ts';
+import { createHistoryEndpoints } from './changes/history/endpoints.ts';
+import { createHistoryStore } from './changes/history/store.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createErasureEndpoints } from './erasure/endpoints.ts';
+import { createErasure } from './erasure/erase.ts';
+import { createGroupEndpoints } from './groups/endpoints.ts';
+import { createGroupStore } from './groups/store.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { mountErrorHandler } from './http/error-responses.ts';
@@ -35,10 +41,11 @@ import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import type { SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
+import { createManagement } from './management/management.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
-import { mountDocuments } from './openapi/routes.ts';
+import { mountDocuments, mountJson } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue-store.ts';
@@ -128,26 +135,29 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     holds: createHoldStore(db),
     proofs: createProofStore(db),
     bookingItem,
+    erasure: createErasure(db, logger),
     // Without WEBHOOK_KEY, the service has no webhooks.
     webhooks:
       config.webhookKeys &&
       createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
+    management: config.management ? createManagement({ ...shared, db, logger }) : undefined,
   };
 }
 
 function createEndpoints(services: Services) {
   const { db, config, places, holds, webhooks } = services;
+  const bookingExample = bookingItemExample(services.link);
+  const bookings = { ...services, store: createBookingStore(db), searches: createSearchStore(db) };
   return [
-    ...createBookingEndpoints({
-      ...services,
-      store: createBookingStore(db),
-      searches: createSearchStore(db),
-    }),
+    ...createBookingEndpoints(bookings),
+    ...createGroupEndpoints({ ...bookings, groups: createGroupStore(db) }),
     ...createFeedEndpoints({
       ...services,
-      bookingExample: bookingItemExample(services.link),
+      bookingExample,
       listSchema: bookingChangeListSchema,
     }),
+    ...createHistoryEndpoints({ ...services, history: createHistoryStore(db), bookingExample }),
+    ...createErasureEndpoints(services),
     ...createPlacesEndpoints({ ...services, store: places }),
     createMeEndpoint(services),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
@@ -162,7 +172,7 @@ function createEndpoints(services: Services) {
 /** Mounts middleware and routes in the order in which they run. */
 function createExpressApp(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, revocations, proofs, webhooks, now }: Services,
+  { signingKeys, revocations, proofs, webhooks, management, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
 ): Express {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
@@ -170,6 +180,7 @@ function createExpressApp(
   // With METRICS_PORT, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
+  logOutages(db, logger);
   observeKeyAge(metrics, signingKeys.age);
   observeRevocationsAge(metrics, revocations.age);
 
@@ -198,13 +209,31 @@ function createExpressApp(
     useProof: proofs.use,
     now,
   });
-  mountEndpoints(app, endpoints, {
+  const routing = {
     authorize,
-    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
-    onCaller: webhooks?.noteRequest,
-    rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
+    rateLimit: createRateLimit(
+      db,
+      rateLimitPerMinute,
+      oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),
+    ),
     formats,
+  };
+  mountEndpoints(app, endpoints, {
+    ...routing,
+    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
+    onCaller: (caller) => {
+      webhooks?.noteRequest(caller);
+      management?.noteRequest(caller);
+    },
   });
+  if (management) {
+    mountEndpoints(app, management.endpoints, {
+      ...routing,
+      checkScope: (caller, access) => checkScope(caller, access, management.scopes, baseUrl),
+      onCaller: undefined,
+    });
+    mountJson(app, '/management/openapi.json', management.document);
+  }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);

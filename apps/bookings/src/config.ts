@@ -53,7 +53,10 @@ const fields = {
   maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
+  management: optional('MANAGEMENT', flag, false),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
+  historyRetentionDays: optional('HISTORY_RETENTION_DAYS', integer(7, 36_500), 400),
+  personalDataDays: optional('PERSONAL_DATA_DAYS', integer(0, 36_500), 0),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;

@@ -28,18 +28,18 @@ const hasHeader =
     name in headers;
 
 /** The endpoints that reserve a bay for a time. They apply the same rules. */
-const reservations = ['createBooking', 'updateBooking', 'createHold'];
+const reservations = ['createBooking', 'updateBooking', 'createHold', 'createBookingGroup'];
 
 /**
  * Every error code. `appliesTo` selects the endpoints that can return it: a group of endpoints, or a list of operation
  * ids and conditions.
  */
 export const errorCatalogue = {
-  // `searchBookings` and `listBookingChanges` have parameters that are mandatory only in some requests.
+  // Some parameters are mandatory only in some requests.
   ERR00001: {
     status: 400,
     description: "'{fieldName}' is mandatory.",
-    appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges'],
+    appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges', 'listHistory'],
   },
   ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: [hasInput] },
   ERR00003: {
@@ -50,7 +50,7 @@ export const errorCatalogue = {
   ERR00010: {
     status: 400,
     description: 'EndDate cannot be before StartDate.',
-    appliesTo: [hasMandatoryDates],
+    appliesTo: [hasMandatoryDates, 'createBookingGroup'],
   },
   ERR00011: { status: 400, description: 'EndDate cannot be in the past.', appliesTo: reservations },
   ERR00012: {
@@ -61,7 +61,7 @@ export const errorCatalogue = {
   BOOK00001: {
     status: 400,
     description: 'Another booking with the same external booking id already exists.',
-    appliesTo: ['createBooking'],
+    appliesTo: ['createBooking', 'createBookingGroup'],
   },
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.', appliesTo: reservations },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.', appliesTo: reservations },

@@ -3,8 +3,9 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { compactChanges } from './changes/compaction.ts';
-import { removeExpiredChanges } from './changes/retention.ts';
+import { removeExpiredChanges, removeFromFeed } from './changes/retention.ts';
 import type { Config } from './config.ts';
+import type { Erasure } from './erasure/erase.ts';
 
 export interface PeriodicJob {
   readonly name: string;
@@ -15,6 +16,7 @@ export interface PeriodicJob {
 interface JobServices {
   readonly db: Database;
   readonly config: Config;
+  readonly erasure: Pick<Erasure, 'eraseEnded'>;
   readonly idempotency: { readonly deleteExpired: (now: Date) => Promise<unknown> };
   readonly holds: { readonly deleteExpired: () => Promise<unknown> };
   readonly proofs: { readonly deleteExpired: () => Promise<unknown> };
@@ -23,8 +25,9 @@ interface JobServices {
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-export function listJobs({ db, config, idempotency, holds, proofs }: JobServices): readonly PeriodicJob[] {
-  const retention = config.changeRetentionDays * day;
+export function listJobs({ db, config, erasure, idempotency, holds, proofs }: JobServices): readonly PeriodicJob[] {
+  const { changeRetentionDays, historyRetentionDays, personalDataDays } = config;
+  const daysAgo = (days: number): Date => new Date(Date.now() - days * day);
   return [
     // An expired key, hold or proof has no effect, so its deletion may be late.
     { name: 'idempotency keys', intervalMs: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
@@ -35,8 +38,22 @@ export function listJobs({ db, config, idempotency, holds, proofs }: JobServices
     {
       name: 'retention of the change feed',
       intervalMs: minute,
-      run: () => removeExpiredChanges(db, new Date(Date.now() - retention)),
+      run: () => removeFromFeed(db, daysAgo(changeRetentionDays)),
     },
+    {
+      name: 'retention of the history',
+      intervalMs: minute,
+      run: () => removeExpiredChanges(db, daysAgo(Math.max(changeRetentionDays, historyRetentionDays))),
+    },
+    ...(personalDataDays === 0
+      ? []
+      : [
+          {
+            name: 'personal data',
+            intervalMs: 20 * minute,
+            run: () => erasure.eraseEnded(daysAgo(personalDataDays), new Date()),
+          },
+        ]),
   ];
 }
 

@@ -58,6 +58,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
   );
   expect(endpoints.sort()).toEqual([
     'DELETE /api/booking-closures/{id}',
+    'DELETE /api/booking-groups/{id}',
     'DELETE /api/booking-holds/{id}',
     'DELETE /api/booking-locations/{id}/opening-hours',
     'DELETE /api/bookings/{id}',
@@ -69,18 +70,23 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/booking-changes',
     'GET /api/booking-closures',
     'GET /api/booking-closures/{id}',
+    'GET /api/booking-groups/{id}',
+    'GET /api/booking-history',
     'GET /api/booking-holds/{id}',
     'GET /api/booking-locations',
     'GET /api/booking-locations/{id}',
     'GET /api/booking-locations/{id}/opening-hours',
     'GET /api/bookings',
     'GET /api/bookings/{id}',
+    'GET /api/bookings/{id}/history',
     'GET /api/facilities/{id}/webhooks',
     'GET /api/me',
     'GET /api/webhooks',
     'GET /api/webhooks/{id}',
     'GET /api/webhooks/{id}/deliveries',
     'POST /api/booking-closures',
+    'POST /api/booking-erasures',
+    'POST /api/booking-groups',
     'POST /api/booking-holds',
     'POST /api/bookings',
     'POST /api/webhooks',
@@ -130,6 +136,41 @@ test('every operation has a request example in curl and in TypeScript', () => {
   }
 });
 
+/** Returns every object inside a part of the document, and the part itself. */
+function schemasIn(schema: unknown): readonly Record<string, unknown>[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return [schema as Record<string, unknown>, ...Object.values(schema).flatMap(schemasIn)];
+}
+
+test('every object and every alternative has a name, so that generators of clients invent none', () => {
+  const named = new Set(Object.values(checkedIn.components.schemas));
+  for (const schema of [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn)) {
+    if (schema.type === 'object' && schema.properties && !named.has(schema))
+      throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
+    for (const alternative of Array.isArray(schema.oneOf) ? schema.oneOf : [])
+      expect(alternative).toEqual({ $ref: expect.any(String) });
+  }
+  expect(checkedIn.components.schemas.BookingChangeList.properties.items.items).toEqual({
+    $ref: '#/components/schemas/BookingChange',
+  });
+});
+
+test('addresses have the format uri, and times of day a pattern that other languages accept, as has every text', () => {
+  const { Webhook, HoursRange } = checkedIn.components.schemas;
+  expect(Webhook.properties.url).toMatchObject({ type: 'string', format: 'uri' });
+  expect(
+    '00:00 23:59 24:00 7:00'.split(' ').filter((time) => new RegExp(HoursRange.properties.opens.pattern).test(time)),
+  ).toEqual(['00:00', '23:59']);
+  // Rust and Pydantic refuse a pattern with surrogates or with look-around.
+  for (const { pattern = '' } of schemasIn(checkedIn)) expect(pattern).not.toMatch(/\\ud[89a-f]|\(\?[=!<]/i);
+});
+
+test('no operation has an example of Idempotency-Key, which documentation tools would send', () => {
+  const parameters = schemasIn(checkedIn.paths).filter(({ name }) => name === 'Idempotency-Key');
+  expect(parameters.length).toBeGreaterThan(3);
+  for (const parameter of parameters) expect(parameter).not.toHaveProperty('example');
+});
+
 test('the security schemes are client credentials with the tokenUrl, bearer and DPoP', () => {
   expect(checkedIn.components.securitySchemes).toMatchObject({
     clientCredentials: { flows: { clientCredentials: { tokenUrl: 'http://localhost:4000/connect/token' } } },
@@ -158,7 +199,7 @@ describe('GET /docs', () => {
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
-      'img-src data:',
+      "img-src 'self' data:",
       `connect-src 'self' https://bookings.example ${system.issuer.url}`,
       "base-uri 'none'",
       "form-action 'none'",
@@ -169,9 +210,11 @@ describe('GET /docs', () => {
   });
 
   test('the page loads files that are compressed, have an ETag, and can be cached for a year', async () => {
-    const assets = assetPathsOf((await call('/docs')).text).map(([, path]) => path as string);
+    const assets = [...new Set(assetPathsOf((await call('/docs')).text).map(([, path]) => path as string))];
     expect(assets.map((path) => path.split('/').at(-1))).toEqual([
+      'icon.svg',
       'swagger-ui.css',
+      'page.css',
       'reference.css',
       'swagger-ui-bundle.js',
       'reference.js',
@@ -180,7 +223,7 @@ describe('GET /docs', () => {
       const { status, headers } = await call(path, { 'Accept-Encoding': 'gzip' });
       expect(status).toBe(200);
       expect(headers).toMatchObject({
-        'content-type': `text/${path.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`,
+        'content-type': expect.stringMatching(/^(?:image\/svg\+xml|text\/(?:css|javascript); charset=utf-8)$/),
         'cache-control': 'public, max-age=31536000, immutable',
         'content-encoding': 'gzip',
         vary: 'Accept-Encoding',
@@ -209,6 +252,28 @@ describe('GET /docs', () => {
       await prefixed.close();
     }
   });
+});
+
+test('GET / leads to the reference, below the path of BASE_URL', async () => {
+  const { status, headers } = await system.call('GET', '/', { token: null });
+  expect([status, headers.location]).toEqual([302, '/docs']);
+  expect((await system.call('POST', '/', { token: null })).status).toBe(405);
+  const prefixed = await createTestSystem({ sharing: system, config: { baseUrl: 'https://example.com/golf' } });
+  try {
+    for (const path of ['/golf', '/golf/', '/'])
+      expect((await prefixed.call('GET', path, { token: null })).headers.location).toBe('/golf/docs');
+  } finally {
+    await prefixed.close();
+  }
+});
+
+test('GET /guide is docs/api.md as a page, with the addresses of this service and without links to files', async () => {
+  const { status, text, headers } = await system.call('GET', '/guide', { token: null });
+  expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(text).toContain('<h1 id="using-the-bookings-api">Using the Bookings API</h1>');
+  expect(text).toContain(`AUTH=${system.issuer.url}\nBOOKINGS=https://bookings.example\n`);
+  for (const [, href] of text.matchAll(/<a [^>]*href="([^"]*)"/g)) expect(href).toMatch(/^(?:https?:\/\/|#|\/)/);
+  expect(text).not.toMatch(/localhost:400[01]|<script/);
 });
 
 test('GET /openapi.json is compressed and has an ETag', async () => {

@@ -7,7 +7,9 @@ import { bookingState } from '../src/bookings/storage/columns.ts';
 import { compactChanges } from '../src/changes/compaction.ts';
 import { createFeedStore } from '../src/changes/feed/store.ts';
 import { recount } from '../src/changes/recount.ts';
-import { removeExpiredChanges } from '../src/changes/retention.ts';
+import { removeFromFeed } from '../src/changes/retention.ts';
+import { readImport } from '../src/import/document.ts';
+import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
@@ -17,6 +19,7 @@ interface Item {
   readonly id: string;
   /** The number of the change. */
   readonly modified: number;
+  readonly actor: object;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -26,6 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => system.close());
 
+/** The actor of every change of these tests. */
+const actor = { clientId: 'client-test', subject: 'acc-test' };
 /** Creates a booking. Each call of `bookingBody` chooses a new time, so the bookings of a bay do not overlap. */
 const create = async (bayId: string): Promise<Record<string, string>> => {
   const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId }) });
@@ -75,6 +80,7 @@ test('each booking appears once, at the place of its latest change, and data is 
   ]);
   const list = await system.call('GET', `/api/bookings?ids=${first.id}`);
   expect(items[1]?.data).toEqual(list.body.items[0]);
+  expect(items.map((item) => item.actor)).toEqual([actor, actor]);
 });
 
 test('an update that changes only the alias appears in the feed', async () => {
@@ -92,7 +98,7 @@ test('a deleted booking stays in the feed, without data', async () => {
   const { next } = await readAll('fac-north');
   await remove(booking.id as string);
   const [item] = await readNew(next);
-  expect(item).toEqual({ state: 'deleted', kind: 'Booking', id: booking.id, modified: expect.any(Number) });
+  expect(item).toEqual({ state: 'deleted', kind: 'Booking', id: booking.id, modified: expect.any(Number), actor });
 });
 
 test('a booking that moves to another facility is deleted in the old one and updated in the new one', async () => {
@@ -159,7 +165,7 @@ test('410 is returned only if a change was removed whose number is above both re
   await remove(id);
   const afterDeletion = await readAll('fac-north');
   // The time is in the future, so all deletions are older.
-  await removeExpiredChanges(system.db, new Date(Date.now() + 60_000));
+  await removeFromFeed(system.db, new Date(Date.now() + 60_000));
   // These two readers have not read the deletion that was removed.
   const late = await system.call('GET', pathOf(atEnd.next));
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
@@ -219,6 +225,30 @@ test('a recount adds changes to the feed that were made outside the service', as
   expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
     [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
   );
+});
+
+test('after a restore, numbers continue above all earlier ones, and readers get 410 once', async () => {
+  const { next } = await readAll('fac-north');
+  const untouched = await create('bay-n1-08');
+  const [seen] = await readNew(next);
+  // The documented command for a restored disk snapshot, after which bookings and their changes are lost.
+  const [command = ''] = /update database_identity set value = '\w+'/.exec(read('docs/operations/back-up.md')) ?? [];
+  await query(system.db, command);
+  const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await system.call('GET', pathOf(next))).status));
+  expect(statuses).toEqual([410, 410, 410, 410]);
+  const again = await readAll('fac-north');
+  expect(again.items.map(({ id }) => id)).toContain(untouched.id);
+  expect((await system.call('GET', pathOf(again.next))).status).toBe(200);
+  const created = await create('bay-n1-08');
+  const items = await readNew(again.next);
+  expect(items).toMatchObject([{ id: created.id }]);
+  expect(items[0]?.modified).toBeGreaterThan((seen?.modified ?? 0) + 1_000_000);
+  // A facility that was imported after the backup is imported again.
+  const lost = { id: 'fac-lost', name: 'Lost Range', timeZone: 'UTC', locations: [] };
+  await importPlaces(system.db, readImport(JSON.stringify({ facilities: [lost] })));
+  const path = '/api/booking-changes?facilityId=fac-lost&afterChangeNumber=5';
+  const token = await system.token(['fac-lost']);
+  expect((await system.call('GET', path, { token })).status).toBe(410);
 });
 
 test('the feed store returns the last state of a deleted booking, which webhooks need', async () => {

@@ -31,7 +31,10 @@ test('without the optional variables, the configuration has the default values',
     maxConnections: 5_000,
     databasePoolMax: 10,
     databasePrepared: true,
+    management: false,
     changeRetentionDays: 30,
+    historyRetentionDays: 400,
+    personalDataDays: 0,
     webhookKeys: undefined,
     webhookAllowNetworks: [],
   });
@@ -88,6 +91,8 @@ test('all invalid variables are reported together, by name', () => {
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
     DB_PREPARED: 'perhaps',
+    HISTORY_RETENTION_DAYS: '6',
+    PERSONAL_DATA_DAYS: '-1',
   };
   expect(() => readBookingsConfig(invalid)).toThrow(
     expect.objectContaining({

@@ -19,6 +19,7 @@ const hours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
 // The first scope is the one that the challenge names.
 test.each<[Scope[], string, string]>([
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/bookings'],
+  [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-groups/any'],
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/bookings/any'],
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-changes'],
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-locations'],
@@ -29,6 +30,8 @@ test.each<[Scope[], string, string]>([
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/booking-closures'],
   [['bookings.read', 'bookings', 'schedule'], 'GET', '/api/me'],
   [['bookings'], 'POST', '/api/bookings'],
+  [['bookings'], 'POST', '/api/booking-groups'],
+  [['bookings'], 'DELETE', '/api/booking-groups/any'],
   [['bookings'], 'PUT', '/api/bookings/any'],
   [['bookings'], 'DELETE', '/api/bookings/any'],
   [['bookings'], 'POST', '/api/booking-holds'],

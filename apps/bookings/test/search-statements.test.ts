@@ -39,6 +39,9 @@ for (let group = 0; group < 6; group++) {
   }
 }
 
+/** A third of the bookings have no metadata. */
+const metadataOf = (start: number) => (start % 3 === 0 ? null : { shop: 'web', remainder: String(start % 3) });
+
 let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
@@ -52,9 +55,9 @@ beforeAll(async () => {
     await query(
       db,
       `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date,
-         created_at, last_updated_at)
-       values ($1, $2::uuid, $3, $2::text, 'Ann', $4, $5, now(), now())`,
-      [facility, id, location, at(start), at(end)],
+         created_at, last_updated_at, metadata)
+       values ($1, $2::uuid, $3, $2::text, 'Ann', $4, $5, now(), now(), $6)`,
+      [facility, id, location, at(start), at(end), metadataOf(start)],
     );
   }
   await recount(db, bookingState);
@@ -134,6 +137,18 @@ const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooki
     (booking) => booking.end <= now && isOverlapping(booking, 12, endOfTime),
   ],
   ['active, of an alias', { isActive: true, userAlias: 'Ann' }, ({ end }) => end > now],
+  ['with metadata', { metadata: { shop: 'web' } }, ({ start }) => start % 3 > 0],
+  ['with two fields of metadata', { metadata: { shop: 'web', remainder: '2' } }, ({ start }) => start % 3 === 2],
+  [
+    'ended, of locations, with metadata',
+    { metadata: { remainder: '1' }, isActive: false, locationIds: ['l0a', 'l0b', 'l1b'] },
+    ({ start, end, location }) => start % 3 === 1 && end <= now && ['l0a', 'l0b', 'l1b'].includes(location),
+  ],
+  [
+    'of bays, with metadata, from an instant on',
+    { bayIds: bays, metadata: { shop: 'web' }, time: { kind: 'overlapping', start: at(12), end: undefined } },
+    (booking) => bays.includes(booking.id) && booking.start % 3 > 0 && isOverlapping(booking, 12, endOfTime),
+  ],
   [
     'within an interval',
     { locationIds: ['l0a', 'l1b'], time: { kind: 'within', start: at(9), end: at(17) } },

@@ -105,6 +105,7 @@ test('creating, updating and deleting a booking sends events with the booking as
     data: {
       facilityId: 'fac-north',
       modified: expect.any(Number),
+      actor: { clientId: 'client-test', subject: 'acc-test' },
       booking: { ...booking, _links: { self: booking._links.self } },
     },
   });

@@ -13,6 +13,8 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
+import { createGroups, type Groups } from './resources/groups.ts';
+import { type BookingsHistory, createHistory } from './resources/history.ts';
 import { createMe } from './resources/me.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
@@ -20,12 +22,14 @@ import { expectSecure } from './secure-address.ts';
 
 export interface BookingsClient {
   readonly bookings: Bookings;
+  readonly groups: Groups;
   readonly bays: Bays;
   readonly locations: Locations;
   readonly availability: AvailabilitySearch;
   readonly holds: Holds;
   readonly closures: Closures;
   readonly changes: Changes;
+  readonly history: BookingsHistory;
   readonly webhooks: Webhooks;
   /** Returns the client, subject, scopes, facilities and expiry of the access token. */
   readonly me: ReturnType<typeof createMe>;
@@ -45,12 +49,14 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
   const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });
   return {
     bookings: createBookings(send),
+    groups: createGroups(send),
     bays: createBays(send),
     locations: createLocations(send),
     availability: createAvailabilitySearch(send),
     holds: createHolds(send),
     closures: createClosures(send),
     changes: createChanges(send),
+    history: createHistory(send),
     webhooks: createWebhooks(send),
     me: createMe(send),
     request: send,
@@ -71,8 +77,11 @@ export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
 export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { Groups } from './resources/groups.ts';
+export type { BookingsHistory } from './resources/history.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';
 export type { Webhooks } from './resources/webhooks.ts';
 export type * from './schemas.ts';
+export { type Times, type WeeklyTimes, weekly } from './weekly.ts';

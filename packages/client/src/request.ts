@@ -82,14 +82,16 @@ function pathSegment(name: string, value: string | undefined): string {
 }
 
 function appendTo(parameters: URLSearchParams, name: string, value: unknown): void {
-  if (!Array.isArray(value)) {
-    if (value !== undefined) parameters.append(name, String(value));
+  if (value === undefined) return;
+  if (typeof value !== 'object' || value === null) {
+    parameters.append(name, String(value));
     return;
   }
-  // The service would apply no filter and return all resources.
-  if (value.length === 0) throw new TypeError(`${name} is an empty array`);
   // The brackets tell the service that a comma is part of the value.
-  for (const element of value) parameters.append(`${name}[]`, String(element));
+  const members = Array.isArray(value) ? value.map((element) => ['', element]) : Object.entries(value);
+  // The service would apply no filter and return all resources.
+  if (members.length === 0) throw new TypeError(`${name} is an empty ${Array.isArray(value) ? 'array' : 'object'}`);
+  for (const [member, element] of members) parameters.append(`${name}[${member}]`, String(element));
 }
 
 async function readResponse(response: Response): Promise<ApiResponse<unknown>> {

@@ -1,6 +1,6 @@
 // Verifies webhooks of the Bookings API (https://www.standardwebhooks.com).
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import type { BookingItem } from './schemas.ts';
+import type { Actor, BookingItem } from './schemas.ts';
 
 export { WebhookVerificationError };
 
@@ -16,6 +16,8 @@ export interface BookingEventData {
   readonly facilityId: string;
   /** Deliveries may arrive in the wrong order: ignore a number that is lower than one of this booking before. */
   readonly modified: number;
+  /** Who made the change. */
+  readonly actor: Actor;
   /** The booking after the change, or before the change if the booking was deleted. */
   readonly booking: BookingItem;
 }

@@ -56,18 +56,20 @@ export interface Endpoint<Caller = unknown> {
   readonly queryExamples?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
+  /** The schema of the body in the OpenAPI document, if the handler validates a part of the body itself. */
+  readonly documentedBody?: Schema;
   readonly bodyExample?: unknown;
+  /** The maximum size of the body in bytes. Default: 100 kB. */
+  readonly bodyLimit?: number;
   /**
    * With `optional`, a field of the query takes precedence over the same field of the body. With `as sent`, the handler
    * gets the JSON object unchanged and validates it. Default: `required`.
    */
   readonly bodyUse?: 'required' | 'optional' | 'as sent';
-  /** Default: 100 kB. */
-  readonly maxBodyBytes?: number;
   /** If an optional body is a JSON string instead of an object, the string is the value of this field. */
   readonly stringBodyField?: string;
   readonly success: SuccessDescription;
-  /** A second response without an error, such as 201 of a PUT that can create the resource. */
+  /** A successful response with another status. */
   readonly otherSuccess?: SuccessDescription;
   readonly notModified?: boolean;
   /** The default `contextData` of the errors of this endpoint. */

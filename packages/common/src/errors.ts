@@ -47,6 +47,7 @@ export const errorEnvelopeSchema = {
             description: 'What the texts say, for programs.',
             properties: {
               externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
+              index: { type: 'integer', description: 'In errors of a group: the position of the booking, from 0.' },
               field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
               heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
               closure: {

@@ -50,13 +50,11 @@ type WithReferences = (schema: object) => object;
 
 /** Fields that do not apply are undefined, which JSON leaves out. */
 export function openApiDocument(options: DocumentOptions): Json {
-  const componentNames = new Map<unknown, string>(
-    Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
-  );
-  const requestBodies = new Set<unknown>(options.endpoints.map(({ body }) => body));
+  const requestBodies = new Set<unknown>(options.endpoints.map(({ body, documentedBody = body }) => documentedBody));
+  const componentNames = nameSchemas(options.schemas, requestBodies);
   const withReferences: WithReferences = (schema) =>
     copy(schema, (value) => {
-      const name = componentNames.get(value);
+      const name = componentNames.get(value as Schema);
       return name ? { $ref: `#/components/schemas/${name}` } : value;
     });
 
@@ -74,18 +72,41 @@ export function openApiDocument(options: DocumentOptions): Json {
     webhooks: options.webhooks && webhooksOf(options.webhooks, withReferences),
     components: {
       securitySchemes: options.securitySchemes,
-      schemas: mapValues(options.schemas, (schema) => {
-        // The copy is not the component itself, so it is not replaced by a reference to itself.
-        const component = withReferences({ ...(schema as object) });
-        return requestBodies.has(schema) ? component : allowNewFields(component);
-      }),
+      schemas: Object.fromEntries(
+        [...componentNames].map(([schema, name]) => {
+          // The copy is not the component itself, so it is not replaced by a reference to itself.
+          const component = withReferences({ ...schema });
+          return [name, requestBodies.has(schema) ? component : allowNewFields(component)];
+        }),
+      ),
       responses: errorComponents(options),
     },
   };
 }
 
+/**
+ * Also names the objects inside the components, such as ClosureLinks, because generators of clients would invent other
+ * names. `requestBodies` gets the objects inside request bodies.
+ */
+function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<unknown>): Map<Schema, string> {
+  const names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
+  // The loop also visits the objects that it adds.
+  for (const [schema, name] of names) {
+    for (const [property, value] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
+      const nested = value.type === 'array' ? (value.items as Schema) : value;
+      if (!nested?.properties) continue;
+      if (!names.has(nested)) names.set(nested, `${name}${capitalize(property.replace('_', ''))}`);
+      if (requestBodies.has(schema)) requestBodies.add(nested);
+    }
+  }
+  return names;
+}
+
+const capitalize = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+
 function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withReferences: WithReferences): Json {
-  const { operationId, tag, summary, description, body, bodyUse, bodyExample } = endpoint;
+  const { operationId, tag, summary, description, bodyUse, bodyExample } = endpoint;
+  const body = endpoint.documentedBody ?? endpoint.body;
   return {
     operationId,
     tags: [tag],
@@ -179,6 +200,7 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
+      ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
       schema: withReferences(schema),
       example: queryExamples?.[name],
     })),
@@ -188,14 +210,14 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
 
 function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
   const { success, otherSuccess, notModified } = endpoint;
-  const responseOf = ({ description, schema, example, headers }: SuccessDescription): Json => ({
+  const responseOf = ({ description, schema, example, headers }: SuccessDescription) => ({
     description,
     headers,
     ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
   });
   return {
-    [success.status]: responseOf(success),
     ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),
+    [success.status]: responseOf(success),
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }
@@ -251,9 +273,4 @@ function errorExample(code: string, description: string): Json {
 
 function jsonContent(schema: unknown, example: unknown): Json {
   return { 'application/json': { schema, example } };
-}
-
-/** `never` is the type of the argument, so that `change` can have a parameter of any type. */
-function mapValues(object: object, change: (value: never) => unknown): Json {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value as never)]));
 }

@@ -8,6 +8,7 @@ const properties = {
   name: { type: 'string' },
   isActive: { type: 'boolean' },
   page: { type: 'integer' },
+  metadata: { type: 'object' },
 };
 const read = (text: string) => readQueryString(text, properties);
 
@@ -41,6 +42,16 @@ describe('readQueryString', () => {
     expect(read(`isActive=${text}`)).toEqual({ isActive: false }),
   );
 
+  test.each([
+    ['metadata[a]=1&metadata%5Bb%5D=x%26y', { a: '1', b: 'x&y' }],
+    ['metadata[0]=x&metadata[]=y', { 0: 'x', '': 'y' }],
+    ['metadata[a]=1&metadata[a]=2', { a: ['1', '2'] }],
+    ['metadata[__proto__]=x&metadata[a[b]]=y', JSON.parse('{ "__proto__": "x", "a[b]": "y" }')],
+    // These values are no objects, so the validation rejects them.
+    ['metadata=x', 'x'],
+    ['metadata=x&metadata[a]=1', 'x'],
+  ])('reads the members of an object: %s', (text, metadata) => expect(read(text)).toEqual({ metadata }));
+
   test('ignores unknown names, names of the object prototype, and brackets after a name that is not an array', () => {
     expect(read('colour=red&__proto__=x&toString=y&page[]=1')).toEqual({});
     expect(read('')).toEqual({});
@@ -58,6 +69,7 @@ test('readQueryString returns the values that writeQueryString has written', () 
           name: text,
           isActive: fc.boolean(),
           page: fc.integer({ min: 1, max: 1_000_000 }),
+          metadata: fc.dictionary(fc.string({ unit: 'grapheme' }), text, { minKeys: 1 }),
         },
         { requiredKeys: [] },
       ),
@@ -70,11 +82,12 @@ test('readQueryString returns the values that writeQueryString has written', () 
 });
 
 test('findUnknownParameters returns the parameters that the schema does not contain', () => {
-  expect(findUnknownParameters('ids=a&ids[]=b&ids[0]=c&name=d', properties)).toEqual([]);
-  expect(findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d', properties)).toEqual([
+  expect(findUnknownParameters('ids=a&ids[]=b&ids[0]=c&name=d&metadata[e]=f&metadata[0]=g', properties)).toEqual([]);
+  expect(findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d&ids[x]=e', properties)).toEqual([
     'bayId',
     'name[]',
     'toString',
+    'ids[x]',
   ]);
 });
 

@@ -21,7 +21,12 @@ export function readQueryString(text: string, properties: Properties): Record<st
     if (schema.type === 'array') {
       const elements = readArray(given, readBracketed(parameters, name), schema);
       if (elements.length > 0) values[name] = elements;
-    } else if (given.length > 1) values[name] = given;
+      continue;
+    }
+    const members = schema.type === 'object' ? readMembers(parameters, name) : [];
+    // A value without brackets is no object, so the validation rejects it.
+    if (members.length > 0 && given.length === 0) values[name] = Object.fromEntries(members);
+    else if (given.length > 1) values[name] = given;
     else if (given[0] !== undefined) values[name] = convert(given[0], schema.type);
   }
   return values;
@@ -30,9 +35,10 @@ export function readQueryString(text: string, properties: Properties): Record<st
 export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
   const names = new Set(new URLSearchParams(text).keys());
   return [...names].filter((name) => {
-    const arrayName = bracketedName.exec(name)?.[1] ?? '';
-    const isArrayElement = Object.hasOwn(properties, arrayName) && properties[arrayName]?.type === 'array';
-    return !isArrayElement && !Object.hasOwn(properties, name);
+    const hasType = (owner: string | undefined, type: string): boolean =>
+      owner !== undefined && Object.hasOwn(properties, owner) && properties[owner]?.type === type;
+    const isElement = hasType(bracketedName.exec(name)?.[1], 'array') || hasType(memberName.exec(name)?.[1], 'object');
+    return !isElement && !Object.hasOwn(properties, name);
   });
 }
 
@@ -41,6 +47,21 @@ const bracketedName = /^(.+)\[\d{0,9}\]$/;
 
 function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
   return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
+}
+
+/** Matches `metadata[order]`. */
+const memberName = /^([^[]+)\[(.*)\]$/s;
+
+/** A repeated member becomes an array, which the validation rejects. */
+function readMembers(parameters: URLSearchParams, name: string): readonly [string, unknown][] {
+  const members = [...parameters].flatMap(([key, value]) => {
+    const [, owner, member = ''] = memberName.exec(key) ?? [];
+    return owner === name ? [{ member, value }] : [];
+  });
+  return [...Map.groupBy(members, ({ member }) => member)].map(([member, given]) => {
+    const values = given.map(({ value }) => value);
+    return [member, values.length > 1 ? values : values[0]];
+  });
 }
 
 /**
@@ -66,8 +87,11 @@ export function writeQueryString(values: Readonly<Record<string, unknown>>): str
   const parts: string[] = [];
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
-    if (!Array.isArray(value)) parts.push(`${name}=${encodeURIComponent(String(value))}`);
-    else {
+    if (typeof value !== 'object' || value === null) parts.push(`${name}=${encodeURIComponent(String(value))}`);
+    else if (!Array.isArray(value)) {
+      for (const [key, member] of Object.entries(value))
+        parts.push(`${name}%5B${encodeURIComponent(key)}%5D=${encodeURIComponent(String(member))}`);
+    } else {
       // With brackets, the service does not split the elements at their commas.
       const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
       for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);

@@ -33,6 +33,12 @@ describe('createValidator', () => {
     });
   });
 
+  test('creates a validator that keeps null in a field whose schema allows null', () => {
+    const properties = { a: { type: ['object', 'null'] }, b: { type: 'object' } };
+    const { value, validationErrors } = createValidator({})({ type: 'object', properties })({ a: null, b: null });
+    expect([value, validationErrors]).toEqual([{ a: null }, []]);
+  });
+
   test('creates a validator that ignores the field `__proto__`', () => {
     expect(validate(JSON.parse('{"a":"xx","b":1,"__proto__":{"c":["y"]}}'))).toEqual({
       value: { a: 'xx', b: 1 },

@@ -22,25 +22,51 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 /** `hint` says how to correct a string for which `test` returns false. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
+/** The other patterns of request fields exclude control characters. */
+export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
+
 const noErrors: readonly ValidationError[] = [];
 /** A large body can have an error in each of its elements. */
 const maxErrors = 100;
 
+/**
+ * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude them,
+ * because other languages refuse such a pattern in the OpenAPI document.
+ */
+class WellFormedText extends RegExp {
+  override test(text: string): boolean {
+    return text.isWellFormed() && super.test(text);
+  }
+}
+
+// Only validators that ajv writes as source code contain this name.
+const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), {
+  code: 'regExp',
+});
+
 export function createAjv(formats: Formats): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: true });
+  const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return ajv;
 }
 
-/** The validator ignores fields that the schema does not name, and treats null as missing. */
+const isNullable = (type: unknown): boolean => Array.isArray(type) && type.includes('null');
+
+/**
+ * The validator ignores fields that the schema does not name, and treats null as missing unless the schema allows
+ * null.
+ */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = createAjv(formats);
   return (schema) => {
     const check = ajv.compile(schema);
-    const fields = Object.keys((schema as { properties?: object }).properties ?? {});
+    const properties = Object.entries((schema as { properties?: Record<string, { type?: unknown }> }).properties ?? {});
     return (input) => {
       const value: Record<string, unknown> = {};
-      for (const field of fields) if (Object.hasOwn(input, field) && input[field] !== null) value[field] = input[field];
+      for (const [field, { type }] of properties) {
+        const isGiven = Object.hasOwn(input, field) && (input[field] !== null || isNullable(type));
+        if (isGiven) value[field] = input[field];
+      }
       if (check(value)) return { value, validationErrors: noErrors };
       const errors = check.errors ?? [];
       // Without the whole field, no invalid part of it reaches a handler.
@@ -76,8 +102,11 @@ function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
 }
 
 function hintOf(error: ErrorObject, formats: Formats): string {
+  if (error.propertyName !== undefined) return 'has a name that is too long or has characters that are not allowed';
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  // The patterns of request fields exclude control characters, and some also lone surrogates.
-  if (error.keyword === 'pattern') return 'must not contain control characters';
+  if (error.keyword === 'pattern')
+    return error.params.pattern === timeOfDayPattern
+      ? 'must be a time such as 07:30'
+      : 'must not contain control characters';
   return validationMessage(error);
 }

@@ -7,7 +7,7 @@ import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
 import { demoAccountIds, demoData, publishedPasswords, reasonForNoDemo } from './demo.ts';
-import type { Demo } from './demo-page/clients.ts';
+import { completeClient, type Demo } from './demo-page/clients.ts';
 import { startDemoPage } from './demo-page/server.ts';
 import { createMails, type Mails } from './mails.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
@@ -104,8 +104,10 @@ async function serveDemoPage(
 ): Promise<string | undefined> {
   const { demoPort: port, hasDemo, host, issuer, baseUrl, scopeBase, socialProvidersFile } = settings;
   if (port === undefined || !hasDemo || !socialProvidersFile) return undefined;
+  const { clients, accounts } = JSON.parse(demoData('auth', scopeBase)) as Pick<Demo, 'clients' | 'accounts'>;
   const demo = {
-    ...(JSON.parse(demoData('auth', scopeBase)) as Pick<Demo, 'clients' | 'accounts'>),
+    clients: clients.map((client) => completeClient(client, scopeBase)),
+    accounts,
     auth: issuer,
     bookings: baseUrl,
     socialNames: Object.keys(JSON.parse(readFileSync(socialProvidersFile, 'utf8'))),

@@ -1,4 +1,5 @@
-// Tests how the two database roles that `npm start` creates may change the audit trail: the owner and the service role.
+// Tests how the two database roles that `npm start` creates, the owner and the service role, may change the audit trail
+// and the list of applied migrations.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
@@ -18,6 +19,7 @@ test('the service role may only insert and read audit events, and the owner may 
     // Every `npm start` calls ensureDatabase. The first call after the migration must restrict the service role, so
     // that this role cannot change or delete events.
     await ensureDatabase(server.url, 'auth', passwords);
+    await migrate({ url: urls.owner, directory: join(auth, 'migrations') });
     const client = new pg.Client(urls.service);
     await client.connect();
     await client.query(
@@ -41,6 +43,13 @@ test('the service role may only insert and read audit events, and the owner may 
     await expect(client.query(`select erase_audit_events('acc-here', '{}')`)).rejects.toThrow('acc-here exists');
     const { rows: addresses } = await client.query(`select address from audit_event where kind = 'old' order by id`);
     expect(addresses.map(({ address }) => address)).toEqual([null, null, '192.0.2.2']);
+    for (const statement of [
+      'delete from schema_migration',
+      "update schema_migration set name = 'other'",
+      "insert into schema_migration values (999, 'other', 'x')",
+    ]) {
+      await expect(client.query(statement)).rejects.toThrow('permission denied');
+    }
     const prune = (url: string) =>
       spawnSync(process.execPath, ['src/commands/prune-audit.ts'], { cwd: auth, env: { DATABASE_URL: url } });
     expect(prune(urls.service).status).toBe(1);

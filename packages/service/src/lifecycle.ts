@@ -1,6 +1,6 @@
 // Starts and stops the process of a service or a command (docs/behaviour.md, "Start-up").
 import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
-import type { Logger } from './logging.ts';
+import { type Logger, oncePerMinute } from './logging.ts';
 
 export interface Listener extends HttpServerOptions {
   readonly name: string;
@@ -54,15 +54,6 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     servers.push(server);
     logger.info({ port: server.port, listener: name }, 'listening');
   }
-}
-
-function oncePerMinute(work: () => void): () => void {
-  let lastRunAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    if (performance.now() - lastRunAt < 60_000) return;
-    lastRunAt = performance.now();
-    work();
-  };
 }
 
 export function runCommand(main: () => Promise<void>): void {

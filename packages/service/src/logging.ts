@@ -62,6 +62,16 @@ function serializeError(error: unknown): Record<string, unknown> {
   };
 }
 
+/** For lines that every request could write. Further calls in the same minute do nothing. */
+export function oncePerMinute<T extends unknown[]>(work: (...values: T) => void): (...values: T) => void {
+  let lastRunAt = Number.NEGATIVE_INFINITY;
+  return (...values) => {
+    if (performance.now() - lastRunAt < 60_000) return;
+    lastRunAt = performance.now();
+    work(...values);
+  };
+}
+
 const flushInterval = 100;
 const bufferLength = 8_192;
 /** While lines cannot be written, further lines are dropped. */

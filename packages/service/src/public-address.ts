@@ -19,7 +19,7 @@ export function developmentSecretErrors(
   variables: readonly string[],
 ): readonly string[] {
   const isPublished = (value: string): boolean =>
-    [value, Buffer.from(value, 'base64').toString()].some((text) => text.includes(developmentMarker));
+    value.split(',').some((part) => `${part} ${Buffer.from(part, 'base64')}`.includes(developmentMarker));
   return variables
     .filter((variable) => isPublished(environment[variable] ?? ''))
     .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);

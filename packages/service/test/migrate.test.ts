@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { migrate } from '../src/database/migrate.ts';
+import { migrate, unsupportedVersion } from '../src/database/migrate.ts';
 
 let database: TestDatabase;
 let directory: string;
@@ -36,6 +36,31 @@ test('two runs at the same time and a later third run apply each migration only 
   const applied = await Promise.all([run(), run()]);
   expect(applied.flat()).toEqual([1]);
   expect(await run()).toEqual([]);
+});
+
+test.each([
+  ['14.19', 'PostgreSQL 14.19 is too old: 15 or later is needed'],
+  ['9.6.24', 'PostgreSQL 9.6.24 is too old: 15 or later is needed'],
+  ['15.18 (Debian 15.18-0+deb12u1)', undefined],
+  ['19beta1', undefined],
+])('a server with the version %s is checked', (version, error) => {
+  expect(unsupportedVersion(version)).toBe(error);
+});
+
+test('only the owner may write the applied migrations', async () => {
+  await execute(`create role migration_reader login password 'x';
+    alter default privileges in schema public grant select, insert, update, delete on tables to migration_reader`);
+  try {
+    await run();
+    const privileges = ['select', 'insert', 'update', 'delete'].map(
+      (privilege) => `has_table_privilege('migration_reader', 'schema_migration', '${privilege}') as ${privilege}_ok`,
+    );
+    expect(await execute(`select ${privileges}`)).toEqual([
+      { select_ok: true, insert_ok: false, update_ok: false, delete_ok: false },
+    ]);
+  } finally {
+    await execute('drop owned by migration_reader; drop role migration_reader');
+  }
 });
 
 test('a run fails if the file of an applied migration was changed', async () => {

@@ -28,6 +28,12 @@ export const findOidcAgent = (): string | undefined => existing('/usr/bin/oidc-g
 
 export const findPsql = (): string | undefined => programsOnPath('psql')[0];
 
+/** Finds the folder of a PostgreSQL server that has the client programs too, such as pg_dump. */
+export function findPgDump(): string | undefined {
+  const found = globSync('/usr/lib/postgresql/*/bin/pg_dump').toSorted().reverse();
+  return found.map(dirname).find((folder) => existsSync(join(folder, 'postgres')));
+}
+
 /** Finds the folder with the programs of the newest installed PostgreSQL that has the extension Citus. */
 export function findCitus(): string | undefined {
   const pgConfigs = globSync([

@@ -28,8 +28,8 @@ export function createConfirmationCodes(
   { mailer, limit }: ConfirmationCodesOptions,
 ) {
   // A plain hash of six digits could be guessed by a reader of the database.
-  const hmacOf = (sessionId: string, code: string): string =>
-    createHmac('sha256', config.encryptionKey).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
+  const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>
+    createHmac('sha256', key).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
 
   return {
     addressOf: emailAddressOf,
@@ -67,19 +67,21 @@ export function createConfirmationCodes(
     /** Each code works once. It has `ended` if it has expired, was used, or too many wrong codes were entered. */
     async use({ account, sessionId }: CodeOwner, code: string): Promise<'right' | 'wrong' | 'ended'> {
       const key = [sessionId, account.id];
+      // Another instance may have sent the code with another key while KEY_ENCRYPTION_KEY is rotated.
+      const hmacs = config.encryptionKeys.map((encryptionKey) => hmacOf(sessionId, code, encryptionKey));
       const [tried] = await query<{ isRight: boolean }>(
         db,
         `update confirmation_code set tries = tries + 1
           where session_uid = $1 and account_id = $2 and expires_at > now() and tries < ${maxTries}
-         returning code_hmac = $3 as "isRight"`,
-        [...key, hmacOf(sessionId, code)],
+         returning code_hmac = any($3::text[]) as "isRight"`,
+        [...key, hmacs],
       );
       if (!tried) return 'ended';
       if (!tried.isRight) return 'wrong';
       const used = await query(
         db,
-        'delete from confirmation_code where session_uid = $1 and account_id = $2 and code_hmac = $3 returning 1 as done',
-        [...key, hmacOf(sessionId, code)],
+        'delete from confirmation_code where session_uid = $1 and account_id = $2 and code_hmac = any($3::text[]) returning 1 as done',
+        [...key, hmacs],
       );
       return used.length > 0 ? 'right' : 'ended';
     },

@@ -2,7 +2,7 @@
 //
 // If a row cannot be written, the request that caused the event still succeeds.
 import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
-import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
+import { type Logger, oncePerMinute, withoutRedaction } from '@bay-booking/service/logging';
 
 export interface AuditEvent {
   /** The subject and the action, such as `sign-in.refused` or `client.changed`. */
@@ -27,6 +27,9 @@ const collectMilliseconds = 100;
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   const eventLog = withoutRedaction(logger);
   let queue: TimedEvent[] = [];
+  const logFailure = oncePerMinute((err: unknown, events: number) =>
+    logger.warn({ err, events }, 'audit events could not be stored and are only in the log'),
+  );
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
 
@@ -35,7 +38,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     try {
       await storeEvents(db, events);
     } catch (err) {
-      logger.warn({ err, events: events.length }, 'audit events could not be stored and are only in the log');
+      logFailure(err, events.length);
     }
   };
 

@@ -1,12 +1,12 @@
 // Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
 //
-// Running instances read the keys again every few seconds and need no restart. The exception is `reseal`, after which
-// instances must be started with the new KEY_ENCRYPTION_KEY (docs/behaviour.md, "Signing keys").
+// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys with the
+// first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY (docs/behaviour.md, "Signing keys").
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
-import { encryptionKey } from '../config.ts';
+import { encryptionKey, encryptionKeys } from '../config.ts';
 import { createKeyStore } from '../signing-keys/store.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -17,13 +17,14 @@ runCommand(async () => {
   if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reseal'].includes(command)) throw new Error(usage);
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
-    encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
+    encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
+    newKey: optional('NEW_KEY_ENCRYPTION_KEY', encryptionKey),
     publishDelaySeconds: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   });
   await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
     // The events are stored in the database. They are not logged, because the output of the command is a list of keys.
     const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-    const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
+    const keys = createKeyStore({ db, encryptionKeys: config.encryptionKeys });
     // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. These instances could not decrypt a signing
     // key that this command encrypts with another key.
     await keys.load();
@@ -40,8 +41,10 @@ runCommand(async () => {
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
-      const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
-      await keys.reencrypt(newKey);
+      const [first, second] = config.encryptionKeys;
+      if (!config.newKey && !second)
+        throw new Error('KEY_ENCRYPTION_KEY must be NEW,OLD, or set NEW_KEY_ENCRYPTION_KEY');
+      await keys.reencrypt(config.newKey ?? first);
       audit.record({ kind: 'keys.resealed' });
     }
     await audit.flush();

@@ -1,5 +1,6 @@
 // Sends an error page if the handler of a page throws an error.
 import { isUnavailable } from '@bay-booking/service/database/database';
+import { noteCause } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
 import { errorMessages } from './error-messages.ts';
 import { type FindLayoutUser, renderPage } from './render.ts';
@@ -22,6 +23,7 @@ export const createErrorHandler =
     if (response.headersSent) return next(error);
     const status = isUnavailable(error) ? 503 : (error.status ?? error.statusCode ?? 500);
     if (status >= 500 && status !== 503) response.locals.logger?.error({ err: error }, 'page failed');
+    if (status === 503) noteCause(response, error);
     if (status === 503) response.setHeader('Retry-After', String(retryAfterSeconds));
     const { title, text } = messageFor(error, status);
     // Reading the session may have caused a server error.

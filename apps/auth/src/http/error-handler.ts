@@ -1,6 +1,6 @@
 // Sends an OAuth error as JSON if the handler of a request threw an error. Express itself would send the stack.
 import { isUnavailable } from '@bay-booking/service/database/database';
-import type { RequestLocals } from '@bay-booking/service/http/app';
+import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
 import { retryAfter, temporarilyUnavailable } from './unavailable.ts';
 
@@ -14,6 +14,7 @@ export const handleError: ErrorRequestHandler = (error: Error & { status?: numbe
   const { status } = error;
   const unavailable = isUnavailable(error) || status === 503;
   const causedByClient = status !== undefined && status >= 400 && status < 500;
+  if (unavailable) noteCause(response, error);
   if (!unavailable && !causedByClient) {
     (response.locals as RequestLocals).logger.error({ err: error, path: request.path }, 'request failed');
   }

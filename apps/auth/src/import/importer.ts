@@ -7,7 +7,7 @@ import { type AuditEvent, storeEvents } from '../audit/audit.ts';
 import { usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
-import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { hashSecret } from '../secrets.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import type { ImportDocument, ImportedAccount, ImportedClient, ImportedFacility } from './document.ts';

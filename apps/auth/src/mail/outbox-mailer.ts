@@ -1,10 +1,11 @@
-// Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for up to 22 hours.
+// Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for a day.
 //
 // Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Queryable } from '@bay-booking/service/database/database';
 import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
 import type { Stores } from '../services.ts';
+import { observeMail } from './metrics.ts';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
 
 export type OutboxMailer = ReturnType<typeof createOutboxMailer>;
@@ -15,13 +16,14 @@ const maxQueued = 20_000;
 const maxParallel = 10;
 /** More than the sum of all SMTP timeouts, so that no other instance sends the same e-mail. */
 const leaseSeconds = 120;
-/** With the delays of `retryDelaySeconds`, the last of 32 attempts is made 22 hours after the first. */
-const maxTries = 32;
+/** With the delays of `retryDelaySeconds`, the last of 34 attempts is made 24 hours after the first. */
+const maxTries = 34;
 /** Returns the delay after the attempt with the number `tries`: 5 s, 10 s, 20 s and so on, up to an hour. */
 const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer({ config, logger }: Stores, store: MailStore) {
+export function createOutboxMailer({ config, logger, metrics }: Stores, store: MailStore) {
   const { smtpUrl, mailFrom } = config;
+  const count = observeMail(metrics, store.oldestSeconds);
   const isOn = config.mail === 'on';
   if (!isOn || !smtpUrl) {
     return {
@@ -51,10 +53,12 @@ export function createOutboxMailer({ config, logger }: Stores, store: MailStore)
       // As an object, the address is one recipient. As a text, it would be parsed as a list.
       await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
       await store.delete(id);
+      count('sent');
     } catch (error) {
       const { responseCode, message } = error as Error & { responseCode?: number };
       const givenUp = isPermanent(responseCode) || tries >= maxTries;
       logger.warn({ mailId: id, tries, reason: message, givenUp }, 'e-mail could not be sent');
+      count(givenUp ? 'failed' : 'retried');
       if (givenUp) await store.delete(id);
       else await store.retryIn(id, retryDelaySeconds(tries));
     }
@@ -78,7 +82,10 @@ export function createOutboxMailer({ config, logger }: Stores, store: MailStore)
      * @throws {Error} if the outbox is full
      */
     enqueue: async (email: Email, on?: Queryable): Promise<void> => {
-      if (!(await store.add(email, maxQueued, on))) throw new Error('the outbox is full');
+      if (!(await store.add(email, maxQueued, on))) {
+        count('rejected');
+        throw new Error('the outbox is full');
+      }
       void loop.wake();
     },
     /** Stops sending, and waits for the e-mails that are being sent. */

@@ -42,6 +42,12 @@ export function createMailStore({ db }: { db: Database }) {
         [limit, seconds],
       ),
 
+    /** Returns the age of the oldest e-mail, or 0 if the outbox is empty. */
+    oldestSeconds: async (): Promise<number> => {
+      const oldest = 'select extract(epoch from now() - min(created_at))::float8 as seconds from mail';
+      return (await query<{ seconds: number | null }>(db, oldest))[0]?.seconds ?? 0;
+    },
+
     async delete(id: string): Promise<void> {
       await query(db, 'delete from mail where id = $1', [id]);
     },

@@ -28,7 +28,6 @@ import { listEvents } from './store.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Operations';
-const maxImportBytes = 10_000_000;
 const auditPath = '/management/audit';
 const sections = ['facilities', 'accounts', 'clients'] as const;
 
@@ -68,7 +67,7 @@ export function importEndpoints({
       query: importQuery,
       body: importSchema,
       bodyUse: 'as sent',
-      maxBodyBytes: maxImportBytes,
+      bodyLimit: 10_000_000,
       success: { status: 200, description: 'What was done with each entry.', schema: importResultSchema },
       handle: ({ query: { dryRun = false }, body, caller }) =>
         makeChange(caller, async (tx) => {

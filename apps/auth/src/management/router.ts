@@ -12,7 +12,7 @@ import type { Authorize, Caller } from './authorize.ts';
 import { apiError, importError, problemOfImport } from './problems.ts';
 
 const noFields: Schema = { type: 'object' };
-const defaultMaxBytes = 100_000;
+const defaultBodyLimit = 100_000;
 const jsonType = /^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** `curl -d` sends JSON with this type. */
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
@@ -58,7 +58,8 @@ function createHandler(
   const { query: querySchema = noFields } = endpoint;
   const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const validateQuery = compile(querySchema);
-  const parse = express.json({ limit: endpoint.maxBodyBytes ?? defaultMaxBytes, strict: false, type: () => true });
+  const limit = endpoint.bodyLimit ?? defaultBodyLimit;
+  const parse = express.json({ limit, strict: false, type: () => true });
 
   return async (request, response) => {
     const locals = response.locals as RequestLocals;

@@ -1,5 +1,5 @@
 // Listens to the events of oidc-provider: corrects successful responses, and records the audit trail and error codes.
-import type { RequestLocals } from '@bay-booking/service/http/app';
+import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
@@ -89,8 +89,9 @@ function recordEvents(provider: Provider, audit: Audit): void {
 }
 
 function setErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
-  const locals = (ctx.res as Response).locals as RequestLocals;
-  locals.codes = [errorLabel(error.message)];
+  const response = ctx.res as Response;
+  (response.locals as RequestLocals).codes = [errorLabel(error.message)];
+  if ((error as Error & { status?: number }).status === 503) noteCause(response, error);
 }
 
 function detailOf(error: {

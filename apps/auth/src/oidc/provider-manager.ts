@@ -1,7 +1,9 @@
 // Creates the provider, and replaces it when the signing keys change, because a provider reads its keys only once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
+import type { Response } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
 import type { SigningKey } from '../signing-keys/signing-key.ts';
@@ -69,6 +71,7 @@ export async function createProviderManager(options: ProviderManagerOptions) {
     keys: (): readonly SigningKey[] => running?.keys ?? [],
     handle: (request: IncomingMessage, response: ServerResponse) => {
       if (running) return running.handle(request, response);
+      noteCause(response as Response, new Error('signing keys are not loaded yet'));
       response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': retryAfter });
       response.end('{"error":"temporarily_unavailable","error_description":"the service is starting"}');
     },

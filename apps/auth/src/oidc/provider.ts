@@ -1,4 +1,6 @@
 // Configures oidc-provider. README.md lists where we change the library's behaviour.
+import { noteCause } from '@bay-booking/service/http/app';
+import type { Response } from 'express';
 import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Services } from '../services.ts';
 import { loadExistingGrant } from './authorization/consent-grants.ts';
@@ -126,7 +128,8 @@ function createConfiguration(
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
       // oidc-provider sets `expose` for errors that the request caused.
-      if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
+      if (status === 503) noteCause(ctx.res as Response, error);
+      else if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });

@@ -38,8 +38,14 @@ const minimumPublicationSeconds: Readonly<Record<SigningAlgorithm, number>> = { 
 /** An arbitrary number */
 const lockId = 4_206_912_022;
 
-export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
-  const box = createSecretBox([encryptionKey]);
+interface KeyStoreOptions {
+  readonly db: Database;
+  /** The first key encrypts, and every key decrypts. */
+  readonly encryptionKeys: readonly Buffer[];
+}
+
+export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
+  const box = createSecretBox(encryptionKeys);
   const decrypt = ({ kid, privateJwkEncrypted }: StoredKey): string => {
     try {
       return box.decrypt(privateJwkEncrypted, kid);

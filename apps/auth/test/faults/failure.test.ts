@@ -32,6 +32,11 @@ test.each(requests)('%s gets 503 with Retry-After while the database is unavaila
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');
   expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+  const lines = server.log.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const requestId = response.headers.get('x-request-id');
+  const ofRequest = lines.filter((line) => line.requestId === requestId && !('audit' in line));
+  expect(ofRequest).toMatchObject([{ status: 503, cause: expect.stringMatching(/./) }]);
+  expect(lines.filter(({ msg }) => msg === 'database unavailable').length).toBeLessThanOrEqual(1);
 });
 
 describe('an instance that starts while the database is unavailable', () => {

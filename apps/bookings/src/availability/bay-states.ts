@@ -50,7 +50,7 @@ const closuresOfBay = `(
   )`;
 
 /**
- * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the hold $6. The bookings
+ * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the holds $6. The bookings
  * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
  */
 const bayStates = (
@@ -65,13 +65,13 @@ const bayStates = (
   ) as bookings, (
     select json_agg(hold) from (
       select ${times}, ${utc('expires_at', 'expiresAt')} from booking_hold where facility_id = $1 and bay_id = bay.id
-        and expires_at > clock_timestamp() and id is distinct from $6::uuid
+        and expires_at > clock_timestamp() and id <> all((select $6::uuid[])::uuid[])
         and start_date <= ${to} and end_date >= ${from}
     ) hold
   ) as holds
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.facility_id = $1 and bay.id = any(${bayIds})`;
+where bay.facility_id = $1 and bay.id = any(${bayIds}) and bay.removed_at is null`;
 
 const statesWithReasons = bayStates(closuresOfBay);
 const statesWithoutClosures = bayStates('null');
@@ -105,8 +105,8 @@ export async function readClock(db: Queryable): Promise<string> {
 export interface Exceptions {
   /** The booking that the request changes. */
   readonly bookingId?: string | undefined;
-  /** The hold that the request uses. */
-  readonly holdId?: string | undefined;
+  /** The holds that the request uses. */
+  readonly holdIds?: readonly string[] | undefined;
 }
 
 /**
@@ -118,9 +118,9 @@ export async function readBayStates(
   facilityId: string,
   ids: readonly string[],
   interval: Interval | undefined,
-  { bookingId, holdId }: Exceptions = {},
+  { bookingId, holdIds = [] }: Exceptions = {},
 ): Promise<ReadonlyMap<string, FoundBay>> {
-  const values = [facilityId, ids, ...periodOf(interval), bookingId ?? null, holdId ?? null];
+  const values = [facilityId, ids, ...periodOf(interval), bookingId ?? null, holdIds];
   const rows = await query<Row>(on, statesWithReasons, values);
   return new Map(rows.map((row) => [row.id, toBay(row)]));
 }
@@ -135,7 +135,7 @@ export async function readBayStatesWithoutReasons(
 ): Promise<ReadonlyMap<string, FoundBay>> {
   const values = [facilityId, ids, ...periodOf(interval)];
   const [rows, closed] = await Promise.all([
-    query<Row>(db, statesWithoutClosures, [...values, null, holdId ?? null]),
+    query<Row>(db, statesWithoutClosures, [...values, null, holdId === undefined ? [] : [holdId]]),
     query<ClosedRow>(db, closedTimes, values),
   ]);
   const closuresOf = (isLocation: boolean) =>

@@ -56,14 +56,18 @@ async function findBay(bayId: string, facilities: readonly string[], catalogue: 
 }
 
 /** Creates the error that reports all errors of a request together. Each error also has this `contextData`. */
-export function reservationError(
+export function reservationError(...values: Parameters<typeof problemsOfReservation>): ApiError {
+  return badRequest(problemsOfReservation(...values));
+}
+
+export function problemsOfReservation(
   { problems }: Reservation,
   conflicts: readonly Conflict[],
   contextData: Problem['contextData'] = {},
-): ApiError {
+): readonly Problem[] {
   const conflictProblems = conflicts.map(({ code, moreInfo, context }) => ({ ...problemOf(code, context), moreInfo }));
   const all = [...problems, ...conflictProblems];
-  return badRequest(all.map((problem) => ({ ...problem, contextData: { ...contextData, ...problem.contextData } })));
+  return all.map((problem) => ({ ...problem, contextData: { ...contextData, ...problem.contextData } }));
 }
 
 /** The limits of bookings and holds, in hours and in days of 24 hours. The value 0 switches a limit off. */

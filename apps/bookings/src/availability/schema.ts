@@ -22,6 +22,8 @@ export const availabilityQuerySchema = {
   required: ['startDate', 'endDate'],
 } as const;
 
+const freeTimeSchema = responseSchema({ startDate: dateTime, endDate: dateTime });
+
 export const bayAvailabilitySchema = responseSchema({
   bay: {
     ...responseSchema({ id: string, name: string, bookable: { type: 'boolean' } }),
@@ -33,7 +35,7 @@ export const bayAvailabilitySchema = responseSchema({
   },
   free: {
     type: 'array',
-    items: responseSchema({ startDate: dateTime, endDate: dateTime }),
+    items: freeTimeSchema,
     description: 'The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end.',
   },
   _links: noLinksSchema,
@@ -51,4 +53,5 @@ export const availabilitySchema = {
 export const availabilityComponents = {
   Availability: availabilitySchema,
   BayAvailability: bayAvailabilitySchema,
+  FreeTime: freeTimeSchema,
 } as const;

@@ -6,6 +6,7 @@ import {
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
+  locationHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
 import { createBooking } from './create.ts';
@@ -74,7 +75,7 @@ export function createBookingEndpoints(services: BookingServices) {
       success: {
         ...success,
         status: 201,
-        headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
+        headers: { ...etag, ...locationHeader },
       },
       errorContext,
       // The handler reports the validation errors together with the errors that it finds itself.
@@ -131,7 +132,8 @@ export function createBookingEndpoints(services: BookingServices) {
       tag,
       summary: 'Update a booking',
       description:
-        'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. ' +
+        'Sets bay, alias, times and metadata; metadata stays if it is left out. ' +
+        'externalBookingId and correlationId cannot be changed and are ignored. ' +
         'With holdId, the booking moves to the held time and uses up the hold.',
       params,
       headers: ifMatchHeader,

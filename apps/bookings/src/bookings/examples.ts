@@ -11,6 +11,7 @@ export const createExample = {
   userAlias: 'Ann',
   startDate: '2030-05-01T09:00:00.000Z',
   endDate: '2030-05-01T10:00:00.000Z',
+  metadata: { players: '4' },
 };
 
 export const updateExample = {
@@ -22,24 +23,25 @@ export const updateExample = {
 
 export const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d';
 
-const example: NewBooking = {
+export const newBookingExample: NewBooking = {
   facilityId: 'fac-north',
   id: exampleId,
   ...createExample,
+  groupId: null,
   createdAt: '2026-04-30T18:21:07.123Z',
   lastUpdatedAt: '2026-04-30T18:21:07.123Z',
   version: 1,
 };
 
-export const bookingExample = (link: MakeLink) => bookingResource(example, link);
-export const bookingItemExample = (link: MakeLink) => bookingItem(pick(publicFields, example), link);
+export const bookingExample = (link: MakeLink) => bookingResource(newBookingExample, link);
+export const bookingItemExample = (link: MakeLink) => bookingItem(pick(publicFields, newBookingExample), link);
 
 export function bookingListExample(link: MakeLink) {
-  const query = { bayIds: [example.bayId] };
+  const query = { bayIds: [newBookingExample.bayId] };
   return listExample('/api/bookings', query, defaultPageSizes.bookings, bookingItemExample(link), link);
 }
 
 export function upcomingListExample(link: MakeLink) {
-  const path = `/api/bays/${example.bayId}/upcoming-bookings`;
+  const path = `/api/bays/${newBookingExample.bayId}/upcoming-bookings`;
   return listExample(path, {}, defaultPageSizes.upcomingBookings, bookingItemExample(link), link);
 }

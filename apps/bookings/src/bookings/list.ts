@@ -48,11 +48,11 @@ async function findCriteria(
   filter: BookingFilter,
   { facilities }: Caller,
 ): Promise<Criteria | undefined> {
-  // `mergeSearch` removes ids that are not UUIDs, so `ids` can be empty although the request contains ids.
-  if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
+  // `mergeSearch` removes ids that are not UUIDs, so these arrays can be empty although the request contains ids.
+  if (facilities.length === 0 || filter.ids?.length === 0 || filter.groupIds?.length === 0) return undefined;
   let selected = facilities;
   const select = async (kind: 'bays' | 'locations', ids: readonly string[]): Promise<void> => {
-    selected = [...new Set((await catalogue.findFacilities(kind, selected, ids)).values())];
+    selected = [...new Set((await catalogue.findFacilities(kind, selected, ids, 'also removed')).values())];
   };
   if (filter.locationIds) await select('locations', filter.locationIds);
   // The search itself also filters by `bayIds`, so a single facility needs no look-up.

@@ -34,7 +34,8 @@ function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
     const schema: FieldSchema = bookingItemSchema.properties[field];
     if (schema.enum) return fc.constantFrom(...schema.enum);
     if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1_000 });
-    if (field === 'id') return fc.uuid();
+    if (schema.format === 'uuid') return fc.uuid();
+    if (schema.type === 'object') return fc.dictionary(fc.stringMatching(/^[A-Za-z0-9_.-]{1,40}$/), anyText);
     return schema.format === 'date-time' ? date : anyText;
   };
   const isOptional = (field: PublicField) => optionalFields.some((optional) => optional === field);

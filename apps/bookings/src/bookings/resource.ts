@@ -6,6 +6,7 @@ import { apiError } from '../errors.ts';
 import { tagsToMatch } from '../http/etag.ts';
 import {
   type Booking,
+  type Metadata,
   optionalFields,
   type PublicField,
   pick,
@@ -21,8 +22,15 @@ export type PublicBooking = Pick<Booking, PublicField>;
 /** A booking that is not stored yet. Its location is that of the bay. */
 export type NewBooking = Omit<Booking, 'locationId'>;
 
-/** The values of the fields that an update replaces. */
-export type BookingChange = Pick<Booking, UpdateField>;
+/** The values of the fields that an update replaces. `metadata` is undefined if it stays. */
+export type BookingChange = Pick<Booking, Exclude<UpdateField, 'metadata'>> & {
+  readonly metadata: Metadata | null | undefined;
+};
+
+/** Returns null if the metadata is empty, and undefined if the request has none. */
+export function metadataOf({ metadata }: { readonly metadata?: Metadata | null }): Metadata | null | undefined {
+  return metadata && Object.keys(metadata).length === 0 ? null : metadata;
+}
 
 /** The ETag of a booking, without quotes. */
 export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'lastUpdatedAt'>): string {

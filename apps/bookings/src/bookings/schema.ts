@@ -2,11 +2,26 @@
 // document is generated from them (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, idsSchema, responseSchema, textSchema } from '../http/schemas.ts';
+import {
+  dateTimeSchema as dateTime,
+  editLinksSchema,
+  idsSchema,
+  patternWithout,
+  responseSchema,
+  textSchema,
+} from '../http/schemas.ts';
 import { optionalFields } from './storage/columns.ts';
 
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
+
+const metadata = {
+  type: 'object',
+  maxProperties: 20,
+  propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' },
+  // PostgreSQL cannot store NUL and lone surrogates.
+  additionalProperties: { type: 'string', maxLength: 500, pattern: patternWithout('\\u0000') },
+} as const;
 
 const updateFields = {
   // The schema allows every string, so that a string which cannot be an id gets ERR00012, like any other id that does
@@ -15,6 +30,11 @@ const updateFields = {
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
+  metadata: {
+    ...metadata,
+    type: ['object', 'null'],
+    description: 'Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them.',
+  },
 } as const;
 
 const holdId = { ...textSchema, description: 'A hold of the client, which the booking uses up.' };
@@ -36,10 +56,12 @@ const bookingFields = {
   id: { type: 'string', format: 'uuid', description: 'Booking ID assigned by the service.' },
   externalBookingId: { ...externalBookingId, description: 'Left out where the client gave none.' },
   correlationId: { ...correlationId, description: 'Left out where the client gave none.' },
+  groupId: { type: 'string', format: 'uuid', description: 'The group that the booking was created in, if any.' },
   bayId: { type: 'string', description: 'ID of the booked bay.' },
   userAlias: { type: 'string', description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, UTC.' },
   endDate: { ...dateTime, description: 'End, UTC.' },
+  metadata: { ...metadata, description: "The client's own fields. Left out where there are none." },
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
@@ -56,9 +78,15 @@ export const searchQuerySchema = listQuerySchema(
     ids: idsSchema('Booking IDs.'),
     externalBookingIds: idsSchema('External booking IDs.'),
     correlationIds: idsSchema('Correlation IDs.'),
+    groupIds: idsSchema('Group IDs.'),
     bayIds: idsSchema('Bay IDs.'),
     locationIds: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
     userAlias: { ...textSchema, description: 'The whole alias, case-sensitive.' },
+    metadata: {
+      ...metadata,
+      minProperties: 1,
+      description: 'metadata[order]=7 finds bookings with this field. If there are several, all must match.',
+    },
     isActive: { type: 'boolean', description: 'true: endDate is after now; false: it is not.' },
     startDate: {
       ...dateTime,

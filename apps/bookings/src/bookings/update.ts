@@ -4,12 +4,12 @@ import { reservationError, validateReservation } from '../availability/reservati
 import type { ApiRequest } from '../http/shared-services.ts';
 import { findBooking, writeAtFacility } from './find.ts';
 import { findHold } from './hold.ts';
-import { type Booking, bookingResponse, checkIfMatch, errorContextOf } from './resource.ts';
+import { type Booking, bookingResponse, checkIfMatch, errorContextOf, metadataOf } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
 import { keepsBayAndTimes } from './storage/store.ts';
 
-type UpdateBody = { readonly [F in UpdateField]?: NonNullable<Booking[F]> } & { readonly holdId?: string };
+type UpdateBody = { readonly [F in UpdateField]?: Booking[F] } & { readonly holdId?: string };
 
 export async function updateBooking(
   services: BookingServices,
@@ -26,11 +26,11 @@ export async function updateBooking(
     // The response also reports the conflicts that can already be found.
     const current = await findBooking(store, write.id, caller);
     const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
-    const options = { bookingId: write.id, holdId: hold?.id, ignoresHoursAndClosures };
-    const conflicts = bay ? await store.findConflicts(bay, times, options) : [];
+    const options = { bookingId: write.id, holdIds: hold ? [hold.id] : [], ignoresHoursAndClosures };
+    const [conflicts = []] = bay ? await store.findConflicts([{ ...bay, times }], options) : [];
     throw reservationError(reservation, conflicts, errorContextOf(current));
   }
-  const change = pick(updateFields, { ...body, ...valid });
+  const change = { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };
   const { booking, conflicts } = await writeAtFacility(store, write.id, caller, (facilityId) =>
     store.update({ ...write, facilityId, change, facilityOfBay: valid.facilityId, holdId: hold?.id }),
   );

@@ -6,6 +6,7 @@
 // committed later. Changes are therefore committed without a number, and numbered later under a lock of the facility
 // (docs/decisions/0008-log-of-changes.md).
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { checkNotRestored, handleRestore } from './restore.ts';
 import { addBins, binsOfStarts, startsOf } from './totals/bins.ts';
 
 const lockStatement = 'select id from facility where id = $1 for no key update';
@@ -34,7 +35,7 @@ const compactStatement = `with unnumbered as (
     first_number = coalesce(created_number, superseded.first_number, pending.number)
   from pending left join superseded on superseded.booking_id = pending.booking_id
   where change.facility_id = $1 and change.booking_id = pending.booking_id and change.version = pending.version
-  returning change.number, facility_id, before, after
+  returning change.number, facility_id, change.action, before, after
 ), headed as (
   update facility set change_number = (select max(number) from numbered)
   where id = $1 and exists (select from numbered)
@@ -56,16 +57,18 @@ export function lockFacility(tx: Transaction, facilityId: string): void {
 }
 
 /** Numbers and counts the committed changes without a number. The transaction must have locked the facility. */
-export function compactFacility(tx: Transaction, facilityId: string): void {
+export async function compactFacility(tx: Transaction, facilityId: string): Promise<void> {
+  await checkNotRestored(tx);
   send(tx, compactStatement, [facilityId]);
 }
 
 /** Numbers and counts the changes of up to 1000 facilities. */
 export async function compactChanges(db: Database): Promise<void> {
+  await handleRestore(db);
   for (const { id } of await query<{ id: string }>(db, facilitiesStatement, [maxFacilities])) {
     await transaction(db, async (tx) => {
       const [locked] = await query(tx, tryLockStatement, [id]);
-      if (locked) compactFacility(tx, id);
+      if (locked) await compactFacility(tx, id);
     });
   }
 }

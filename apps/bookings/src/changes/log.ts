@@ -1,12 +1,19 @@
 // Appends to the log of changes, the table booking_change. Totals, the change feed and webhooks are derived from it.
 import { send, type Transaction } from '@bay-booking/service/database/database';
+import { timeRange } from '../database/sql.ts';
 
-/** Who made a change. Every field is null if the service itself made it. */
-export interface Author {
+/** Who made a change. Both fields are null if the service itself made it. */
+export interface Actor {
   readonly clientId: string | null;
   readonly subject: string | null;
+}
+
+export interface Author extends Actor {
   readonly requestId: string | null;
 }
+
+/** The author of what the service does by itself. */
+export const serviceItself: Author = { clientId: null, subject: null, requestId: null };
 
 /** The public fields of a booking and its location. Times are ISO 8601 texts in UTC with milliseconds. */
 export type BookingState = Readonly<Record<string, unknown>> & {
@@ -17,7 +24,8 @@ export type BookingState = Readonly<Record<string, unknown>> & {
   readonly endDate: string;
 };
 
-export type ChangeAction = 'created' | 'updated' | 'deleted';
+export const changeActions = ['created', 'updated', 'deleted', 'erased'] as const;
+export type ChangeAction = (typeof changeActions)[number];
 
 export interface BookingChange {
   readonly facilityId: string;
@@ -28,14 +36,25 @@ export interface BookingChange {
   readonly action: ChangeAction;
   /** Null for `created`. */
   readonly before: BookingState | null;
-  /** Null for `deleted`. */
+  /** Null for `deleted`, and for `erased` if the booking was deleted before. */
   readonly after: BookingState | null;
+  /** For a move: the facility from which the booking came, or to which it went. */
+  readonly otherFacilityId?: string;
 }
 
+/** The SQL expression for the time that a booking occupies in a state. */
+export const timeOfState = (state: 'before' | 'after'): string =>
+  timeRange(`(${state} ->> 'startDate')::timestamptz`, `(${state} ->> 'endDate')::timestamptz`);
+
+/** The SQL expression for the column `before_time`. */
+export const beforeTime = `case when before is not null then ${timeOfState('before')} end`;
+
 const append = `insert into booking_change
-  (facility_id, booking_id, version, at, action, client_id, subject, request_id, before, after)
-select $1, "bookingId", version, at, action, $2, $3, $4, before, after from jsonb_to_recordset($5::jsonb)
-  as change ("bookingId" uuid, version integer, at timestamptz, action text, before jsonb, after jsonb)`;
+  (facility_id, booking_id, version, at, action, client_id, subject, request_id, before, after, other_facility_id,
+   before_time)
+select $1, "bookingId", version, at, action, $2, $3, $4, before, after, "otherFacilityId", ${beforeTime}
+from jsonb_to_recordset($5::jsonb) as change ("bookingId" uuid, version integer, at timestamptz, action text,
+  before jsonb, after jsonb, "otherFacilityId" text)`;
 
 /** Must be called in the transaction that writes the bookings. */
 export function appendChanges(tx: Transaction, changes: readonly BookingChange[], author: Author): void {

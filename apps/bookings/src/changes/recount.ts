@@ -1,6 +1,7 @@
 // Corrects the bins and adds missing changes to the log, after somebody has changed bookings outside the service.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
 import { lockFacility } from './compaction.ts';
+import { beforeTime } from './log.ts';
 import { correctBins } from './totals/bins.ts';
 
 const facilitiesStatement = 'select id from facility order by id';
@@ -10,21 +11,22 @@ const facilitiesStatement = 'select id from facility order by id';
  * SQL expression for the state of a row of `booking`.
  */
 const addChanged = (state: string): string => `insert into booking_change
-  (facility_id, booking_id, version, at, action, before, after)
-select facility_id, id, booking.version, now(), case when last.action is null then 'created' else 'updated' end,
-  last.after, ${state}
+  (facility_id, booking_id, version, at, action, before, after, before_time)
+select facility_id, id, booking.version, now(), case when before is null then 'created' else 'updated' end,
+  before, ${state}, ${beforeTime}
 from booking left join (
-  select distinct on (booking_id) booking_id, version, nullif(action, 'deleted') as action, after from booking_change
+  select distinct on (booking_id) booking_id, version, after as before from booking_change
   where facility_id = $1 order by booking_id, version desc
 ) last on last.booking_id = id
 where facility_id = $1 and (last.version is null or last.version < booking.version)`;
 
 /** Adds a deletion for each booking of facility $1 that is only in the log. */
-const addDeleted = `insert into booking_change (facility_id, booking_id, version, at, action, before)
-select $1, booking_id, version + 1, now(), 'deleted', after from (
-  select distinct on (booking_id) booking_id, version, action, after from booking_change
+const addDeleted = `insert into booking_change
+  (facility_id, booking_id, version, at, action, before, before_time)
+select $1, booking_id, version + 1, now(), 'deleted', before, ${beforeTime} from (
+  select distinct on (booking_id) booking_id, version, after as before from booking_change
   where facility_id = $1 order by booking_id, version desc
-) last where action <> 'deleted' and not exists (select from booking where facility_id = $1 and id = booking_id)`;
+) last where before is not null and not exists (select from booking where facility_id = $1 and id = booking_id)`;
 
 /**
  * Can run while requests write bookings. Returns the number of bins that were wrong. `bookingState` is the SQL

@@ -30,8 +30,9 @@ export const closureSchema = responseSchema({
     ...editLinksSchema,
     properties: {
       ...editLinksSchema.properties,
-      conflicts: { ...linkSchema, description: 'A search for the bookings in the way; left out above 500 bays.' },
+      conflicts: linkSchema,
     },
+    description: 'conflicts is a search for the bookings in the way; left out above 500 bays.',
   },
 });
 

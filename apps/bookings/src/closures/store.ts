@@ -12,7 +12,7 @@ const columns = `booking_closure.facility_id as "facilityId", booking_closure.id
   booking_closure.location_id as "locationId", start_date as "startDate", end_date as "endDate", reason,
   created_at as "createdAt", last_updated_at as "lastUpdatedAt", coalesce(bay_ids, array(
     select bay.id from bay where bay.facility_id = booking_closure.facility_id
-      and bay.location_id = booking_closure.location_id order by ${byBayName}
+      and bay.location_id = booking_closure.location_id and bay.removed_at is null order by ${byBayName}
   )) as "closedBayIds"`;
 
 /**
@@ -45,7 +45,8 @@ where facility_id = $1 and end_date > now() and $3::timestamptz > now() and not 
 /** Requests read every closure of a facility that overlaps their interval, so their number is limited. */
 const maxClosures = 1_000;
 
-const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 order by ${byBayName}`;
+const baysOfLocation = `select id from bay where facility_id = $1 and location_id = $2 and removed_at is null
+order by ${byBayName}`;
 
 export interface ClosureFilter {
   readonly locationIds?: readonly string[] | undefined;

@@ -17,8 +17,11 @@ export const distribution: Distribution = {
     { table: 'booking_hold_client', column: 'id' },
   ],
   local: [
+    'database_identity',
     'dpop_proof',
+    'facility_activity',
     'import_lock',
+    'management_event',
     'rate_limit',
     'schema_migration',
     'webhook',

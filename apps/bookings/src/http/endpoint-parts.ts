@@ -9,7 +9,6 @@ export const idempotencyKeyHeader = {
       'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
       'response, and a request with the same key and another body gets 422.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-    example: '6f1c2f0e-42',
   },
 } as const;
 
@@ -24,7 +23,7 @@ export const ifNoneMatchHeader = {
 export const etagHeader = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
 
 export const locationHeader = {
-  Location: { description: 'The address of the new resource.', schema: string },
+  Location: { description: 'The address of the new resource.', schema: { type: 'string', format: 'uri' } },
 } as const;
 
 export const creationHeaders = { ...etagHeader, ...locationHeader } as const;

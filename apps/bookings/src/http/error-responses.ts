@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
-import type { RequestLocals } from '@bay-booking/service/http/app';
+import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { apiError, problemOf, unavailable } from '../errors.ts';
@@ -22,7 +22,8 @@ export function mountErrorHandler(app: Express): void {
     // For the log entry and the metrics of the request.
     locals.codes = problems.map(({ code }) => code);
     // A client error has a cause only if it shows a defect of the service.
-    if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
+    if (status === 503) noteCause(response, cause ?? error);
+    else if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
     if (response.headersSent) {
       response.destroy();
       return;

@@ -17,6 +17,7 @@ export const defaultPageSizes = {
   closures: 50,
   webhooks: 50,
   deliveries: 50,
+  history: 50,
   /** A list without an entry in this table. */
   others: 50,
 } as const;

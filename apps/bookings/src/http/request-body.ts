@@ -1,8 +1,11 @@
-// Reads request bodies of at most 100 kB (docs/behaviour.md, "Request bodies").
-import express, { type Request, type Response } from 'express';
+// Reads request bodies (docs/behaviour.md, "Request bodies").
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
-const readRawBody = express.raw({ type: () => true, limit: 100_000 });
+const defaultLimit = 100_000;
+/** Reads a body of at most `limit` bytes. */
+export const rawBody = (limit = defaultLimit): RequestHandler => express.raw({ type: () => true, limit });
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
@@ -12,15 +15,31 @@ const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
  * A field with an empty string counts as left out.
  * @throws {ApiError} 400, 413 or 415
  */
-export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
+export async function readJsonObject(
+  request: Request,
+  response: Response,
+  readRawBody: RequestHandler,
+): Promise<Record<string, unknown>> {
+  return withoutEmptyTexts(await readJsonObjectAsSent(request, response, readRawBody));
+}
+
+/** @throws {ApiError} 400, 413 or 415 */
+export async function readJsonObjectAsSent(
+  request: Request,
+  response: Response,
+  readRawBody: RequestHandler,
+): Promise<Record<string, unknown>> {
   if (hasBody(request) && !((hasJsonType(request) || hasFormType(request)) && isUtf8(request)))
     throw apiError('ERR00415');
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request, response, readRawBody);
   if (!isJson(request, bytes)) throw apiError('ERR00415');
   const value = parseJson(bytes);
   if (!isObject(value)) throw apiError('ERR00003');
-  for (const name in value) if (value[name] === '') delete value[name];
   return value;
+}
+
+export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
 }
 
 /**
@@ -31,10 +50,11 @@ export async function readJsonObject(request: Request, response: Response): Prom
 export async function readOptionalBody(
   request: Request,
   response: Response,
+  readRawBody: RequestHandler,
   stringField: string | undefined,
 ): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request, response, readRawBody);
   if (bytes.length === 0) return {};
   if (!isUtf8(request)) throw apiError('ERR00003');
   if (!isJson(request, bytes)) {
@@ -69,9 +89,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-async function readBytes(request: Request, response: Response): Promise<Buffer> {
+async function readBytes(request: Request, response: Response, readRawBody: RequestHandler): Promise<Buffer> {
   await new Promise<void>((resolve, reject) => {
-    readRawBody(request, response, (error?: object) => (error ? reject(apiErrorOf(error)) : resolve()));
+    readRawBody(request, response, (error?: unknown) => (error ? reject(apiErrorOf(error as BodyError)) : resolve()));
   });
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
@@ -96,9 +116,16 @@ function isUtf8(request: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
-/** Converts an error of body-parser. */
-function apiErrorOf({ type }: { readonly type?: string }): Error {
-  if (type === 'entity.too.large') return apiError('ERR00413');
+/** An error of body-parser. */
+interface BodyError {
+  readonly type?: string;
+  readonly limit?: number;
+}
+
+function apiErrorOf({ type, limit = defaultLimit }: BodyError): Error {
+  // The text of the code names the default limit.
+  const moreInfo = limit === defaultLimit ? '' : `at most ${limit / 1_000} kB here`;
+  if (type === 'entity.too.large') return apiError('ERR00413', { moreInfo });
   if (type === 'encoding.unsupported') return apiError('ERR00415');
   return apiError('ERR00003');
 }

@@ -10,7 +10,7 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { readJsonObject, readOptionalBody } from './request-body.ts';
+import { rawBody, readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
 import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';
@@ -75,15 +75,17 @@ export function mountMethodNotAllowed(app: Express, path: string): void {
 }
 
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
-  const { query: querySchema = noFields, body: bodySchema = noFields } = endpoint;
+  const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse } = endpoint;
   const queryProperties = propertiesOf(querySchema);
   const bodyProperties = propertiesOf(bodySchema);
   const validateQuery = compile(querySchema);
   const validateBody = compile(bodySchema);
+  const readRawBody = rawBody(endpoint.bodyLimit);
   const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
     if (!endpoint.body) return {};
-    if (endpoint.bodyUse !== 'optional') return readJsonObject(request, response);
-    return readOptionalBody(request, response, endpoint.stringBodyField);
+    if (bodyUse === 'as sent') return readJsonObjectAsSent(request, response, readRawBody);
+    if (bodyUse !== 'optional') return readJsonObject(request, response, readRawBody);
+    return readOptionalBody(request, response, readRawBody, endpoint.stringBodyField);
   };
 
   return async (request: Request, response: Response, strict: boolean) => {
@@ -92,7 +94,10 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     const query = validateQuery(queryInput);
     const queryErrors = errorsOfParameters(query.validationErrors);
     const bodyInput = await readBody(request, response);
-    const body = validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
+    const body =
+      bodyUse === 'as sent'
+        ? { value: bodyInput, validationErrors: [] }
+        : validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
     const unknownNames = strict
       ? [
           ...findUnknownParameters(queryString, queryProperties),

@@ -83,5 +83,10 @@ export function newResponse(request: KeyedRequest, response: EndpointResponse): 
 }
 
 function hash(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
+  return createHash('sha256').update(JSON.stringify(value, withSortedFields)).digest('base64url');
+}
+
+function withSortedFields(_name: string, value: unknown): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? Object.fromEntries(Object.entries(value).sort()) : value;
 }

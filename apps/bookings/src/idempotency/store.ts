@@ -1,5 +1,5 @@
 // Reads and writes the table idempotency_key, which has the first successful response for each Idempotency-Key.
-import { type Database, errorCode, query, type Transaction } from '@bay-booking/service/database/database';
+import { type Database, errorCode, query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
@@ -32,6 +32,9 @@ returning id`;
 const findExpired = 'select id from idempotency_key where created_at <= $1::timestamptz limit $2';
 /** Checks the time again, because a new response may have replaced an expired one meanwhile. */
 const deleteResponses = 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz returning id';
+
+const findCreatedAt = 'select id, answer as response from idempotency_key where created_at = any($1::timestamptz[])';
+const replaceResponse = 'update idempotency_key set answer = $3 where id = $1 and answer = $2';
 
 export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
@@ -84,6 +87,18 @@ export async function storeResponse(
     if (inserted.length === 0) throw new KeyConflict(false);
   } catch (error) {
     throw errorCode(error) === lockTimeout ? new KeyConflict(true) : error;
+  }
+}
+
+/** Rewrites the responses that were stored at these times, which are the creation times of their resources. */
+export async function rewriteResponses(
+  tx: Transaction,
+  createdAt: readonly string[],
+  rewrite: (response: string) => string,
+): Promise<void> {
+  for (const { id, response } of await query<Pick<NewResponse, 'id' | 'response'>>(tx, findCreatedAt, [createdAt])) {
+    const rewritten = rewrite(response);
+    if (rewritten !== response) send(tx, replaceResponse, [id, response, rewritten]);
   }
 }
 

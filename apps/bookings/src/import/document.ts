@@ -1,14 +1,16 @@
 // Reads and validates an import file with facilities, locations and bays (docs/behaviour.md, "Import files").
 import {
   createImportReader,
+  type DocumentNode,
   elementsOf,
   findDuplicates,
+  ImportError,
   propertyOf,
   timeZoneErrors,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 import { patternWithout, textSchema } from '../http/schemas.ts';
-import type { OpeningHours } from '../opening-hours/hours.ts';
+import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import { formats } from '../time/formats.ts';
 
@@ -56,8 +58,7 @@ interface ImportedRecord {
 }
 
 export interface ImportedBay extends ImportedRecord {
-  /** Named like the column, because store.ts sends the bay to the database as JSON. */
-  readonly location_id: string;
+  readonly locationId: string;
   readonly description?: string;
   readonly kind?: string;
   readonly bookable?: boolean;
@@ -92,23 +93,70 @@ const readDocument = createImportReader<ImportDocument>(
   formats,
 );
 
-/** @throws {ImportError} with every error that can be found without the database */
-export function readImport(text: string): readonly ImportedFacility[] {
-  const { facilities } = readDocument(text);
-  return facilities.map(({ locations = [], ...facility }, facilityIndex) => {
-    const path = `/facilities/${facilityIndex}`;
-    const pathOf = (locationIndex: number): string => `${path}/locations/${locationIndex}`;
+/**
+ * `input` is the text of a file, or a parsed document.
+ * @throws {ImportError} with every error that can be found without the database
+ */
+export function readImport(input: string | object): readonly ImportedFacility[] {
+  return facilitiesOf(readDocument(input), () => true);
+}
+
+/** Returns the errors of a document, and those of its records that have none. */
+export function checkImport(document: object) {
+  const errors = errorsOf(document);
+  const invalid = new Set(errors.map((error) => recordOf(pathOf(error))));
+  return { errors, facilities: facilitiesOf(document as ImportDocument, (path) => !invalid.has(path)) };
+}
+
+/** Returns the path of every record, a facility before its locations and a location before its bays. */
+export function recordPaths(document: object): readonly string[] {
+  const pathsOf = (node: DocumentNode, [child = '', ...further]: readonly string[]): readonly string[] =>
+    elementsOf(node, child).flatMap((element) => [element.path, ...pathsOf(element, further)]);
+  return pathsOf({ path: '', value: document }, ['facilities', 'locations', 'bays']);
+}
+
+/** Returns the path in front of the text of an error. */
+export const pathOf = (error: string): string => error.slice(0, Math.max(error.indexOf(': '), 0));
+
+/** Returns the path of the record in which a path lies. */
+export const recordOf = (path: string): string =>
+  /^\/facilities\/\d+(?:\/locations\/\d+(?:\/bays\/\d+)?)?/.exec(path)?.[0] ?? '';
+
+function errorsOf(document: object): readonly string[] {
+  try {
+    readDocument(document);
+    return [];
+  } catch (error) {
+    if (error instanceof ImportError) return error.errors;
+    throw error;
+  }
+}
+
+/** Leaves out the records that are not valid, with what they contain. */
+function facilitiesOf(document: ImportDocument, isValid: (path: string) => boolean): readonly ImportedFacility[] {
+  if (!isValid('')) return [];
+  const validElements = <Element>(elements: readonly Element[], path: string) =>
+    elements.map((element, index) => ({ element, path: `${path}/${index}` })).filter((entry) => isValid(entry.path));
+  return validElements(document.facilities, '/facilities').map(({ element, path }) => {
+    const { id, name, timeZone } = element;
+    const locations = validElements(element.locations ?? [], `${path}/locations`);
     return {
-      ...facility,
+      id,
+      name,
+      timeZone,
       path,
-      locations: locations.map(({ id, name, openingHours }, index) => ({
-        id,
-        name,
-        path: pathOf(index),
-        ...(openingHours && { openingHours: { exceptions: [], ...openingHours } }),
+      locations: locations.map(({ element: { openingHours, ...location }, path: locationPath }) => ({
+        id: location.id,
+        name: location.name,
+        path: locationPath,
+        ...(openingHours && { openingHours: knownFields({ exceptions: [], ...openingHours }) }),
       })),
-      bays: locations.flatMap(({ id, bays = [] }, locationIndex) =>
-        bays.map((bay, index) => ({ ...bay, location_id: id, path: `${pathOf(locationIndex)}/bays/${index}` })),
+      bays: locations.flatMap(({ element: { id: locationId, bays = [] }, path: locationPath }) =>
+        validElements(bays, `${locationPath}/bays`).map(({ element: bay, path: bayPath }) => ({
+          ...bay,
+          locationId,
+          path: bayPath,
+        })),
       ),
     };
   });

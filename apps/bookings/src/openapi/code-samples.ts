@@ -14,8 +14,7 @@ function curlSample({ method, path, params, queryExamples, headers, bodyExample 
   const url = `${baseUrl}${fillIn(path, params)}${writeQueryString(queryExamples ?? {})}`;
   const methodOption = method === 'GET' ? '' : `-X ${method} `;
   const lines = [`curl -sS ${methodOption}'${url}'`, '  -H "Authorization: Bearer $TOKEN"'];
-  for (const [name, { example }] of Object.entries(headers ?? {}))
-    if (example !== undefined) lines.push(`  -H '${name}: ${example}'`);
+  if (headers?.['Idempotency-Key']) lines.push('  -H "Idempotency-Key: $(uuidgen)"');
   if (bodyExample !== undefined) {
     const body = JSON.stringify(bodyExample, null, 2).replaceAll("'", "'\\''");
     lines.push("  -H 'Content-Type: application/json'", `  -d '${body}'`);

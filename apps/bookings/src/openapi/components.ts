@@ -1,8 +1,11 @@
 // Lists the tags and the named schemas of the OpenAPI document.
 import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
-import { changeListSchema } from '../changes/feed/schema.ts';
+import { changeComponents } from '../changes/feed/schema.ts';
+import { historyComponents } from '../changes/history/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
+import { erasureComponents } from '../erasure/schema.ts';
+import { groupComponents } from '../groups/schema.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
@@ -13,6 +16,7 @@ import { webhookComponents } from '../webhooks/api/schema.ts';
 /** In the order of the API reference. */
 export const tags = [
   { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Groups', description: 'Several bookings, all or none.' },
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
@@ -21,14 +25,18 @@ export const tags = [
   { name: 'Token', description: 'What the access token allows.' },
 ];
 
-export const bookingChangeListSchema = changeListSchema(bookingItemSchema);
+const bookingChangeComponents = changeComponents(bookingItemSchema);
+
+export const bookingChangeListSchema = bookingChangeComponents.BookingChangeList;
 
 export const bookingEvent = bookingEventSchema(bookingItemSchema);
 
 /** Clients that are generated from the document use these names for their types. */
 export const namedSchemas = {
   ...bookingComponents,
-  BookingChangeList: bookingChangeListSchema,
+  ...bookingChangeComponents,
+  ...historyComponents,
+  ...erasureComponents,
   ...placeComponents,
   ...webhookComponents,
   BookingEvent: bookingEvent,
@@ -37,5 +45,6 @@ export const namedSchemas = {
   ...closureComponents,
   ...availabilityComponents,
   ...holdComponents,
+  ...groupComponents,
   ...meComponents,
 };

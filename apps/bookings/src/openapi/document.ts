@@ -12,6 +12,7 @@ import { editLinksSchema } from '../http/schemas.ts';
 import { documentedWebhooks } from '../webhooks/api/events.ts';
 import { codeSamples } from './code-samples.ts';
 import { bookingEvent, namedSchemas, tags } from './components.ts';
+import { writeGuides } from './guides.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -31,9 +32,7 @@ and the secret of a personal access token.
 A parameter of the type array is repeated: \`ids=a&ids=b\`. The service also reads \`ids[]=a\`, \`ids[0]=a\` and
 \`ids=a,b\`. A value that contains a comma counts both as a whole and in pieces, unless its name has brackets.
 
-## Errors
-
-Every error response has the same form. It lists all problems that were found, each with a code.
+## Error codes
 
 <details><summary>All error codes</summary>
 
@@ -50,12 +49,13 @@ function errorRow([code, error]: readonly [string, DocumentedError]): string {
 }
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenApiOptions): Record<string, unknown> {
+  const guides = writeGuides({ baseUrl, authIssuer, scope: scopes.write });
   return openApiDocument({
     info: {
       title: 'Bookings API',
       version: '1.0.0',
       summary,
-      description,
+      description: `${guides}\n\n## Access tokens\n\n${description}`,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
@@ -74,6 +74,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
       EditLinks: editLinksSchema,
       PageLinks: pageLinksSchema,
       Errors: errorEnvelopeSchema,
+      ErrorItem: errorEnvelopeSchema.properties.errors.items,
     },
     errorSchema: 'Errors',
     errors: errorCatalogue,

@@ -1,4 +1,4 @@
-// Serves the OpenAPI document, the API reference and the resource metadata (RFC 9728), without a token.
+// Serves the OpenAPI document, the API reference, the guide and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express } from 'express';
@@ -10,7 +10,7 @@ import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
 import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';
-import { contentSecurityPolicy, renderPage } from './reference/page.ts';
+import { contentSecurityPolicy, renderGuide, renderReference } from './reference/page.ts';
 
 export interface DocumentOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -25,7 +25,7 @@ const json = { 'Content-Type': 'application/json; charset=utf-8' };
 export function mountDocuments(app: Express, options: DocumentOptions): void {
   const { baseUrl, authIssuer, audience, scopes } = options;
   const openApi = createOpenApi(options);
-  mountDocument(app, '/openapi.json', createPublicDocument(JSON.stringify(openApi), json));
+  mountJson(app, '/openapi.json', openApi);
 
   const resourceMetadata = {
     resource: audience,
@@ -36,8 +36,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };
-  const metadata = createPublicDocument(JSON.stringify(resourceMetadata), json);
-  mountDocument(app, resourceMetadataPath, metadata);
+  mountJson(app, resourceMetadataPath, resourceMetadata);
 
   const assets = readAssets();
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
@@ -49,12 +48,20 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     },
   });
 
-  const addresses = { baseUrl, tokenUrl: `${authIssuer}/connect/token` };
-  const page = createPublicDocument(renderPage(openApi, { ...addresses, scope: scopes.write, assets }), {
+  const pageOptions = { baseUrl, authIssuer, scope: scopes.write, assets };
+  const pageHeaders = {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': contentSecurityPolicy(addresses),
-  });
-  mountDocument(app, '/docs', page);
+    'Content-Security-Policy': contentSecurityPolicy(pageOptions),
+  };
+  mountDocument(app, '/docs', createPublicDocument(renderReference(openApi, pageOptions), pageHeaders));
+  mountDocument(app, '/guide', createPublicDocument(renderGuide(pageOptions), pageHeaders));
+  const { pathname } = new URL(`${baseUrl}/docs`);
+  mountPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
+}
+
+/** Mounts a document of which anybody may read the JSON. */
+export function mountJson(app: Express, path: string, content: object): void {
+  mountDocument(app, path, createPublicDocument(JSON.stringify(content), json));
 }
 
 function mountDocument(app: Express, path: string, document: PublicDocument): void {

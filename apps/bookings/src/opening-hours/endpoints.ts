@@ -8,7 +8,7 @@ import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../
 import { checkIfMatch, versionedResponse } from '../http/etag.ts';
 import { isText, textSchema } from '../http/schemas.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { type Hours, type OpeningHours, weekdays } from './hours.ts';
+import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
 import type { HoursRow, OpeningHoursStore } from './store.ts';
 
@@ -133,13 +133,4 @@ function findRepeatedDates(exceptions: OpeningHours['exceptions']): ValidationEr
   return dates.size === exceptions.length
     ? []
     : [{ field: 'exceptions', kind: 'invalid', hint: 'a date may occur once' }];
-}
-
-/** Leaves out unknown fields. Sorts the days and fields, because PostgreSQL may have changed their order. */
-function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
-  const knownHours = (hours: readonly Hours[]) => hours.map(({ opens, closes }) => ({ opens, closes }));
-  return {
-    weekly: Object.fromEntries(weekdays.flatMap((day) => (weekly[day] ? [[day, knownHours(weekly[day])]] : []))),
-    exceptions: exceptions.map(({ date, hours }) => ({ date, hours: knownHours(hours) })),
-  };
 }

@@ -15,3 +15,12 @@ export interface OpeningHours {
   /** Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). */
   readonly exceptions: readonly { readonly date: string; readonly hours: readonly Hours[] }[];
 }
+
+/** Leaves out unknown fields. Sorts the days and fields, because PostgreSQL may have changed their order. */
+export function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
+  const knownHours = (hours: readonly Hours[]) => hours.map(({ opens, closes }) => ({ opens, closes }));
+  return {
+    weekly: Object.fromEntries(weekdays.flatMap((day) => (weekly[day] ? [[day, knownHours(weekly[day])]] : []))),
+    exceptions: exceptions.map(({ date, hours }) => ({ date, hours: knownHours(hours) })),
+  };
+}

@@ -1,8 +1,9 @@
 // Defines the JSON Schemas of opening hours.
+import { timeOfDayPattern } from '@bay-booking/common/validation';
 import { editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { weekdays } from './hours.ts';
 
-const time = { type: 'string', format: 'wall-clock-time' } as const;
+const time = { type: 'string', pattern: timeOfDayPattern } as const;
 
 const rangeSchema = {
   type: 'object',
@@ -84,4 +85,7 @@ export const openingHoursSchema = responseSchema({
 export const openingHoursComponents = {
   OpeningHours: openingHoursSchema,
   SetOpeningHours: setOpeningHoursSchema,
+  WeeklyHours: weeklySchema,
+  HoursException: exceptionSchema,
+  HoursRange: rangeSchema,
 } as const;

@@ -1,5 +1,6 @@
 // Reads and writes the opening hours of locations.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+import { apiError } from '../errors.ts';
 import { lockPlaces } from '../places/locks.ts';
 import type { OpeningHours } from './hours.ts';
 
@@ -14,9 +15,9 @@ export interface HoursRow {
 const findHours = `select location.facility_id as "facilityId", location.id as "locationId",
   facility.time_zone as "timeZone", location.opening_hours as hours
 from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and location.id = $2`;
+where location.removed_at is null and location.facility_id = any($1) and location.id = $2`;
 
-export const setHours = 'update location set opening_hours = $3::jsonb where facility_id = $1 and id = $2';
+const setHours = 'update location set opening_hours = $3::jsonb where facility_id = $1 and id = $2';
 
 export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
 
@@ -25,15 +26,18 @@ export function createOpeningHoursStore(db: Database) {
     find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
       (await query<HoursRow>(db, findHours, [facilityIds, locationId]))[0],
 
-    /** Sets the opening hours of a location, unless `check` throws an error. */
+    /**
+     * Sets the opening hours of a location, unless `check` throws an error.
+     * @throws {ApiError} 404 if the location was removed meanwhile
+     */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
       transaction(db, async (tx) => {
         const [, [current]] = await Promise.all([
           lockPlaces(tx, { facilityId, locationIds: [locationId], bayIds: [] }),
           query<HoursRow>(tx, findHours, [[facilityId], locationId]),
         ]);
-        // Locations are never deleted, so the row exists.
-        check(current as HoursRow);
+        if (!current) throw apiError('ERR00404');
+        check(current);
         send(tx, setHours, [facilityId, locationId, hours && JSON.stringify(hours)]);
       }),
   };

@@ -32,14 +32,16 @@ export interface BayRow {
 const byName = (table: 'bay' | 'location') => `${table}.name_order, ${table}.name collate "C", ${table}.id collate "C"`;
 export const byBayName = byName('bay');
 
-const findFacilities = `select id, name, time_zone as "timeZone" from facility where id = any($1)
+const findFacilities = `select id, name, time_zone as "timeZone" from facility
+where id = any($1) and removed_at is null
 order by name collate "C", id collate "C"`;
 
 // $1 are the facilities of the token. For a filter, null selects all rows.
 const locations = {
   columns: 'location.id, location.name, location.facility_id as "facilityId", facility.time_zone as "timeZone"',
   from: `from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and ($2::text[] is null or location.facility_id = any($2))
+where location.removed_at is null and location.facility_id = any($1)
+  and ($2::text[] is null or location.facility_id = any($2))
   and ($3::text[] is null or location.id = any($3))`,
   orderBy: byName('location'),
 };
@@ -48,12 +50,12 @@ const bays = {
   location.name as "locationName", bay.facility_id as "facilityId", facility.time_zone as "timeZone"`,
   from: `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
+where bay.removed_at is null and bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
   and ($3::text[] is null or bay.id = any($3))`,
   orderBy: byBayName,
 };
 const findLocation = `select ${locations.columns} from location join facility on facility.id = location.facility_id
-where location.facility_id = any($1) and location.id = $2`;
+where location.removed_at is null and location.facility_id = any($1) and location.id = $2`;
 
 export interface LocationFilter {
   readonly facilityIds?: readonly string[] | undefined;

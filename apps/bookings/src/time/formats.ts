@@ -2,14 +2,13 @@
 import type { Formats } from '@bay-booking/common/validation';
 import { dateTimeHint, isDateTime } from './date-times.ts';
 
-const wallClockTime = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 /** PostgreSQL has no year 0000. */
 const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
 
 export const formats: Formats = {
   'date-time': { test: isDateTime, hint: dateTimeHint },
   date: { test: isDate, hint: 'must be a date such as 2026-01-31' },
-  'wall-clock-time': { test: (text) => wallClockTime.test(text), hint: 'must be a time such as 07:30' },
+  uri: { test: (text) => URL.canParse(text), hint: 'must be an https address' },
 };
 
 function isDate(text: string): boolean {

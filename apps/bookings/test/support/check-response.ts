@@ -26,7 +26,6 @@ ajv.addFormat('date-time', (text) => isDateTime(text) && /^\d{4}-\d\d-\d\dT\d\d:
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 ajv.addFormat('uri', URL.canParse);
 ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/);
-ajv.addFormat('wall-clock-time', /^\d\d:\d\d$/);
 ajv.addSchema(withoutUnknownFields(document) as object, 'openapi');
 const validators = new Map<string, ValidateFunction>();
 

@@ -46,6 +46,6 @@ export const places = {
   ],
 };
 
-export function importTestPlaces(db: Database): Promise<void> {
-  return importPlaces(db, readImport(JSON.stringify(places)));
+export async function importTestPlaces(db: Database): Promise<void> {
+  await importPlaces(db, readImport(JSON.stringify(places)));
 }

@@ -13,6 +13,7 @@ export interface ReceivedEvent {
     readonly data: {
       readonly facilityId?: string;
       readonly modified?: number;
+      readonly actor?: object;
       readonly booking?: Readonly<Record<string, unknown>>;
     };
   };

@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getBooking"];
         /**
          * Update a booking
-         * @description Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
+         * @description Sets bay, alias, times and metadata; metadata stays if it is left out. externalBookingId and correlationId cannot be changed and are ignored. With holdId, the booking moves to the held time and uses up the hold.
          */
         put: operations["updateBooking"];
         post?: never;
@@ -76,6 +76,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/booking-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create several bookings, all or none
+         * @description Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 1 MB.
+         */
+        post: operations["createBookingGroup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the bookings of a group
+         * @description The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.
+         */
+        get: operations["getBookingGroup"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the bookings of a group
+         * @description Deletes the bookings of the group that have not ended.
+         */
+        delete: operations["deleteBookingGroup"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/booking-changes": {
         parameters: {
             query?: never;
@@ -90,6 +134,66 @@ export interface paths {
         get: operations["listBookingChanges"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bookings/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History of one booking
+         * @description Every change of the booking at the token's facilities, oldest first, also after its deletion. A booking that moved to another facility is deleted in the old one and created in the new one.
+         */
+        get: operations["getBookingHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History of a facility
+         * @description The changes of all bookings of a facility that match every filter, newest first, with deleted and moved bookings.
+         */
+        get: operations["listHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase personal data
+         * @description Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased`: in the bookings, their whole history, the feed, deliveries and stored responses. Bays and times stay.
+         */
+        post: operations["eraseBookings"];
         delete?: never;
         options?: never;
         head?: never;
@@ -591,6 +695,11 @@ export interface components {
             externalBookingId?: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
+            /**
+             * Format: uuid
+             * @description The group that the booking was created in, if any.
+             */
+            groupId?: string;
             /** @description ID of the booked bay. */
             bayId: string;
             /** @description Alias of the user who makes the booking. */
@@ -605,6 +714,10 @@ export interface components {
              * @description End, UTC.
              */
             endDate: string;
+            /** @description The client's own fields. Left out where there are none. */
+            metadata?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description Creation timestamp, UTC.
@@ -627,6 +740,11 @@ export interface components {
             externalBookingId?: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
+            /**
+             * Format: uuid
+             * @description The group that the booking was created in, if any.
+             */
+            groupId?: string;
             /** @description ID of the booked bay. */
             bayId: string;
             /** @description Alias of the user who makes the booking. */
@@ -641,6 +759,10 @@ export interface components {
              * @description End, UTC.
              */
             endDate: string;
+            /** @description The client's own fields. Left out where there are none. */
+            metadata?: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description Creation timestamp, UTC.
@@ -651,9 +773,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["BookingItemLinks"];
         };
         BookingList: {
             items: components["schemas"]["BookingItem"][];
@@ -686,6 +806,10 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description A hold of the client, which the booking uses up. */
             holdId?: string;
         };
@@ -704,6 +828,10 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description A hold of the client, which the booking uses up. */
             holdId?: string;
         };
@@ -720,41 +848,139 @@ export interface components {
             endDate?: string;
         };
         BookingChangeList: {
-            items: ({
-                /** @constant */
-                state: "updated";
-                /** @constant */
-                kind: "Booking";
-                /**
-                 * Format: uuid
-                 * @description Booking ID.
-                 */
-                id: string;
-                /** @description The change number, unique within the facility. */
-                modified: number;
-                data: components["schemas"]["BookingItem"];
-            } | {
-                /** @constant */
-                state: "deleted";
-                /** @constant */
-                kind: "Booking";
-                /**
-                 * Format: uuid
-                 * @description Booking ID.
-                 */
-                id: string;
-                /** @description The change number, unique within the facility. */
-                modified: number;
-            })[];
+            items: components["schemas"]["BookingChange"][];
             /**
              * Format: uri
              * @description The address of the next page.
              */
             next: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                next: components["schemas"]["Link"];
+            _links: components["schemas"]["BookingChangeListLinks"];
+        };
+        BookingChange: components["schemas"]["BookingChangeUpdated"] | components["schemas"]["BookingChangeDeleted"];
+        BookingChangeUpdated: {
+            /** @constant */
+            state: "updated";
+            /** @constant */
+            kind: "Booking";
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            id: string;
+            /** @description The change number, unique within the facility. */
+            modified: number;
+            actor: components["schemas"]["Actor"];
+            data: components["schemas"]["BookingItem"];
+        };
+        BookingChangeDeleted: {
+            /** @constant */
+            state: "deleted";
+            /** @constant */
+            kind: "Booking";
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            id: string;
+            /** @description The change number, unique within the facility. */
+            modified: number;
+            actor: components["schemas"]["Actor"];
+        };
+        /** @description Who made the change. Both fields are null if the service itself made it. */
+        Actor: {
+            clientId: string | null;
+            subject: string | null;
+        };
+        ChangedField: {
+            /** @description The value before the change. Null if there was none. */
+            from: unknown;
+            /** @description The value after the change. Null if there is none. */
+            to: unknown;
+        };
+        BookingHistoryEntry: {
+            /** @description The version of the booking after the change. */
+            version: number;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted" | "erased";
+            /**
+             * Format: date-time
+             * @description When it was done, UTC.
+             */
+            at: string;
+            actor: components["schemas"]["Actor"];
+            /** @description The X-Request-Id of the request. */
+            requestId: string | null;
+            /** @description The fields that the change has set, by their names in a booking. */
+            changes: {
+                [key: string]: components["schemas"]["ChangedField"];
             };
+        };
+        BookingHistory: {
+            items: components["schemas"]["BookingHistoryEntry"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        HistoryEntry: {
+            /**
+             * Format: uuid
+             * @description Booking ID.
+             */
+            bookingId: string;
+            /** @description The facility of the booking. */
+            facilityId: string;
+            /** @description The version of the booking after the change. */
+            version: number;
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted" | "erased";
+            /**
+             * Format: date-time
+             * @description When it was done, UTC.
+             */
+            at: string;
+            actor: components["schemas"]["Actor"];
+            /** @description The X-Request-Id of the request. */
+            requestId: string | null;
+            /** @description The fields that the change has set, by their names in a booking. */
+            changes: {
+                [key: string]: components["schemas"]["ChangedField"];
+            };
+        };
+        History: {
+            items: components["schemas"]["HistoryEntry"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        EraseBookings: {
+            /** @description Booking IDs. Exactly one of ids and userAlias is needed. */
+            ids?: string[];
+            /** @description Every booking that has or had exactly this alias. */
+            userAlias?: string;
+            /** @description true: only counts the bookings. */
+            dryRun?: boolean;
+        };
+        Erasure: {
+            /** @description The number of bookings that were changed. */
+            bookings: number;
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -765,10 +991,7 @@ export interface components {
             facilityId: string;
             /** @description The IANA time zone of the facility. */
             timeZone: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                bays: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["BookingLocationLinks"];
         };
         BookingLocationList: {
             items: components["schemas"]["BookingLocation"][];
@@ -795,11 +1018,7 @@ export interface components {
             bookable: boolean;
             /** @description The owning location. */
             locationId: string;
-            /** @description The owning location. */
-            location: {
-                id: string;
-                name: string;
-            };
+            location: components["schemas"]["BookingBayLocation"];
             /** @description Empty. */
             _links: Record<string, never>;
         };
@@ -818,7 +1037,10 @@ export interface components {
         Webhook: {
             /** @description Webhook ID. */
             id: string;
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -848,20 +1070,15 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                rotate: components["schemas"]["Link"];
-                ping: components["schemas"]["Link"];
-                replay: components["schemas"]["Link"];
-                deliveries: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["WebhookLinks"];
         };
         WebhookWithSecret: {
             /** @description Webhook ID. */
             id: string;
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -891,15 +1108,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                rotate: components["schemas"]["Link"];
-                ping: components["schemas"]["Link"];
-                replay: components["schemas"]["Link"];
-                deliveries: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["WebhookLinks"];
             /** @description Verifies signatures. The service returns it only in this response. */
             secret: string;
         };
@@ -916,7 +1125,10 @@ export interface components {
             total: number;
         };
         CreateWebhook: {
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -926,7 +1138,10 @@ export interface components {
             description?: string;
         };
         UpdateWebhook: {
-            /** @description The address of the receiver: https, without user information, at a public address. */
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
             url: string;
             /** @description The events to send; all of them by default. */
             events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
@@ -953,33 +1168,7 @@ export interface components {
             next: number | null;
         };
         FacilityWebhookList: {
-            items: {
-                /** @description Webhook ID. */
-                id: string;
-                /** @description The address of the receiver. */
-                url: string;
-                /** @description The `sub` of the tokens that can change the webhook. */
-                owner: string;
-                /** @description The client that created the webhook, or changed it last. */
-                clientId: string;
-                /** @description The facilities of the webhook, as far as the token names them. */
-                facilityIds: string[];
-                /**
-                 * @description Only an active webhook gets events.
-                 * @enum {string}
-                 */
-                state: "active" | "paused" | "disabled";
-                /**
-                 * Format: date-time
-                 * @description The last successful delivery, to the minute; null before.
-                 */
-                lastSuccessAt: string | null;
-                /**
-                 * Format: date-time
-                 * @description Creation timestamp, UTC.
-                 */
-                createdAt: string;
-            }[];
+            items: components["schemas"]["FacilityWebhookListItems"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -991,40 +1180,7 @@ export interface components {
             total: number;
         };
         DeliveryList: {
-            items: {
-                /** @description The webhook-id of the delivery. */
-                id: string;
-                /**
-                 * @description The event.
-                 * @enum {string}
-                 */
-                type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
-                /** @description The facility of the booking; null for a ping. */
-                facilityId: string | null;
-                /** @description The number of the change; null for a ping. */
-                modified: number | null;
-                /**
-                 * @description pending until the last attempt has ended.
-                 * @enum {string}
-                 */
-                state: "pending" | "delivered" | "failed";
-                /** @description The number of attempts. */
-                attempts: number;
-                /** @description The status of the last response; null if there was no response. */
-                lastStatus: number | null;
-                /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
-                lastError: string | null;
-                /**
-                 * Format: date-time
-                 * @description The time of the last attempt.
-                 */
-                lastAttemptAt: string | null;
-                /**
-                 * Format: date-time
-                 * @description The time of the next attempt; null if there is none.
-                 */
-                nextAttemptAt: string | null;
-            }[];
+            items: components["schemas"]["Delivery"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1034,6 +1190,40 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
+        };
+        Delivery: {
+            /** @description The webhook-id of the delivery. */
+            id: string;
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
+            /** @description The facility of the booking; null for a ping. */
+            facilityId: string | null;
+            /** @description The number of the change; null for a ping. */
+            modified: number | null;
+            /**
+             * @description pending until the last attempt has ended.
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+            /** @description The number of attempts. */
+            attempts: number;
+            /** @description The status of the last response; null if there was no response. */
+            lastStatus: number | null;
+            /** @description Why there was no response, such as `timeout`, `connection refused` or `address not allowed`; else null. */
+            lastError: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the last attempt.
+             */
+            lastAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the next attempt; null if there is none.
+             */
+            nextAttemptAt: string | null;
         };
         BookingEvent: {
             /**
@@ -1046,13 +1236,7 @@ export interface components {
              * @description When the change was made.
              */
             timestamp: string;
-            data: {
-                /** @description The facility of the booking. */
-                facilityId: string;
-                /** @description The change number, which gives the order of events. */
-                modified: number;
-                booking: components["schemas"]["BookingItem"];
-            };
+            data: components["schemas"]["BookingEventData"];
         };
         PingEvent: {
             /** @constant */
@@ -1072,244 +1256,52 @@ export interface components {
             timeZone: string;
             /** @description Whether the location is open at all times, because it has no opening hours. */
             alwaysOpen: boolean;
-            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
-            weekly: {
-                /** @description Hours that touch or overlap count as one interval. */
-                monday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                tuesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                wednesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                thursday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                friday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                saturday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                sunday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            };
+            weekly: components["schemas"]["WeeklyHours"];
             /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions: {
-                /**
-                 * Format: date
-                 * @description A date in the time zone of the facility.
-                 */
-                date: string;
-                /** @description Hours that touch or overlap count as one interval. */
-                hours: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            }[];
+            exceptions: components["schemas"]["HoursException"][];
             _links: components["schemas"]["EditLinks"];
         };
         SetOpeningHours: {
-            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
-            weekly: {
-                /** @description Hours that touch or overlap count as one interval. */
-                monday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                tuesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                wednesday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                thursday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                friday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                saturday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-                /** @description Hours that touch or overlap count as one interval. */
-                sunday?: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            };
+            weekly: components["schemas"]["WeeklyHours"];
             /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions?: {
-                /**
-                 * Format: date
-                 * @description A date in the time zone of the facility.
-                 */
-                date: string;
-                /** @description Hours that touch or overlap count as one interval. */
-                hours: {
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM in the time zone of the location's facility.
-                     */
-                    opens: string;
-                    /**
-                     * Format: wall-clock-time
-                     * @description HH:MM. A time at or before opens is on the next day.
-                     */
-                    closes: string;
-                }[];
-            }[];
+            exceptions?: components["schemas"]["HoursException"][];
             /**
              * @description Accepted so that the response of GET can be sent back. DELETE makes a location always open.
              * @constant
              */
             alwaysOpen?: false;
+        };
+        /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
+        WeeklyHours: {
+            /** @description Hours that touch or overlap count as one interval. */
+            monday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            tuesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            wednesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            thursday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            friday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            saturday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            sunday?: components["schemas"]["HoursRange"][];
+        };
+        HoursException: {
+            /**
+             * Format: date
+             * @description A date in the time zone of the facility.
+             */
+            date: string;
+            /** @description Hours that touch or overlap count as one interval. */
+            hours: components["schemas"]["HoursRange"][];
+        };
+        HoursRange: {
+            /** @description HH:MM in the time zone of the location's facility. */
+            opens: string;
+            /** @description HH:MM. A time at or before opens is on the next day. */
+            closes: string;
         };
         Closure: {
             /**
@@ -1343,21 +1335,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                /** @description A search for the bookings in the way; left out above 500 bays. */
-                conflicts?: {
-                    /** @description HTTP method. */
-                    method: string;
-                    /**
-                     * Format: uri
-                     * @description Absolute URL.
-                     */
-                    href: string;
-                };
-            };
+            _links: components["schemas"]["ClosureLinks"];
         };
         ClosureList: {
             items: components["schemas"]["Closure"][];
@@ -1407,28 +1385,18 @@ export interface components {
             asOf: string;
         };
         BayAvailability: {
-            /** @description A bay that is not bookable has no gaps. */
-            bay: {
-                id: string;
-                name: string;
-                bookable: boolean;
-            };
-            /** @description The owning location. */
-            location: {
-                id: string;
-                name: string;
-                facilityId: string;
-                timeZone: string;
-            };
+            bay: components["schemas"]["BayAvailabilityBay"];
+            location: components["schemas"]["BayAvailabilityLocation"];
             /** @description The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end. */
-            free: {
-                /** Format: date-time */
-                startDate: string;
-                /** Format: date-time */
-                endDate: string;
-            }[];
+            free: components["schemas"]["FreeTime"][];
             /** @description Empty. */
             _links: Record<string, never>;
+        };
+        FreeTime: {
+            /** Format: date-time */
+            startDate: string;
+            /** Format: date-time */
+            endDate: string;
         };
         Hold: {
             /**
@@ -1460,12 +1428,7 @@ export interface components {
             createdAt: string;
             /** @description Left out where the client gave none. */
             correlationId?: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-                book: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["HoldLinks"];
         };
         CreateHold: {
             /** @description Bay to hold. */
@@ -1489,6 +1452,26 @@ export interface components {
             /** @description Counts from now. A hold lasts 30 minutes in total at most. */
             holdSeconds: number;
         };
+        BookingGroup: {
+            /**
+             * Format: uuid
+             * @description Group ID.
+             */
+            id: string;
+            /** @description The bookings of the group as they are now. */
+            bookings: components["schemas"]["Booking"][];
+            _links: components["schemas"]["BookingGroupLinks"];
+        };
+        CreateBookingGroup: {
+            /** @description Bookings of one facility. */
+            bookings: components["schemas"]["CreateBooking"][];
+            /** @description true: reports the errors, and books nothing. */
+            dryRun?: boolean;
+        };
+        BookingGroupDryRun: {
+            /** @description Empty: nothing is booked. */
+            bookings: unknown[];
+        };
         Me: {
             /** @description The client of the token. */
             clientId: string;
@@ -1497,22 +1480,13 @@ export interface components {
             /** @description The scopes of the token. */
             scopes: string[];
             /** @description The facilities of the token, by name. */
-            facilities: {
-                /** @description Facility ID. */
-                id: string;
-                /** @description Facility name. */
-                name: string;
-                /** @description Time zone of the facility, such as Europe/Copenhagen. */
-                timeZone: string;
-            }[];
+            facilities: components["schemas"]["MeFacilities"][];
             /**
              * Format: date-time
              * @description When the token expires, UTC.
              */
             expiresAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["MeLinks"];
         };
         Link: {
             /** @description HTTP method. */
@@ -1536,25 +1510,130 @@ export interface components {
             prev?: components["schemas"]["Link"];
         };
         Errors: {
-            errors: {
-                /** @description Stable error code. */
-                code: string;
-                /** @description Human-readable text. */
-                description: string;
-                /** @description Additional information; may be empty. */
-                moreInfo: string;
-                /** @description What the texts say, for programs. */
-                contextData: {
-                    /** @description In errors of a booking; "" where there is none. */
-                    externalBookingId?: string;
-                    /** @description The parameter, or the path of a field inside the body. */
-                    field?: string;
-                    /** @description When the conflicting hold ends, UTC. */
-                    heldUntil?: string;
-                    /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
-                    closure?: string;
-                };
-            }[];
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        ErrorItem: {
+            /** @description Stable error code. */
+            code: string;
+            /** @description Human-readable text. */
+            description: string;
+            /** @description Additional information; may be empty. */
+            moreInfo: string;
+            contextData: components["schemas"]["ErrorItemContextData"];
+        };
+        BookingItemLinks: {
+            self: components["schemas"]["Link"];
+        };
+        BookingChangeListLinks: {
+            self: components["schemas"]["Link"];
+            next: components["schemas"]["Link"];
+        };
+        BookingLocationLinks: {
+            self: components["schemas"]["Link"];
+            bays: components["schemas"]["Link"];
+        };
+        /** @description The owning location. */
+        BookingBayLocation: {
+            id: string;
+            name: string;
+        };
+        WebhookLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            rotate: components["schemas"]["Link"];
+            ping: components["schemas"]["Link"];
+            replay: components["schemas"]["Link"];
+            deliveries: components["schemas"]["Link"];
+        };
+        FacilityWebhookListItems: {
+            /** @description Webhook ID. */
+            id: string;
+            /** @description The address of the receiver. */
+            url: string;
+            /** @description The `sub` of the tokens that can change the webhook. */
+            owner: string;
+            /** @description The client that created the webhook, or changed it last. */
+            clientId: string;
+            /** @description The facilities of the webhook, as far as the token names them. */
+            facilityIds: string[];
+            /**
+             * @description Only an active webhook gets events.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "disabled";
+            /**
+             * Format: date-time
+             * @description The last successful delivery, to the minute; null before.
+             */
+            lastSuccessAt: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+        };
+        BookingEventData: {
+            /** @description The facility of the booking. */
+            facilityId: string;
+            /** @description The change number, which gives the order of events. */
+            modified: number;
+            actor: components["schemas"]["Actor"];
+            booking: components["schemas"]["BookingItem"];
+        };
+        /** @description conflicts is a search for the bookings in the way; left out above 500 bays. */
+        ClosureLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            conflicts?: components["schemas"]["Link"];
+        };
+        /** @description A bay that is not bookable has no gaps. */
+        BayAvailabilityBay: {
+            id: string;
+            name: string;
+            bookable: boolean;
+        };
+        /** @description The owning location. */
+        BayAvailabilityLocation: {
+            id: string;
+            name: string;
+            facilityId: string;
+            timeZone: string;
+        };
+        HoldLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            book: components["schemas"]["Link"];
+        };
+        BookingGroupLinks: {
+            self: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+        };
+        MeFacilities: {
+            /** @description Facility ID. */
+            id: string;
+            /** @description Facility name. */
+            name: string;
+            /** @description Time zone of the facility, such as Europe/Copenhagen. */
+            timeZone: string;
+        };
+        MeLinks: {
+            self: components["schemas"]["Link"];
+        };
+        /** @description What the texts say, for programs. */
+        ErrorItemContextData: {
+            /** @description In errors of a booking; "" where there is none. */
+            externalBookingId?: string;
+            /** @description In errors of a group: the position of the booking, from 0. */
+            index?: number;
+            /** @description The parameter, or the path of a field inside the body. */
+            field?: string;
+            /** @description When the conflicting hold ends, UTC. */
+            heldUntil?: string;
+            /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
+            closure?: string;
         };
     };
     responses: {
@@ -1740,6 +1819,8 @@ export interface operations {
                 externalBookingIds?: string[];
                 /** @description Correlation IDs. */
                 correlationIds?: string[];
+                /** @description Group IDs. */
+                groupIds?: string[];
                 /**
                  * @description Bay IDs.
                  * @example [
@@ -1751,6 +1832,10 @@ export interface operations {
                 locationIds?: string[];
                 /** @description The whole alias, case-sensitive. */
                 userAlias?: string;
+                /** @description metadata[order]=7 finds bookings with this field. If there are several, all must match. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
                 /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. Can be sent in the body instead. */
@@ -1791,6 +1876,9 @@ export interface operations {
                      *           "userAlias": "Ann",
                      *           "startDate": "2030-05-01T09:00:00.000Z",
                      *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *           "_links": {
@@ -1842,10 +1930,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -1860,7 +1945,10 @@ export interface operations {
                  *       "bayId": "bay-n1-01",
                  *       "userAlias": "Ann",
                  *       "startDate": "2030-05-01T09:00:00.000Z",
-                 *       "endDate": "2030-05-01T10:00:00.000Z"
+                 *       "endDate": "2030-05-01T10:00:00.000Z",
+                 *       "metadata": {
+                 *         "players": "4"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["CreateBooking"];
@@ -1872,7 +1960,7 @@ export interface operations {
                 headers: {
                     /** @description The version of the booking (RFC 9110). */
                     ETag?: string;
-                    /** @description The address of the booking. */
+                    /** @description The address of the new resource. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -1886,6 +1974,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -1958,6 +2049,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -2046,6 +2140,9 @@ export interface operations {
                      *       "userAlias": "Ann",
                      *       "startDate": "2030-05-01T09:00:00.000Z",
                      *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "metadata": {
+                     *         "players": "4"
+                     *       },
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -2163,6 +2260,9 @@ export interface operations {
                      *           "userAlias": "Ann",
                      *           "startDate": "2030-05-01T09:00:00.000Z",
                      *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
                      *           "createdAt": "2026-04-30T18:21:07.123Z",
                      *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *           "_links": {
@@ -2209,6 +2309,325 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    createBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bookings": [
+                 *         {
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-01",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           }
+                 *         },
+                 *         {
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-02",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateBookingGroup"];
+            };
+        };
+        responses: {
+            /** @description With `dryRun`: the bookings could be created. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bookings": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroupDryRun"];
+                };
+            };
+            /** @description The group. */
+            201: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    /** @description The address of the new resource. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *       "bookings": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-01",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "id": "019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-02",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroup"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Group ID.
+                 * @example 019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The group. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *       "bookings": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-01",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "id": "019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-02",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroup"];
+                };
+            };
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    deleteBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Group ID.
+                 * @example 019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     listBookingChanges: {
         parameters: {
             query?: {
@@ -2249,6 +2668,10 @@ export interface operations {
                      *           "kind": "Booking",
                      *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                      *           "modified": 4711,
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
                      *           "data": {
                      *             "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                      *             "externalBookingId": "web-2026-000042",
@@ -2257,6 +2680,9 @@ export interface operations {
                      *             "userAlias": "Ann",
                      *             "startDate": "2030-05-01T09:00:00.000Z",
                      *             "endDate": "2030-05-01T10:00:00.000Z",
+                     *             "metadata": {
+                     *               "players": "4"
+                     *             },
                      *             "createdAt": "2026-04-30T18:21:07.123Z",
                      *             "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *             "_links": {
@@ -2271,7 +2697,11 @@ export interface operations {
                      *           "state": "deleted",
                      *           "kind": "Booking",
                      *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e",
-                     *           "modified": 4712
+                     *           "modified": 4712,
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           }
                      *         }
                      *       ],
                      *       "next": "http://localhost:4001/api/booking-changes?facilityId=fac-north&afterChangeNumber=4712&removed=0&limit=500",
@@ -2297,6 +2727,238 @@ export interface operations {
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
             410: components["responses"]["Error410"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingHistory: {
+        parameters: {
+            query?: {
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Booking ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "version": 2,
+                     *           "action": "updated",
+                     *           "at": "2026-05-01T07:12:44.018Z",
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
+                     *           "requestId": "0b0f9f0e-5d5c-4a39-8c65-0f3b1f6a7c11",
+                     *           "changes": {
+                     *             "bayId": {
+                     *               "from": "bay-n1-01",
+                     *               "to": "bay-n1-02"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d/history?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingHistory"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listHistory: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Mandatory if the token names several facilities.
+                 * @example fac-north
+                 */
+                facilityId?: string;
+                /**
+                 * @description Bays where the bookings were before or after the change.
+                 * @example [
+                 *       "bay-n1-01"
+                 *     ]
+                 */
+                bayIds?: string[];
+                /** @description Selects changes of bookings that overlapped the interval before or after the change. One date alone leaves it open at the other end. */
+                startDate?: string;
+                /** @description See startDate. */
+                endDate?: string;
+                /** @description The subject of the actor. */
+                subject?: string;
+                /** @description The client of the actor. */
+                clientId?: string;
+                /** @description What was done. */
+                action?: "created" | "updated" | "deleted" | "erased";
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "bookingId": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "facilityId": "fac-north",
+                     *           "version": 2,
+                     *           "action": "updated",
+                     *           "at": "2026-05-01T07:12:44.018Z",
+                     *           "actor": {
+                     *             "clientId": "demo-pat-north",
+                     *             "subject": "acc-bot-north"
+                     *           },
+                     *           "requestId": "0b0f9f0e-5d5c-4a39-8c65-0f3b1f6a7c11",
+                     *           "changes": {
+                     *             "bayId": {
+                     *               "from": "bay-n1-01",
+                     *               "to": "bay-n1-02"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-history?facilityId=fac-north&bayIds=bay-n1-01&page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    eraseBookings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "userAlias": "Ann",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["EraseBookings"];
+            };
+        };
+        responses: {
+            /** @description Erased. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "bookings": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Erasure"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
@@ -2932,10 +3594,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3338,10 +3997,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3710,10 +4366,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
-                 * @example 6f1c2f0e-42
-                 */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4471,6 +5124,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",
@@ -4479,6 +5136,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {
@@ -4534,6 +5194,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",
@@ -4542,6 +5206,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {
@@ -4597,6 +5264,10 @@ export interface operations {
                  *       "data": {
                  *         "facilityId": "fac-north",
                  *         "modified": 4711,
+                 *         "actor": {
+                 *           "clientId": "demo-pat-north",
+                 *           "subject": "acc-bot-north"
+                 *         },
                  *         "booking": {
                  *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
                  *           "externalBookingId": "web-2026-000042",
@@ -4605,6 +5276,9 @@ export interface operations {
                  *           "userAlias": "Ann",
                  *           "startDate": "2030-05-01T09:00:00.000Z",
                  *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           },
                  *           "createdAt": "2026-04-30T18:21:07.123Z",
                  *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                  *           "_links": {

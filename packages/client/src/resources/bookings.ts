@@ -1,6 +1,14 @@
 // Creates, reads, searches, changes and deletes bookings.
 import type { RequestOptions, Send } from '../operations.ts';
-import type { Booking, BookingList, BookingSearch, CreateBooking, UpdateBooking } from '../schemas.ts';
+import type {
+  Booking,
+  BookingHistory,
+  BookingHistoryQuery,
+  BookingList,
+  BookingSearch,
+  CreateBooking,
+  UpdateBooking,
+} from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';
 import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
@@ -17,6 +25,9 @@ export const createBookings = (send: Send) => ({
   delete: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteBooking', { path: { id }, ...conditional(options) });
   },
+  /** The changes of a booking, oldest first. */
+  history: (id: string, query: BookingHistoryQuery = {}, options?: RequestOptions): PagedList<BookingHistory> =>
+    pagedList(send, 'getBookingHistory', { path: { id }, query, ...options }),
   /** With `locationIds`, the bookings begin and end within the interval. Without, they overlap it. */
   search: (query: BookingSearch = {}, options?: RequestOptions): PagedList<BookingList> =>
     pagedList(send, 'searchBookings', { query, ...options }),

@@ -41,6 +41,16 @@ export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 export const codeVerifier = randomBytes(32).toString('base64url');
 const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
 
+/** Adds what an import of a personal access token may leave out. Every token may read. */
+export const completeClient = (client: Partial<Client>, scopeBase: string): Client =>
+  ({
+    grant_types: ['client_credentials'],
+    response_types: [],
+    redirect_uris: [],
+    scope: `${scopeBase}/golf/bookings.read`,
+    ...client,
+  }) as Client;
+
 export const requiresPkce = (client: Client): boolean => client.pkce !== 'optional';
 export const customScopes = (client: Client): readonly string[] =>
   client.scope.split(' ').filter((scope) => scope.includes('/'));

@@ -5,9 +5,10 @@ import pg from 'pg';
 import { errorCode, isConnectionError, isTransactionConflict } from './errors.ts';
 import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
-export { errorCode, isUnavailable } from './errors.ts';
+export { errorCode, isUnavailable, markAsUnavailable } from './errors.ts';
 export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
+export { logOutages } from './outages.ts';
 
 /** Converts the text of a column to a JavaScript value, by the type of the column. */
 export type TypeParsers = pg.CustomTypesConfig;
@@ -30,6 +31,8 @@ export interface DatabaseOptions {
 interface Events {
   /** A statement or a connection has failed. */
   failure: [error: unknown];
+  /** PostgreSQL has run a statement. */
+  success: [];
   /** A transaction is run again after a deadlock or a serialization failure. */
   retry: [];
 }
@@ -188,7 +191,9 @@ async function run<Row extends object>(
   // A text without values is often used only once, so it is not prepared.
   const name = prepared && values.length > 0 ? statementName(sql) : undefined;
   try {
-    return (await client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) })).rows;
+    const { rows } = await client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) });
+    events.emit('success');
+    return rows;
   } catch (error) {
     if (errorCode(error) !== inFailedTransaction) events.emit('failure', error);
     if (inspectError && isSchemaRelated(error)) await inspectError(error);

@@ -78,6 +78,11 @@ export function isConnectionError(error: unknown): boolean {
   return Error.isError(error) && connectionErrors.test(error.message);
 }
 
+/** Whether the server cannot be reached, or rejects connections. */
+export function isOutage(error: unknown): boolean {
+  return isConnectionError(error) || /^(28|53|3D000)/.test(errorCode(error) ?? '');
+}
+
 export function isTransactionConflict(error: unknown): boolean {
   return transactionConflicts.has(errorCode(error) ?? '');
 }

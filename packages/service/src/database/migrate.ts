@@ -33,16 +33,47 @@ export async function readAppliedMigrations(on: pg.Pool | pg.ClientBase): Promis
   }
 }
 
+const oldestServerVersion = 15;
+
+async function unsupportedServer(on: pg.Pool | pg.ClientBase): Promise<string | undefined> {
+  const { rows } = await on.query("select current_setting('server_version') as version");
+  return unsupportedVersion(rows[0].version);
+}
+
+/** Returns why a server with this version, such as `15.18 (Debian 15.18-0+deb12u1)`, cannot be used. */
+export function unsupportedVersion(version: string): string | undefined {
+  return Number.parseInt(version, 10) >= oldestServerVersion
+    ? undefined
+    : `PostgreSQL ${version} is too old: ${oldestServerVersion} or later is needed`;
+}
+
 /**
  * Returns why this release, which has `expected` migrations, cannot use the schema. It can use the schema of a later
  * release whose additional migrations are named `expand_…`, so that its instances serve requests during an upgrade.
  */
 export async function schemaMismatch(on: pg.Pool | pg.ClientBase, expected: number): Promise<string | undefined> {
+  const unsupported = await unsupportedServer(on);
+  if (unsupported) return unsupported;
   const applied = await readAppliedMigrations(on);
   if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
   const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
   return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
 }
+
+/** The service only reads the applied migrations. Default privileges allow its role to write all tables. */
+const protectHistory = `do $$
+declare
+  grantee text;
+begin
+  for grantee in
+    select distinct acl.grantee::regrole::text from pg_class c cross join lateral aclexplode(c.relacl) acl
+    where c.oid = 'schema_migration'::regclass and acl.grantee <> c.relowner and acl.grantee <> 0
+      and acl.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
+  loop
+    execute format('revoke insert, update, delete, truncate on schema_migration from %s', grantee);
+  end loop;
+end
+$$`;
 
 export interface MigrateOptions {
   readonly url: string;
@@ -83,12 +114,15 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
   return withMigrationLock(url, 'migrate', async (client) => {
+    const unsupported = await unsupportedServer(client);
+    if (unsupported) throw new Error(unsupported);
     await client.query(
       `create table if not exists schema_migration (
          version int primary key, name text not null, checksum text not null,
          applied_at timestamptz not null default now()
        )`,
     );
+    await client.query(protectHistory);
     const applied = await readAppliedMigrations(client);
     checkHistory(migrations, applied);
     const pending = migrations.slice(applied.length);

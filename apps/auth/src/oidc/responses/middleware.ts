@@ -1,6 +1,8 @@
 // Completes every response of oidc-provider: errors, 404 and 405, and headers.
 import { isUnavailable } from '@bay-booking/service/database/database';
+import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
+import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { serverError } from '../../http/error-handler.ts';
 import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
@@ -69,6 +71,7 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
   // The redirect to the client contains the error.
   if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
   if (unavailable) {
+    noteCause(ctx.res as Response, error);
     ctx.status = 503;
     ctx.body = temporarilyUnavailable;
   } else if (expose) {

@@ -19,7 +19,9 @@ export interface Shape extends Scope {
   readonly ids: boolean;
   readonly externalBookingIds: boolean;
   readonly correlationIds: boolean;
+  readonly groupIds: boolean;
   readonly userAlias: boolean;
+  readonly metadata: boolean;
   readonly isActive: boolean | undefined;
   /**
    * `within`: the bookings that start and end in the interval. The other values select bookings that overlap an
@@ -30,7 +32,7 @@ export interface Shape extends Scope {
 }
 
 export function shapeOf(criteria: Criteria): Shape {
-  const { facilities, locationIds, bayIds, ids, externalBookingIds, correlationIds, userAlias } = criteria;
+  const { facilities, locationIds, bayIds, ids, externalBookingIds, correlationIds, groupIds } = criteria;
   return {
     facilities: sizeOf(facilities),
     locations: locationIds && sizeOf(locationIds),
@@ -38,7 +40,9 @@ export function shapeOf(criteria: Criteria): Shape {
     ids: ids !== undefined,
     externalBookingIds: externalBookingIds !== undefined,
     correlationIds: correlationIds !== undefined,
-    userAlias: userAlias !== undefined,
+    groupIds: groupIds !== undefined,
+    userAlias: criteria.userAlias !== undefined,
+    metadata: criteria.metadata !== undefined,
     isActive: criteria.isActive,
     time: timeOf(criteria),
     upcoming: criteria.upcoming && (criteria.upcoming.todayOnly ? 'today' : 'all'),
@@ -56,12 +60,10 @@ function timeOf({ time }: Criteria): Shape['time'] {
   return start.getTime() === end.getTime() ? 'instant' : 'between';
 }
 
-/**
- * Whether the filter contains booking ids, external ids, correlation ids, bays or an alias. An index then finds the few
- * matching rows.
- */
-export function isSelective({ ids, externalBookingIds, correlationIds, bays, userAlias }: Shape): boolean {
-  return ids || externalBookingIds || correlationIds || bays !== undefined || userAlias;
+/** Whether an index finds the few matching rows: by ids of any kind, bays, an alias or metadata. */
+export function isSelective(shape: Shape): boolean {
+  const { ids, externalBookingIds, correlationIds, groupIds, bays, userAlias, metadata } = shape;
+  return ids || externalBookingIds || correlationIds || groupIds || bays !== undefined || userAlias || metadata;
 }
 
 /**

@@ -12,6 +12,7 @@ import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
+import type { Metadata } from '../storage/columns.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
 export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
@@ -25,9 +26,11 @@ export interface BookingFilter {
   readonly ids?: readonly string[] | undefined;
   readonly externalBookingIds?: readonly string[] | undefined;
   readonly correlationIds?: readonly string[] | undefined;
+  readonly groupIds?: readonly string[] | undefined;
   readonly bayIds?: readonly string[] | undefined;
   readonly locationIds?: readonly string[] | undefined;
   readonly userAlias?: string | undefined;
+  readonly metadata?: Metadata | undefined;
   readonly isActive?: boolean | undefined;
   readonly time?: TimeFilter | undefined;
 }
@@ -43,7 +46,7 @@ export interface Search {
 /** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
   const { startDate = body.startDate, endDate = body.endDate, ...otherParameters } = query;
-  const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = otherParameters;
+  const { ids, groupIds, locationIds, page: _page, pageSize: _pageSize, ...filters } = otherParameters;
   const { start, end } = parseDates({ startDate, endDate });
   const hasLocations = locationIds !== undefined;
 
@@ -65,15 +68,12 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
 
   return {
     filter: {
+      ...filters,
       // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query. If no id
       // is left, the array is empty, and the search finds no booking.
       ids: ids?.filter(isUuid),
-      externalBookingIds,
-      correlationIds,
-      bayIds,
+      groupIds: groupIds?.filter(isUuid),
       locationIds,
-      userAlias,
-      isActive,
       time,
     },
     page: pageRequest(query, defaultPageSizes[hasLocations ? 'bookingsOfLocations' : 'bookings']),

@@ -116,8 +116,12 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
   if (shape.facilities === 'several' && !isSelective(shape))
     return pageOfEach('facility', ['facility_id = facility.id'], [['facility.id = any(?)', ['facilities']]]);
   const owner = ofFacilities(shape);
-  if (parts.length === 1)
-    return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), 'booking.start_date, booking.id');
+  if (parts.length === 1) {
+    // With metadata, PostgreSQL cannot estimate how many rows match. The expression prevents it from reading all
+    // bookings in the order of their starts until the page is full.
+    const start = shape.metadata ? "booking.start_date + interval '0'" : 'booking.start_date';
+    return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), `${start}, booking.id`);
+  }
   const rows = db.raw('? page', [firstRows(fields, owner)]);
   return pageInOrder(db.queryBuilder().select('page.*').from(rows), 'page."startDate", page.id');
 }

@@ -37,9 +37,11 @@ export function conditionsOf(shape: Shape): readonly Condition[] {
   if (shape.ids) conditions.push(['id = any(?::uuid[])', ['ids']]);
   if (shape.externalBookingIds) conditions.push(['external_booking_id = any(?::text[])', ['externalBookingIds']]);
   if (shape.correlationIds) conditions.push(['correlation_id = any(?::text[])', ['correlationIds']]);
+  if (shape.groupIds) conditions.push(['group_id = any(?::uuid[])', ['groupIds']]);
   if (bays) conditions.push([`bay_id ${oneOf(bays)}`, ['bays']]);
   if (locations) conditions.push([`location_id ${oneOf(locations)}`, ['locations']]);
   if (shape.userAlias) conditions.push(['user_alias = ?::text', ['userAlias']]);
+  if (shape.metadata) conditions.push(['metadata @> ?::jsonb', ['metadata']]);
   conditions.push(...timeConditions(shape), ...activeConditions(shape));
   if (shape.upcoming === 'today') conditions.push(...startsBeforeTomorrow);
   return conditions;

@@ -4,16 +4,20 @@
 // docs/how-to-add.md describes how to add an optional field. Every statement contains the id of one facility, or finds
 // the rows of booking_reference by their key, so it also runs on a distributed database
 // (docs/decisions/0003-facility-id-in-every-key.md).
+import type { BookingState } from '../../changes/log.ts';
+import { timeRange } from '../../database/sql.ts';
 
 interface Column {
   readonly column: string;
-  readonly type: 'integer' | 'text' | 'timestamptz' | 'uuid';
+  readonly type: 'integer' | 'jsonb' | 'text' | 'timestamptz' | 'uuid';
   /** Whether the value can be null. JSON does not contain fields that are null. */
   readonly optional?: true;
   /** The requests in which clients set the field. The service sets all other fields. */
   readonly setBy?: 'create' | 'create and update';
   /** Whether the field is hidden from clients. */
   readonly internal?: true;
+  /** Whether an erasure removes the value. It becomes `erased`, or null if the field is optional. */
+  readonly personal?: true;
 }
 
 /** The JSON of a booking has the fields in the order of this table. */
@@ -23,10 +27,12 @@ const table = {
   id: { column: 'id', type: 'uuid' },
   externalBookingId: { column: 'external_booking_id', type: 'text', optional: true, setBy: 'create' },
   correlationId: { column: 'correlation_id', type: 'text', optional: true, setBy: 'create' },
+  groupId: { column: 'group_id', type: 'uuid', optional: true },
   bayId: { column: 'bay_id', type: 'text', setBy: 'create and update' },
-  userAlias: { column: 'user_alias', type: 'text', setBy: 'create and update' },
+  userAlias: { column: 'user_alias', type: 'text', setBy: 'create and update', personal: true },
   startDate: { column: 'start_date', type: 'timestamptz', setBy: 'create and update' },
   endDate: { column: 'end_date', type: 'timestamptz', setBy: 'create and update' },
+  metadata: { column: 'metadata', type: 'jsonb', optional: true, setBy: 'create and update', personal: true },
   createdAt: { column: 'created_at', type: 'timestamptz' },
   lastUpdatedAt: { column: 'last_updated_at', type: 'timestamptz' },
   version: { column: 'version', type: 'integer', internal: true },
@@ -40,10 +46,13 @@ export type CreateField = FieldsWith<{ setBy: string }>;
 export type UpdateField = FieldsWith<{ setBy: 'create and update' }>;
 export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 
+/** The client's own fields of a booking. */
+export type Metadata = Readonly<Record<string, string>>;
+
 /** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
 export type Booking = {
   readonly [F in Field]:
-    | (Table[F]['type'] extends 'integer' ? number : string)
+    | (Table[F]['type'] extends 'integer' ? number : Table[F]['type'] extends 'jsonb' ? Metadata : string)
     | (Table[F] extends { optional: true } ? null : never);
 };
 
@@ -52,6 +61,17 @@ export const createFields = fieldsThat(({ setBy }) => setBy !== undefined) as Cr
 export const updateFields = fieldsThat(({ setBy }) => setBy === 'create and update') as UpdateField[];
 export const publicFields = fieldsThat(({ internal }) => !internal) as PublicField[];
 export const optionalFields = fieldsThat(({ optional }) => optional === true) as FieldsWith<{ optional: true }>[];
+
+/** The text that replaces the value of a personal field. */
+export const erasedText = 'erased';
+
+/** The personal fields with their values after an erasure. */
+export const erasedFields: Readonly<Record<string, string | null>> = Object.fromEntries(
+  fieldsThat(({ personal }) => personal === true).map((field) => [
+    field,
+    optionalFields.some((optional) => optional === field) ? null : erasedText,
+  ]),
+);
 
 function fieldsThat(condition: (column: Column) => boolean): Field[] {
   return fields.filter((field) => condition(table[field]));
@@ -83,6 +103,11 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   return picked as Pick<Booking, F>;
 }
 
+/** Returns the state of a booking in the log of changes (changes/log.ts). */
+export function stateOf(booking: Booking): BookingState {
+  return { ...pick(publicFields, booking), locationId: booking.locationId };
+}
+
 /** The SQL expression for the state of a row of `booking` in the log of changes (changes/log.ts). */
 export const bookingState = `jsonb_build_object(${[...publicFields, 'locationId' as const]
   .map((field) => `'${field}', ${stateValue(table[field])}`)
@@ -98,16 +123,29 @@ function stateValue({ column, type }: Column): string {
  * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
  * expression of the constraint booking_no_overlap, so that searches by time can use the index of the constraint.
  */
-export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
+export const bookedRange = timeRange('start_date', 'end_date');
 
-export const findBooking = `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`;
+export const selectBookings = `select ${selectList(fields)} from booking`;
 
-export const lockBooking = `select ${selectList(fields)} from booking where facility_id = $1 and id = $2::uuid
-for update`;
+export const findBooking = `${selectBookings} where facility_id = any($1) and id = $2::uuid`;
 
-export const insertBooking = `insert into booking (${columnList(fields)})
-values (${fields.map((_, index) => `$${index + 1}`).join(', ')})`;
-export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
+export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid for update`;
+
+const insertStatements = new Map<number, string>();
+/** Returns the statement that inserts so many bookings. */
+export function insertBookings(count: number): string {
+  const existing = insertStatements.get(count);
+  if (existing) return existing;
+  const rows = Array.from({ length: count }, (_, row) => {
+    const parameters = fields.map((_field, index) => `$${row * fields.length + index + 1}`);
+    return `(${parameters.join(', ')})`;
+  });
+  const statement = `insert into booking (${columnList(fields)}) values ${rows.join(', ')}`;
+  insertStatements.set(count, statement);
+  return statement;
+}
+export const insertValues = (bookings: readonly Booking[]): unknown[] =>
+  bookings.flatMap((booking) => valuesOf(fields, booking));
 
 /** The fields that the service sets when it updates a booking. The location is that of the bay. */
 const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;

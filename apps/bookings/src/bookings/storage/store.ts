@@ -9,34 +9,34 @@ import {
   query,
   Rollback,
   send,
+  type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
 import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
-import { type Author, appendChanges, type BookingState, type BookingChange as Change } from '../../changes/log.ts';
+import { type Author, appendChanges, type BookingChange as Change } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
-import { type Interval, intervalOf, type Times } from '../../time/interval.ts';
+import { intervalOf, type Times } from '../../time/interval.ts';
 import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
   deleteBooking,
   findBooking,
-  insertBooking,
+  insertBookings,
   insertValues,
   lockBooking,
-  pick,
-  publicFields,
   references,
+  stateOf,
   updateBooking,
   updateValues,
 } from './columns.ts';
 
 /** The request that writes. Its client is the author of the changes. */
-interface Sender {
+export interface Sender {
   readonly caller: Caller;
   readonly requestId: string;
 }
@@ -44,8 +44,8 @@ interface Sender {
 export interface Creation {
   /** Bookings of one facility. Either all of them are created or none. */
   readonly bookings: readonly [NewBooking, ...NewBooking[]];
-  /** The hold that the bookings use up. */
-  readonly holdId: string | undefined;
+  /** The holds that the bookings use up. */
+  readonly holdIds: readonly string[];
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response: NewResponse | undefined;
   readonly sender: Sender;
@@ -74,6 +74,12 @@ export interface UpdateOutcome {
   readonly conflicts: readonly Conflict[];
 }
 
+/** What a request wants to book. Without times, only the bay is checked. */
+export interface Wish extends Bay {
+  readonly times: Times | undefined;
+  readonly externalBookingId?: string | null | undefined;
+}
+
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
 // Errors are recognised by SQLSTATE and not by the name of a constraint, because Citus renames constraints.
@@ -88,28 +94,21 @@ export function createBookingStore(db: Database) {
       (await query<Booking>(db, findBooking, [facilities, id]))[0],
 
     /** Returns the conflicts of each booking, or no list if the bookings were created. */
-    create: async ({ bookings, holdId, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
+    create: async ({ bookings, holdIds, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
       const [{ facilityId }] = bookings;
       const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
-      const externalIds = bookings.map(({ externalBookingId }) => externalBookingId).filter((id) => id !== null);
+      const wishes = bookings.map((booking) => ({ ...booking, times: booking }));
       const work = transaction<readonly (readonly Conflict[])[]>(db, async (tx) => {
         await storeResponse(tx, response, bookings[0]);
-        const [, bays, used] = await Promise.all([
-          lockBays(tx, facilityId, bayIds),
-          readBayStates(tx, facilityId, bayIds, hullOf(bookings), { holdId }),
-          findUsedIds(tx, externalIds),
-        ]);
-        const conflicts = bookings.map((booking) => [
-          ...(used.has(booking.externalBookingId) ? [idUsed] : []),
-          ...findConflicts(bays.get(booking.bayId), intervalOf(booking)),
-        ]);
+        const [, checked] = await Promise.all([lockBays(tx, facilityId, bayIds), check(tx, wishes, { holdIds })]);
+        const conflicts = checked.map((wish) => wish.conflicts);
         if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
-        const created = bookings.map((booking) => ({
+        const created = bookings.map((booking, index) => ({
           ...booking,
-          locationId: bays.get(booking.bayId)?.locationId as string,
+          locationId: checked[index]?.bay?.locationId as string,
         }));
-        for (const booking of created) send(tx, insertBooking, insertValues(booking));
-        if (holdId !== undefined) useHold(tx, facilityId, holdId);
+        send(tx, insertBookings(created.length), insertValues(created));
+        for (const holdId of holdIds) useHold(tx, facilityId, holdId);
         const changes = created.map((booking) => changeOf(undefined, booking, booking.createdAt));
         appendChanges(tx, changes, authorOf(sender));
         for (const { externalBookingId, id } of created.toSorted(byExternalId))
@@ -120,22 +119,27 @@ export function createBookingStore(db: Database) {
         return await work;
       } catch (error) {
         // A request for another bay has used the external booking id after this transaction looked for it.
-        if (errorCode(error) === uniqueViolation && externalIds.length > 0) return bookings.map(() => [idUsed]);
-        return throwOverlap(error);
+        const externalIds = externalIdsOf(bookings);
+        if (errorCode(error) !== uniqueViolation || externalIds.length === 0) return throwOverlap(error);
+        const used = await findUsedIds(db, externalIds);
+        return bookings.map(({ externalBookingId: id }) =>
+          id !== null && (used.size === 0 || used.has(id)) ? [idUsed] : [],
+        );
       }
     },
 
     /** Returns undefined if the facility does not have the booking. */
     update: (update: Update): Promise<UpdateOutcome | undefined> =>
       transaction<UpdateOutcome | undefined>(db, async (tx) => {
-        const { facilityId, id, change, facilityOfBay, holdId, at, sender, check } = update;
+        const { facilityId, id, change, facilityOfBay, holdId, at, sender } = update;
+        const holdIds = holdId === undefined ? [] : [holdId];
         const [, [current], bays] = await Promise.all([
           lockBays(tx, facilityOfBay, [change.bayId]),
           query<Booking>(tx, lockBooking, [facilityId, id]),
-          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id, holdId }),
+          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id, holdIds }),
         ]);
         if (!current) return undefined;
-        check(current);
+        update.check(current);
         const bay = bays.get(change.bayId);
         const conflicts = findConflicts(bay, intervalOf(change), {
           ignoresHoursAndClosures: keepsBayAndTimes(current, change),
@@ -144,6 +148,9 @@ export function createBookingStore(db: Database) {
         const updated: Booking = {
           ...current,
           ...change,
+          metadata: change.metadata === undefined ? current.metadata : change.metadata,
+          // A group is at one facility.
+          groupId: facilityOfBay === facilityId ? current.groupId : null,
           facilityId: facilityOfBay,
           locationId: bay.locationId,
           lastUpdatedAt: later(current.lastUpdatedAt, at),
@@ -157,10 +164,10 @@ export function createBookingStore(db: Database) {
         }
         // Citus cannot change the facility of a row, because the facility decides on which node the row is.
         send(tx, deleteBooking, [facilityId, id]);
-        send(tx, insertBooking, insertValues(updated));
+        send(tx, insertBookings(1), insertValues([updated]));
         const changes = [
-          changeOf(current, undefined, updated.lastUpdatedAt),
-          changeOf(undefined, updated, updated.lastUpdatedAt),
+          { ...changeOf(current, undefined, updated.lastUpdatedAt), otherFacilityId: facilityOfBay },
+          { ...changeOf(undefined, updated, updated.lastUpdatedAt), otherFacilityId: facilityId },
         ];
         appendChanges(tx, changes, authorOf(sender));
         if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
@@ -173,28 +180,65 @@ export function createBookingStore(db: Database) {
         const [current] = await query<Booking>(tx, lockBooking, [facilityId, id]);
         if (!current) return undefined;
         check(current);
-        send(tx, deleteBooking, [facilityId, id]);
-        const deletion = changeOf(current, undefined, later(current.lastUpdatedAt, at));
-        appendChanges(tx, [deletion], authorOf(sender));
-        if (current.externalBookingId !== null) send(tx, references.delete, [current.externalBookingId]);
+        deleteBookings(tx, [current], at, sender);
         return current;
       }),
 
-    /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
-    findConflicts: async (
-      { facilityId, bayId }: Bay,
-      times: Times | undefined,
-      {
-        externalBookingId,
-        ...options
-      }: Exceptions & ConflictOptions & { readonly externalBookingId?: string | undefined },
-    ): Promise<readonly Conflict[]> => {
-      const interval = times && intervalOf(times);
-      const bays = await readBayStates(db, facilityId, [bayId], interval, options);
-      const used = await findUsedIds(db, externalBookingId === undefined ? [] : [externalBookingId]);
-      return [...(used.size > 0 ? [idUsed] : []), ...findConflicts(bays.get(bayId), interval, options)];
-    },
+    /**
+     * Returns the conflicts of each wish, without a lock: for a request that writes nothing, or has other errors too,
+     * so that the response can report all of them.
+     */
+    findConflicts: (
+      wishes: readonly Wish[],
+      options: Exceptions & ConflictOptions,
+    ): Promise<readonly (readonly Conflict[])[]> =>
+      transaction(db, async (tx) => (await check(tx, wishes, options)).map(({ conflicts }) => conflicts)),
   };
+}
+
+/** The transaction must have locked the bookings. */
+export function deleteBookings(tx: Transaction, bookings: readonly Booking[], at: Date, sender: Sender): void {
+  for (const { facilityId, id } of bookings) send(tx, deleteBooking, [facilityId, id]);
+  const deletions = bookings.map((booking) => changeOf(booking, undefined, later(booking.lastUpdatedAt, at)));
+  appendChanges(tx, deletions, authorOf(sender));
+  for (const id of externalIdsOf(bookings)) send(tx, references.delete, [id]);
+}
+
+/** Finds the bay and the conflicts of each wish. The wishes of a request also conflict with each other. */
+async function check(tx: Transaction, wishes: readonly Wish[], options: Exceptions & ConflictOptions) {
+  const externalIds = externalIdsOf(wishes);
+  const placeOf = ({ facilityId, times }: Wish) => `${times?.startDate} ${times?.endDate} ${facilityId}`;
+  // Wishes for the same times are read together.
+  const places = [...Map.groupBy(wishes, placeOf)].map(async ([place, ofPlace]) => {
+    const { facilityId, times } = ofPlace[0] as Wish;
+    const bayIds = [...new Set(ofPlace.map(({ bayId }) => bayId))];
+    return [place, await readBayStates(tx, facilityId, bayIds, times && intervalOf(times), options)] as const;
+  });
+  const [used, states] = await Promise.all([findUsedIds(tx, externalIds), Promise.all(places)]);
+  const statesByPlace = new Map(states);
+  return wishes.map((wish) => {
+    const { times, bayId, externalBookingId: id } = wish;
+    const bay = statesByPlace.get(placeOf(wish))?.get(bayId);
+    const others = wishes.filter((other) => other !== wish && other.bayId === bayId);
+    const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
+    const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
+    const conflicts = [
+      ...(isUsed ? [idUsed] : []),
+      ...findConflicts(
+        bay && { ...bay, bookings: [...bay.bookings, ...bookings] },
+        times && intervalOf(times),
+        options,
+      ),
+    ];
+    return { bay, conflicts };
+  });
+}
+
+/** In order, because all transactions write references in the same order. */
+function externalIdsOf(
+  bookings: readonly { readonly externalBookingId?: string | null | undefined }[],
+): readonly string[] {
+  return bookings.flatMap(({ externalBookingId }) => externalBookingId ?? []).sort();
 }
 
 async function findUsedIds(on: Queryable, externalIds: readonly string[]): Promise<ReadonlySet<string | null>> {
@@ -219,14 +263,6 @@ export function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }
   return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
 }
 
-function hullOf(bookings: readonly NewBooking[]): Interval {
-  const intervals = bookings.map(intervalOf);
-  return {
-    start: Math.min(...intervals.map(({ start }) => start)),
-    end: Math.max(...intervals.map(({ end }) => end)),
-  };
-}
-
 /** `lastUpdatedAt` never decreases, even if the clocks of two instances differ. */
 function later(lastUpdatedAt: string, at: Date): string {
   const now = at.toISOString();
@@ -249,8 +285,4 @@ function changeOf(before: Booking | undefined, after: Booking | undefined, at: s
     before: before ? stateOf(before) : null,
     after: after ? stateOf(after) : null,
   };
-}
-
-function stateOf(booking: Booking): BookingState {
-  return { ...pick(publicFields, booking), locationId: booking.locationId };
 }

@@ -1,6 +1,7 @@
 // Describes the endpoint of the change feed. Its handler is in list-changes.ts.
 import { endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
+import { actorExample } from '../actor-schema.ts';
 import { createChangeLister, type FeedServices } from './list-changes.ts';
 import { feedQuerySchema } from './schema.ts';
 
@@ -59,8 +60,15 @@ function changeListExample({ bookingExample, config: { baseUrl } }: FeedEndpoint
   const deletedId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e';
   return {
     items: [
-      { state: 'updated', kind: 'Booking', id: bookingExample.id, modified: 4711, data: bookingExample },
-      { state: 'deleted', kind: 'Booking', id: deletedId, modified: 4712 },
+      {
+        state: 'updated',
+        kind: 'Booking',
+        id: bookingExample.id,
+        modified: 4711,
+        actor: actorExample,
+        data: bookingExample,
+      },
+      { state: 'deleted', kind: 'Booking', id: deletedId, modified: 4712, actor: actorExample },
     ],
     next: addressAfter(4712),
     _links: {

@@ -5,12 +5,12 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { revokedError } from '../../auth/access-token.ts';
 import type { Caller } from '../../auth/caller.ts';
-import { tokenError } from '../../auth/challenges.ts';
 import type { Revocations } from '../../auth/revocations.ts';
-import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
 import type { BookingState } from '../log.ts';
+import { selectFacility } from '../select-facility.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit } from './schema.ts';
 import type { Change, FeedStore } from './store.ts';
@@ -96,32 +96,21 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
     return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
   }
 
-  function itemOf({ bookingId, number, isDeleted, state }: Change) {
-    const item = { kind: 'Booking', id: bookingId, modified: number };
+  function itemOf({ bookingId, number, isDeleted, state, actor }: Change) {
+    const item = { kind: 'Booking', id: bookingId, modified: number, actor };
     return isDeleted || !state
       ? { state: 'deleted', ...item }
       : { state: 'updated', ...item, data: bookingItem(state) };
   }
 }
 
-/**
- * @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility
- */
+/** @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility */
 function feedRequest(
-  { facilityId, afterChangeNumber = 0, removed, limit = defaultFeedLimit }: FeedQuery,
+  query: FeedQuery,
   validationErrors: readonly ValidationError[],
-  { facilities, scheme }: Caller,
+  caller: Caller,
   baseUrl: string,
 ): FeedRequest {
-  if (facilities.length === 0)
-    throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason: 'The token names no facility.' });
-  const errors = [...validationErrors];
-  const isFacilityIdValid = !errors.some(({ field }) => field === 'facilityId');
-  const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);
-  if (isFacilityIdValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
-  if (selected !== undefined && !facilities.includes(selected)) {
-    errors.push({ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the token' });
-  }
-  if (errors.length > 0 || selected === undefined) throw badRequest(problemsOf(errors));
-  return { facilityId: selected, afterChangeNumber, removed, limit };
+  const { afterChangeNumber = 0, removed, limit = defaultFeedLimit } = query;
+  return { facilityId: selectFacility(query, validationErrors, caller, baseUrl), afterChangeNumber, removed, limit };
 }

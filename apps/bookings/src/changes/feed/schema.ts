@@ -2,6 +2,7 @@
 import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../../http/schemas.ts';
+import { actorSchema } from '../actor-schema.ts';
 
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
@@ -32,31 +33,39 @@ const changeFields = {
   kind: { const: 'Booking' },
   id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
   modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
+  actor: actorSchema,
 } as const;
 
 const deletedSchema = {
   type: 'object',
-  required: ['state', 'kind', 'id', 'modified'],
+  required: ['state', 'kind', 'id', 'modified', 'actor'],
   additionalProperties: false,
   properties: { state: { const: 'deleted' }, ...changeFields },
 } as const;
 
-/** `bookingItem` is the schema of a booking in a list. */
-export function changeListSchema(bookingItem: Schema) {
+/** Returns the schemas of the feed, by their name in the OpenAPI document. `bookingItem` is a booking in a list. */
+export function changeComponents(bookingItem: Schema) {
   const updatedSchema = {
     type: 'object',
-    required: ['state', 'kind', 'id', 'modified', 'data'],
+    required: ['state', 'kind', 'id', 'modified', 'actor', 'data'],
     additionalProperties: false,
     properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
   } as const;
-  return {
+  const changeSchema = { oneOf: [updatedSchema, deletedSchema] } as const;
+  const listSchema = {
     type: 'object',
     required: ['items', 'next', '_links'],
     additionalProperties: false,
     properties: {
-      items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
+      items: { type: 'array', items: changeSchema },
       next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
       _links: linksSchema('self', 'next'),
     },
   } as const;
+  return {
+    BookingChangeList: listSchema,
+    BookingChange: changeSchema,
+    BookingChangeUpdated: updatedSchema,
+    BookingChangeDeleted: deletedSchema,
+  };
 }

@@ -2,7 +2,8 @@
 // the change numbers.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { compactFacility, lockFacility } from '../compaction.ts';
-import type { BookingState } from '../log.ts';
+import type { Actor, BookingState } from '../log.ts';
+import { handleRestore } from '../restore.ts';
 
 export interface Change {
   readonly number: number;
@@ -15,6 +16,7 @@ export interface Change {
    * last state is unknown.
    */
   readonly state: BookingState | null;
+  readonly actor: Actor;
 }
 
 interface Head {
@@ -41,7 +43,8 @@ from facility where id = any($1)`;
 const pageStatement = `select removed_change_number::float8 as "removedNumber", change.*
 from facility left join (
   select number::float8 as number, first_number::float8 as "firstNumber", booking_id as "bookingId",
-    action = 'deleted' as "isDeleted", coalesce(after, before) as state, facility_id
+    after is null as "isDeleted", coalesce(after, before) as state,
+    jsonb_build_object('clientId', client_id, 'subject', subject) as actor, facility_id
   from booking_change where facility_id = $1 and latest and number > $2::bigint
   order by booking_change.number limit $3
 ) change on facility_id = id where id = $1 order by number`;
@@ -74,7 +77,7 @@ export function createFeedStore(db: Database) {
     const { facilityId } = head;
     return transaction(db, async (tx) => {
       lockFacility(tx, facilityId);
-      compactFacility(tx, facilityId);
+      await compactFacility(tx, facilityId);
       return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
     });
   }
@@ -85,6 +88,7 @@ export function createFeedStore(db: Database) {
      * change number of each facility, or 0.
      */
     numberChanges: async (facilityIds: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+      await handleRestore(db);
       const numbers = new Map(facilityIds.map((id) => [id, 0]));
       for (const head of await query<Head>(db, headsStatement, [facilityIds])) {
         const { facilityId, changeNumber } = head.hasUnnumberedChanges ? await compact(head) : head;

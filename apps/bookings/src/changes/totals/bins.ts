@@ -19,18 +19,18 @@ const binKinds = `(values ${[
   ...locationSpans.map((span) => `(true, ${span})`),
 ].join(', ')}) bin_kind (is_of_location, span)`;
 
-/** Selects one row for each start of a booking that a change adds (`n` = 1) or removes (-1). */
+/** Selects one row for each start that a change adds (`n` = 1) or removes (-1). An erasure changes no start. */
 export const startsOf = (changes: string): string => `select facility_id, moved.location_id, start_date, n
   from ${changes} change cross join lateral (values
     (after ->> 'locationId', (after ->> 'startDate')::timestamptz, 1),
     (before ->> 'locationId', (before ->> 'startDate')::timestamptz, -1)
   ) moved (location_id, start_date, n)
-  where moved.location_id is not null`;
+  where moved.location_id is not null and action <> 'erased'`;
 
 /** The starts in the changes that are not in the bins. `inFacilities` is the right side of a condition, as `= $1`. */
 export const uncountedStarts = (inFacilities: string): string =>
   startsOf(
-    `(select facility_id, before, after from booking_change where facility_id ${inFacilities} and number is null)`,
+    `(select facility_id, action, before, after from booking_change where facility_id ${inFacilities} and number is null)`,
   );
 
 /** Selects the bins of the rows of `starts`: columns `location_id`, `start_date` and `n`. */

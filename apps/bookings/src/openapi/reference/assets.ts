@@ -1,4 +1,4 @@
-// Reads the scripts and style sheets of the API reference, which are part of Swagger UI or of this folder.
+// Reads the files that the API reference and the guide load, which are part of Swagger UI or of this folder.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,16 +18,20 @@ const css = 'text/css; charset=utf-8';
 export const assetTemplate = '/docs/assets/{hash}/{name}';
 
 export function readAssets(): readonly Asset[] {
+  // Without a layer, our own rules would need the specificity of the rules that they replace.
+  const swaggerUiStyles = `@layer swagger-ui {${readFileSync(join(swaggerUiFolder, 'swagger-ui.css'), 'utf8')}}`;
   return [
-    readAsset(swaggerUiFolder, 'swagger-ui.css', css),
-    readAsset(thisFolder, 'reference.css', css),
-    readAsset(swaggerUiFolder, 'swagger-ui-bundle.js', javaScript),
-    readAsset(thisFolder, 'reference.js', javaScript),
+    createAsset('swagger-ui.css', css, swaggerUiStyles),
+    createAsset('page.css', css, readFileSync(join(thisFolder, 'page.css'))),
+    createAsset('reference.css', css, readFileSync(join(thisFolder, 'reference.css'))),
+    createAsset('swagger-ui-bundle.js', javaScript, readFileSync(join(swaggerUiFolder, 'swagger-ui-bundle.js'))),
+    createAsset('reference.js', javaScript, readFileSync(join(thisFolder, 'reference.js'))),
+    createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg'))),
   ];
 }
 
-function readAsset(folder: string, name: string, contentType: string): Asset {
-  const document = createPublicDocument(readFileSync(join(folder, name)), {
+function createAsset(name: string, contentType: string, content: string | Buffer): Asset {
+  const document = createPublicDocument(content, {
     'Content-Type': contentType,
     'Cache-Control': 'public, max-age=31536000, immutable',
   });

@@ -6,7 +6,7 @@
 // `React.createElement`, because JSX would need a build step. Swagger UI passes parts of the document as collections of
 // Immutable.js, which have the methods `get`, `getIn` and `first` and the property `size`.
 (() => {
-  const page = document.getElementById('reference');
+  const page = document.getElementById('content');
   const { document: documentPath, scope } = page.dataset;
 
   const prefersDark = matchMedia('(prefers-color-scheme: dark)');
@@ -23,7 +23,6 @@
     showCommonExtensions: true, // Parameters show their limits, such as `maximum`.
     syntaxHighlight: { theme: 'nord' },
     validatorUrl: null, // The page sends nothing to the validator of swagger.io.
-    requestInterceptor: removeBodyOfGet,
     plugins: [showExamplesAndErrors, improveAccessibility, hideWhatDoesNotApply],
   });
   // Selects this scope in the dialog "Authorize".
@@ -33,15 +32,6 @@
   document.addEventListener('keydown', ({ key }) => {
     if (key === 'Escape') page.querySelector('.modal-ux .close-modal')?.click();
   });
-
-  /**
-   * Removes the body of GET requests, because `fetch` throws an error if a GET request has a body. Only the search of
-   * bookings accepts such a body. The only field of the body, `endDate`, can be sent in the query instead.
-   */
-  function removeBodyOfGet(request) {
-    if (request.method === 'GET') delete request.body;
-    return request;
-  }
 
   /** Shows the request examples of an operation, its successful responses, and one line with its error codes. */
   function showExamplesAndErrors({ React, getComponent, specSelectors }) {
@@ -144,6 +134,13 @@
         // Swagger UI cannot create DPoP proofs, so its dialog does not offer DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
+        // Only the search of bookings accepts a body in a GET request, in which `fetch` cannot send one. The fields of
+        // the body can be sent in the query instead.
+        parameters: (Parameters) => (props) => {
+          const { operation, pathMethod } = props;
+          const isGet = pathMethod[1] === 'get';
+          return create(Parameters, { ...props, operation: isGet ? operation.delete('requestBody') : operation });
+        },
         // The regular expression (`pattern`) of text fields is long, and readers do not need it, so it is not shown.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
         JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
@@ -152,8 +149,8 @@
     };
   }
 
-  // Only the patterns of text fields contain this range of surrogates (src/http/schemas.ts).
+  // The patterns of text fields begin like this (src/http/schemas.ts).
   function isPatternOfText(value) {
-    return String(value).includes('\\ud800-\\udbff');
+    return String(value).includes('^[^');
   }
 })();

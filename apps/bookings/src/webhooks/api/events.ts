@@ -1,6 +1,7 @@
 // Describes the requests that receivers get, for the OpenAPI document.
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
+import { actorExample, actorSchema } from '../../changes/actor-schema.ts';
 import { dateTimeSchema, responseSchema } from '../../http/schemas.ts';
 import { bookingEvents } from '../webhook.ts';
 
@@ -14,6 +15,7 @@ export function bookingEventSchema(bookingItem: Schema) {
     data: responseSchema({
       facilityId: { type: 'string', description: 'The facility of the booking.' },
       modified: { type: 'integer', minimum: 1, description: 'The change number, which gives the order of events.' },
+      actor: actorSchema,
       booking: bookingItem,
     }),
   });
@@ -43,7 +45,7 @@ export function documentedWebhooks(bookingEvent: Schema, bookingExample: object)
       bodyExample: {
         type: name,
         timestamp: exampleTime,
-        data: { facilityId: 'fac-north', modified: 4711, booking: bookingExample },
+        data: { facilityId: 'fac-north', modified: 4711, actor: actorExample, booking: bookingExample },
       },
     })),
     {

@@ -15,6 +15,7 @@ const nullableDateTime = { ...dateTime, type: nullable('string') } as const;
 
 const url = {
   type: 'string',
+  format: 'uri',
   minLength: 1,
   maxLength: 2048,
   // No spaces and no control characters.
@@ -150,4 +151,5 @@ export const webhookComponents = {
   ReplayResult: replayResultSchema,
   FacilityWebhookList: facilityWebhookListSchema,
   DeliveryList: deliveryListSchema,
+  Delivery: deliverySchema,
 } as const;

@@ -34,6 +34,12 @@ from webhook_cursor join webhook on webhook.id = webhook_id
 where webhook.state = 'active' and replay_number is not null and ${isBelowMaximum}`,
   /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
+  /**
+   * Returns a row if one of the bookings $2 was erased after the feeder had read the changes up to the number $3. An
+   * erasure locks the webhooks, so this statement sees it, or the erasure sees the new deliveries.
+   */
+  findErased: `select from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) and action = 'erased'
+  and (number is null or number > $3) limit 1`,
   /** Returns no row if another instance has already moved the cursor, or if too many deliveries wait. */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
@@ -86,6 +92,7 @@ export interface CursorMove {
   readonly from: number;
   readonly to: number;
   readonly isReplay: boolean;
+  readonly bookingIds: readonly string[];
 }
 
 export type CursorStore = ReturnType<typeof createCursorStore>;
@@ -100,15 +107,18 @@ export function createCursorStore(db: Database) {
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
     advance: (
       { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
-      { from, to, isReplay }: CursorMove,
+      { from, to, isReplay, bookingIds }: CursorMove,
       deliveries: readonly NewDelivery[],
       now: Date,
     ): Promise<boolean> =>
       transaction(db, async (tx) => {
         const statement = isReplay ? statements.advanceReplay : statements.advance;
         send(tx, statements.lockWebhook, [webhookId]);
-        const moved = await query(tx, statement, [webhookId, facilityId, from, to]);
-        if (moved.length === 0) return false;
+        const [moved, erased] = await Promise.all([
+          query(tx, statement, [webhookId, facilityId, from, to]),
+          query(tx, statements.findErased, [facilityId, bookingIds, to]),
+        ]);
+        if (moved.length === 0 || erased.length > 0) throw new Rollback(false);
         if (deliveries.length > 0) addDeliveries(tx, webhookId, deliveries, now);
         return true;
       }),

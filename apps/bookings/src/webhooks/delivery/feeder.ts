@@ -49,7 +49,7 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   for (const [facilityId, latest] of latestNumbers) {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
-      if (cursor.number < latest && (await addNewChanges(cursor, await readPage(cursor.number), options)))
+      if (cursor.number < latest && (await addNewChanges(cursor, latest, await readPage(cursor.number), options)))
         hasMore = true;
     }
   }
@@ -77,16 +77,22 @@ function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: str
   };
 }
 
-/** Adds deliveries for a page of new changes. Returns whether there are more changes. */
-async function addNewChanges(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
-  const last = changes.at(-1);
-  if (!last) return false;
+/**
+ * Adds deliveries for a page of new changes. Without changes, moves the cursor to the number `latest` of the facility,
+ * so that the page is not read again. Returns whether there are more changes.
+ */
+async function addNewChanges(
+  cursor: Cursor,
+  latest: number,
+  changes: readonly Change[],
+  options: FeederOptions,
+): Promise<boolean> {
   const typeOf = ({ isDeleted, firstNumber }: Change): BookingEvent => {
     if (isDeleted) return 'booking.deleted';
     // If the booking came to the facility after the cursor, the receiver does not know the booking yet.
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
-  const move = { from: cursor.number, to: last.number, isReplay: false };
+  const move = { from: cursor.number, to: changes.at(-1)?.number ?? latest, isReplay: false };
   return (await advanceCursor(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
 }
 
@@ -107,11 +113,11 @@ async function addReplayedChanges(
 
 /**
  * Moves the cursor, and adds deliveries for the changes. Does nothing and returns false if another instance has moved
- * the cursor, or if too many deliveries wait.
+ * the cursor, if a booking was erased meanwhile, or if too many deliveries wait.
  */
 async function advanceCursor(
   cursor: Cursor,
-  move: CursorMove,
+  move: Omit<CursorMove, 'bookingIds'>,
   changes: readonly Change[],
   typeOf: (change: Change) => BookingEvent,
   { cursors, bookingItem, wakeWorker, now }: FeederOptions,
@@ -119,15 +125,16 @@ async function advanceCursor(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    const { number: modified, isDeleted, state } = change;
+    const { number: modified, isDeleted, state, actor } = change;
     // The last state is unknown if the booking was deleted outside the service. Nothing can be delivered then.
     if (!state || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;
     const timestamp = isDeleted ? at.toISOString() : state.lastUpdatedAt;
-    const data = { facilityId, modified, booking: bookingItem(state) };
+    const data = { facilityId, modified, actor, booking: bookingItem(state) };
     return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
   });
-  const isAdvanced = await cursors.advance(cursor, move, deliveries, at);
+  const bookingIds = changes.map(({ bookingId }) => bookingId);
+  const isAdvanced = await cursors.advance(cursor, { ...move, bookingIds }, deliveries, at);
   if (isAdvanced && deliveries.length > 0) wakeWorker();
   return isAdvanced;
 }

@@ -1,0 +1,110 @@
+// Validates the bookings that a request wants to create, and reports every error of all of them.
+import type { ApiError, Problem } from '@bay-booking/common/errors';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { Caller } from '../auth/caller.ts';
+import { problemsOfReservation, type Reservation, validateReservation } from '../availability/reservation.ts';
+import type { Conflict } from '../availability/rule.ts';
+import { badRequest, problemsOf } from '../errors.ts';
+import type { Hold } from '../holds/hold.ts';
+import { newTaggedId } from '../places/tagged-id.ts';
+import { findHold } from './hold.ts';
+import { type Booking, metadataOf, type NewBooking } from './resource.ts';
+import type { BookingServices } from './services.ts';
+import { type CreateField, createFields, pick } from './storage/columns.ts';
+
+export type CreateBody = { readonly [F in CreateField]?: Booking[F] } & { readonly holdId?: string };
+
+/** A booking of a request. */
+export interface DraftRequest {
+  /** The valid fields. */
+  readonly body: CreateBody;
+  readonly errors: readonly ValidationError[];
+  /** The `contextData` of its errors. */
+  readonly context: Problem['contextData'];
+}
+
+interface CheckedDraft extends DraftRequest {
+  readonly hold: Hold | undefined;
+  readonly reservation: Reservation;
+}
+
+export interface Draft extends CheckedDraft {
+  readonly valid: NonNullable<Reservation['valid']>;
+}
+
+/**
+ * `requestErrors` are the errors of the request as a whole.
+ * @throws {ApiError} 400 with every error that can be found
+ */
+export async function validateDrafts(
+  services: BookingServices,
+  requests: readonly DraftRequest[],
+  caller: Caller,
+  now: Date,
+  requestErrors: readonly ValidationError[] = [],
+): Promise<readonly Draft[]> {
+  const checked: CheckedDraft[] = [];
+  for (const request of requests) {
+    const { body, errors } = request;
+    const { hold, holdErrors } = await findHold(services.holds, body, caller);
+    const reservation = await validateReservation(body, [...errors, ...holdErrors], caller, { ...services, now });
+    checked.push({ ...request, hold, reservation });
+  }
+  const allErrors = [...requestErrors, ...findFacilityErrors(checked)];
+  const drafts = checked.flatMap((draft) => {
+    const { valid } = draft.reservation;
+    return valid ? [{ ...draft, valid }] : [];
+  });
+  if (allErrors.length === 0 && drafts.length === requests.length) return drafts;
+  // The response also reports the conflicts that can already be found.
+  throw draftsError(checked, await findConflicts(services, checked), problemsOf(allErrors));
+}
+
+function findFacilityErrors(drafts: readonly CheckedDraft[]): readonly ValidationError[] {
+  const facilities = new Set(drafts.flatMap(({ reservation: { bay } }) => bay?.facilityId ?? []));
+  return facilities.size > 1 ? [{ field: 'bookings', kind: 'invalid', hint: 'must be of one facility' }] : [];
+}
+
+/** Returns the conflicts of each draft. */
+export async function findConflicts(
+  { store }: BookingServices,
+  drafts: readonly CheckedDraft[],
+): Promise<readonly (readonly Conflict[])[]> {
+  // A client that names no bay of its facilities must not learn which external ids exist.
+  const withBay = drafts.filter(({ reservation: { bay } }) => bay !== undefined);
+  const wishes = withBay.flatMap(({ body: { externalBookingId }, reservation: { bay, times } }) =>
+    bay ? [{ ...bay, times, externalBookingId }] : [],
+  );
+  const conflicts = wishes.length === 0 ? [] : await store.findConflicts(wishes, { holdIds: holdIdsOf(drafts) });
+  return drafts.map((draft) => conflicts[withBay.indexOf(draft)] ?? []);
+}
+
+/** `conflicts` are those of each draft, and `problems` those of the request as a whole. */
+export function draftsError(
+  drafts: readonly CheckedDraft[],
+  conflicts: readonly (readonly Conflict[])[],
+  problems: readonly Problem[] = [],
+): ApiError {
+  const ofDrafts = drafts.map(({ reservation, context }, index) =>
+    problemsOfReservation(reservation, conflicts[index] ?? [], context),
+  );
+  return badRequest([...problems, ...ofDrafts.flat()]);
+}
+
+/** Each hold once, in order. */
+export function holdIdsOf(drafts: readonly CheckedDraft[]): readonly string[] {
+  return [...new Set(drafts.flatMap(({ hold }) => hold?.id ?? []))].sort();
+}
+
+export function newBooking({ body, valid }: Draft, now: Date, groupId: string | null): NewBooking {
+  const at = now.toISOString();
+  return {
+    ...pick(createFields, { ...body, ...valid, metadata: metadataOf(body) }),
+    id: newTaggedId(valid.facilityId, now),
+    groupId,
+    facilityId: valid.facilityId,
+    createdAt: at,
+    lastUpdatedAt: at,
+    version: 1,
+  };
+}

@@ -1,0 +1,98 @@
+// Finds and erases personal data in the log of changes.
+import { type Database, type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
+import type { BookingState } from './log.ts';
+
+/** The personal fields of a booking with their values after an erasure. */
+export type ErasedFields = Readonly<Record<string, string | null>>;
+
+/** The latest change of a booking at a facility. */
+export interface LatestChange {
+  readonly facilityId: string;
+  readonly bookingId: string;
+  readonly version: number;
+  readonly at: string;
+  readonly isDeleted: boolean;
+  /** The booking after the change, or before its deletion. Null if it is unknown. */
+  readonly state: BookingState | null;
+}
+
+const statements = {
+  findFacilities: `select distinct facility_id as "facilityId", other_facility_id as "otherFacilityId"
+from booking_change where facility_id = any($1) and booking_id = any($2::uuid[])`,
+  findIds: `select distinct booking_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[])`,
+  findFormerAlias: `select distinct booking_id as id from booking_change
+where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`,
+  findLatest: `select distinct on (booking_id) facility_id as "facilityId", booking_id as "bookingId", version, at,
+  after is null as "isDeleted", coalesce(after, before) as state
+from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) order by booking_id, version desc`,
+  /** A booking that moved to another facility is not deleted. The conditions are those of a partial index. */
+  findEndedDeletions: `select facility_id as "facilityId", booking_id as id from booking_change
+where after is null and other_facility_id is null and before ->> 'userAlias' <> 'erased' and before ->> 'endDate' < $1
+limit $2`,
+};
+
+/** Returns the facilities where these bookings are or were, among them those of `facilities` that have a change. */
+export async function findFacilities(
+  on: Queryable,
+  facilities: readonly string[],
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const found = new Set<string>();
+  let unread = facilities;
+  while (unread.length > 0) {
+    const rows = await query<{ facilityId: string; otherFacilityId: string | null }>(on, statements.findFacilities, [
+      unread,
+      ids,
+    ]);
+    for (const { facilityId } of rows) found.add(facilityId);
+    const others = rows.map(({ otherFacilityId }) => otherFacilityId).filter((id) => id !== null);
+    unread = [...new Set(others)].filter((id) => !found.has(id) && !unread.includes(id));
+  }
+  return [...found].toSorted();
+}
+
+/** Returns the ids that have a change at one of the facilities. */
+export const findKnownIds = (db: Database, facilities: readonly string[], ids: readonly string[]) =>
+  idsOf(query(db, statements.findIds, [facilities, ids]));
+
+/** Returns bookings that had the alias before one of their changes, at most `limit`. */
+export const findByFormerAlias = (db: Database, facilities: readonly string[], userAlias: string, limit: number) =>
+  idsOf(query(db, statements.findFormerAlias, [facilities, userAlias, limit]));
+
+async function idsOf(rows: Promise<readonly { readonly id: string }[]>): Promise<readonly string[]> {
+  return (await rows).map(({ id }) => id);
+}
+
+export const findLatestChanges = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
+  query<LatestChange>(tx, statements.findLatest, [facilityId, ids]);
+
+/** Creates the functions that find and replace the fields of `erasedFields` in the changes. */
+export function createChangeEraser(erasedFields: ErasedFields) {
+  // A state from before a field was added to bookings stays without it.
+  const erased = (state: string): string =>
+    Object.entries(erasedFields).reduce(
+      (sql, [field, value]) => `jsonb_set(${sql}, '{${field}}', '${JSON.stringify(value)}', false)`,
+      state,
+    );
+  const isPersonal = `(before <> ${erased('before')} or after <> ${erased('after')})`;
+  const find = `select distinct booking_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`;
+  const erase = `update booking_change set before = ${erased('before')}, after = ${erased('after')}
+where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
+
+  return {
+    /** Returns the bookings with personal data in a change at one of the facilities. */
+    findPersonal: (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
+      idsOf(query(on, find, [facilities, ids])),
+
+    erase: (tx: Transaction, facilityId: string, ids: readonly string[]): void => send(tx, erase, [facilityId, ids]),
+  };
+}
+
+/** Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. */
+export const findEndedDeletions = (db: Database, endedBefore: Date, limit: number) =>
+  query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEndedDeletions, [
+    endedBefore.toISOString(),
+    limit,
+  ]);

@@ -1,0 +1,84 @@
+// Handles GET /api/bookings/{id}/history and GET /api/booking-history.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { PageRequest } from '@bay-booking/common/page';
+import { apiError } from '../../errors.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
+import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
+import { isUuid } from '../../places/tagged-id.ts';
+import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
+import type { FeedStore } from '../feed/store.ts';
+import type { BookingState, ChangeAction } from '../log.ts';
+import { selectFacility } from '../select-facility.ts';
+import type { Entry, HistoryFilter, HistoryStore } from './store.ts';
+
+export interface HistoryServices extends SharedServices {
+  readonly history: HistoryStore;
+  readonly feed: Pick<FeedStore, 'numberChanges'>;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
+}
+
+export interface HistoryQuery extends Partial<PageRequest>, Partial<Omit<HistoryFilter, 'start' | 'end'>> {
+  readonly startDate?: string;
+  readonly endDate?: string;
+  readonly action?: ChangeAction;
+}
+
+const day = 24 * 3_600_000;
+/** These fields say nothing that the entry does not say. */
+const ignoredFields: ReadonlySet<string> = new Set(['id', 'createdAt', 'lastUpdatedAt', '_links']);
+
+const oldestEntry = ({ config, now }: HistoryServices): Date =>
+  new Date(now().getTime() - config.historyRetentionDays * day);
+
+/** @throws {ApiError} 404 if there is no history of the booking at a facility of the token */
+export async function listBookingHistory(
+  services: HistoryServices,
+  { params: { id = '' }, query, caller: { facilities } }: ApiRequest<Partial<PageRequest>>,
+): Promise<EndpointResponse> {
+  const { history, bookingItem, link } = services;
+  const page = pageRequest(query, defaultPageSizes.history);
+  const found = isUuid(id) ? await history.ofBooking(facilities, id, oldestEntry(services), page) : undefined;
+  if (!found || found.total === 0) throw apiError('ERR00404');
+  const items = found.rows.map((entry) => entryJson(entry, bookingItem));
+  return listResponse({ path: `/api/bookings/${id}/history`, query: { ...query }, page }, items, found.total, link);
+}
+
+export async function listHistory(
+  services: HistoryServices,
+  { query, validationErrors, caller }: ApiRequest<HistoryQuery>,
+): Promise<EndpointResponse> {
+  const { history, feed, bookingItem, link, config } = services;
+  const { bayIds, subject, clientId, action } = query;
+  const { start, end } = parseDates(query);
+  const errors = [...validationErrors, ...findReversedIntervalErrors(start, end)];
+  const facilityId = selectFacility(query, errors, caller, config.baseUrl);
+  const page = pageRequest(query, defaultPageSizes.history);
+  await feed.numberChanges([facilityId]);
+  const filter = { facilityId, bayIds, start, end, subject, clientId, action };
+  const { rows, total } = await history.ofFacility(filter, oldestEntry(services), page);
+  const items = rows.map((entry) => {
+    const { bookingId } = entry;
+    return { bookingId, facilityId, ...entryJson(entry, bookingItem) };
+  });
+  return listResponse({ path: '/api/booking-history', query: { ...query }, page }, items, total, link);
+}
+
+function entryJson(
+  { version, action, at, actor, requestId, before, after }: Entry,
+  bookingItem: HistoryServices['bookingItem'],
+) {
+  // An erasure has also changed the earlier entries, so it shows no change.
+  const changes = action === 'erased' ? {} : changesBetween(before && bookingItem(before), after && bookingItem(after));
+  return { version, action, at, actor, requestId, changes };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function changesBetween(before: object | null, after: object | null) {
+  const [from, to] = [before ?? {}, after ?? {}] as [Fields, Fields];
+  const names = Object.keys({ ...from, ...to }).filter(
+    (name) => !ignoredFields.has(name) && JSON.stringify(from[name]) !== JSON.stringify(to[name]),
+  );
+  return Object.fromEntries(names.map((name) => [name, { from: from[name] ?? null, to: to[name] ?? null }]));
+}

@@ -1,0 +1,57 @@
+// Describes and handles POST /api/booking-erasures.
+import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import { badRequest, problemsOf } from '../errors.ts';
+import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
+import { isUuid } from '../places/tagged-id.ts';
+import type { Erasure } from './erase.ts';
+import { eraseBookingsSchema, erasureSchema, maxErasedBookings } from './schema.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+
+interface EraseBody {
+  readonly ids?: readonly string[];
+  readonly userAlias?: string;
+  readonly dryRun?: boolean;
+}
+
+export interface ErasureServices extends SharedServices {
+  readonly erasure: Erasure;
+}
+
+export function createErasureEndpoints(services: ErasureServices) {
+  return [
+    defineEndpoint({
+      operationId: 'eraseBookings',
+      method: 'POST',
+      access: 'schedule',
+      path: '/api/booking-erasures',
+      tag: 'Bookings',
+      summary: 'Erase personal data',
+      description:
+        "Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased`: in the bookings, " +
+        'their whole history, the feed, deliveries and stored responses. Bays and times stay.',
+      body: eraseBookingsSchema,
+      bodyExample: { userAlias: 'Ann', dryRun: true },
+      success: { status: 200, description: 'Erased.', schema: erasureSchema, example: { bookings: 3 } },
+      handle: (request) => eraseBookings(services, request),
+    }),
+  ];
+}
+
+async function eraseBookings(
+  { erasure, now }: ErasureServices,
+  { body, caller, requestId }: ApiRequest<unknown, EraseBody>,
+): Promise<EndpointResponse> {
+  const { ids, userAlias, dryRun = false } = body;
+  const { clientId, subject, facilities } = caller;
+  if ((ids === undefined) === (userAlias === undefined)) throw invalid('ids', 'exactly one of ids and userAlias');
+  const selected = userAlias === undefined ? new Set(ids?.filter(isUuid)) : await erasure.find(facilities, userAlias);
+  if (selected.size > maxErasedBookings)
+    throw invalid('userAlias', `more than ${maxErasedBookings} bookings have this alias, so name them by ids`);
+  const author = { clientId, subject, requestId };
+  const bookings = await erasure.erase(facilities, [...selected], { author, at: now(), dryRun });
+  return { status: 200, body: { bookings } };
+}
+
+const invalid = (field: string, hint: string) => badRequest(problemsOf([{ field, kind: 'invalid', hint }]));

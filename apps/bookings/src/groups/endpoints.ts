@@ -1,0 +1,119 @@
+// Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
+import { endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import { createExample, newBookingExample } from '../bookings/examples.ts';
+import type { Booking } from '../bookings/resource.ts';
+import type { BookingServices } from '../bookings/services.ts';
+import { apiError } from '../errors.ts';
+import {
+  creationHeaders,
+  deletionParts,
+  etagHeader,
+  idempotencyKeyHeader,
+  ifNoneMatchHeader,
+} from '../http/endpoint-parts.ts';
+import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
+import { createGroup } from './create.ts';
+import { checkIfMatch, groupResource, groupResponse } from './resource.ts';
+import { createGroupSchema, dryRunSchema, groupRequestSchema, groupSchema } from './schema.ts';
+import type { GroupStore } from './store.ts';
+
+export interface GroupServices extends BookingServices {
+  readonly groups: GroupStore;
+}
+
+const defineEndpoint = endpointDefiner<Caller>();
+const tag = 'Groups';
+const exampleId = '019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d';
+const params = { id: { description: 'Group ID.', schema: { type: 'string' }, example: exampleId } } as const;
+const { externalBookingId: _, ...memberExample } = createExample;
+const otherBay = { bayId: 'bay-n1-02' };
+
+export function createGroupEndpoints(services: GroupServices) {
+  const { groups, link, now } = services;
+  const member = { ...newBookingExample, externalBookingId: null, groupId: exampleId };
+  const otherMember = { ...member, ...otherBay, id: '019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d' };
+  const success = {
+    status: 200,
+    description: 'The group.',
+    schema: groupSchema,
+    example: groupResource(exampleId, [member, otherMember], link),
+    headers: etagHeader,
+  };
+
+  // A booking that moves to another facility leaves its group, so a group stays at the facility of its id. Few
+  // facilities have the same tag.
+  const facilitiesOf = (id: string, { facilities }: Caller): readonly string[] =>
+    isUuid(id) ? findLikelyFacilities(facilities, id) : [];
+
+  return [
+    defineEndpoint({
+      operationId: 'createBookingGroup',
+      clientFunction: 'groups.create',
+      method: 'POST',
+      path: '/api/booking-groups',
+      tag,
+      access: 'write',
+      summary: 'Create several bookings, all or none',
+      description:
+        'Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error ' +
+        'refuses all of them. The response reports every error that can be found, with the `index` of its booking in ' +
+        '`contextData`. Several bookings may use one hold that contains them. The body has at most 1 MB.',
+      headers: idempotencyKeyHeader,
+      body: groupRequestSchema,
+      documentedBody: createGroupSchema,
+      bodyExample: { bookings: [memberExample, { ...memberExample, ...otherBay }] },
+      bodyLimit: 1_000_000,
+      success: { ...success, status: 201, headers: creationHeaders },
+      otherSuccess: {
+        status: 200,
+        description: 'With `dryRun`: the bookings could be created.',
+        schema: dryRunSchema,
+        example: { bookings: [] },
+      },
+      handlesValidationErrors: true,
+      handle: (request) => createGroup(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'getBookingGroup',
+      clientFunction: 'groups.get',
+      method: 'GET',
+      path: '/api/booking-groups/{id}',
+      tag,
+      access: 'read',
+      summary: 'Get the bookings of a group',
+      description: 'The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.',
+      params,
+      headers: ifNoneMatchHeader,
+      success,
+      notModified: true,
+      handle: async ({ params: { id = '' }, caller }) => {
+        for (const facilityId of facilitiesOf(id, caller)) {
+          const bookings = await groups.find(facilityId, id);
+          if (bookings.length > 0) return groupResponse(200, id.toLowerCase(), bookings, link);
+        }
+        throw apiError('ERR00404');
+      },
+    }),
+    defineEndpoint({
+      operationId: 'deleteBookingGroup',
+      clientFunction: 'groups.delete',
+      method: 'DELETE',
+      path: '/api/booking-groups/{id}',
+      tag,
+      access: 'write',
+      summary: 'Delete the bookings of a group',
+      description: 'Deletes the bookings of the group that have not ended.',
+      params,
+      ...deletionParts,
+      handle: async (request) => {
+        const { id = '' } = request.params;
+        const check = (bookings: readonly Booking[]) => checkIfMatch(request.header('if-match'), bookings);
+        for (const facilityId of facilitiesOf(id, request.caller)) {
+          if (await groups.delete({ facilityId, id, at: now(), sender: request, check })) return { status: 204 };
+        }
+        throw apiError('ERR00404');
+      },
+    }),
+  ];
+}

@@ -1,0 +1,44 @@
+// Defines the JSON Schemas of groups and of the requests for groups.
+import { linksSchema } from '@bay-booking/common/links';
+import { bookingSchema, createBookingSchema } from '../bookings/schema.ts';
+import { responseSchema } from '../http/schemas.ts';
+
+/** All bookings of a group are written in one transaction. */
+const maxBookings = 60;
+
+const bookings = {
+  type: 'array',
+  minItems: 1,
+  maxItems: maxBookings,
+  description: 'Bookings of one facility.',
+} as const;
+const dryRun = { type: 'boolean', description: 'true: reports the errors, and books nothing.' } as const;
+
+export const createGroupSchema = {
+  type: 'object',
+  required: ['bookings'],
+  properties: { bookings: { ...bookings, items: createBookingSchema }, dryRun },
+} as const;
+
+/** Each booking is validated by itself (members.ts), so that its errors have its index. */
+export const groupRequestSchema = {
+  ...createGroupSchema,
+  properties: { bookings: { ...bookings, items: { type: 'object' } }, dryRun },
+} as const;
+
+export const groupSchema = responseSchema({
+  id: { type: 'string', format: 'uuid', description: 'Group ID.' },
+  bookings: { type: 'array', items: bookingSchema, description: 'The bookings of the group as they are now.' },
+  _links: linksSchema('self', 'delete'),
+});
+
+export const dryRunSchema = responseSchema({
+  bookings: { type: 'array', maxItems: 0, description: 'Empty: nothing is booked.' },
+});
+
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
+export const groupComponents = {
+  BookingGroup: groupSchema,
+  CreateBookingGroup: createGroupSchema,
+  BookingGroupDryRun: dryRunSchema,
+} as const;

@@ -1,0 +1,369 @@
+// Tests POST, GET and DELETE /api/booking-groups (docs/behaviour.md, "Groups").
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Response } from 'supertest';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+
+let system: TestSystem;
+let now = new Date();
+const extraSystems: TestSystem[] = [];
+beforeAll(async () => {
+  system = await createTestSystem({ now: () => now });
+});
+afterAll(async () => {
+  await Promise.all(extraSystems.map((extra) => extra.close()));
+  await system.close();
+});
+
+const groupsPath = '/api/booking-groups';
+const post = (bookings: unknown, fields: object = {}, headers: Record<string, string> = {}) =>
+  system.call('POST', groupsPath, { body: { bookings, ...fields }, headers });
+const get = (path: string) => system.call('GET', path);
+
+/** Bodies with the same times in these bays. */
+function party(bayIds: readonly string[], fields: object = {}) {
+  const { startDate, endDate } = bookingBody();
+  return bayIds.map((bayId) => ({ ...bookingBody({ bayId, startDate, endDate }), ...fields }));
+}
+const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n1-03'];
+
+/** The errors in the form `CODE index`. */
+const errorsOf = ({ body }: Response): string[] =>
+  (body.errors as { code: string; contextData: { index?: number } }[]).map(
+    ({ code, contextData: { index } }) => `${code} ${index}`,
+  );
+
+async function countRows(): Promise<unknown> {
+  const tables = ['booking', 'booking_reference', 'booking_change', 'idempotency_key', 'booking_hold'];
+  const counts = await Promise.all(tables.map((table) => query(system.db, `select count(*) from ${table}`)));
+  return counts.flat();
+}
+
+describe('POST', () => {
+  test('creates ordinary bookings with a groupId, which the search, the feed and GET of the group return', async () => {
+    const bookings = party(bays).map((body, index) => ({
+      ...body,
+      userAlias: `Guest ${index}`,
+      correlationId: 'party',
+    }));
+    const { status, body, headers } = await post(bookings);
+    expect(status).toBe(201);
+    const self = `https://bookings.example${groupsPath}/${body.id}`;
+    expect(headers.location).toBe(self);
+    expect(body._links).toEqual({ self: { method: 'GET', href: self }, delete: { method: 'DELETE', href: self } });
+    expect(body.bookings).toMatchObject(bookings.map((booking) => ({ ...booking, groupId: body.id })));
+
+    const found = await get(`/api/bookings?groupIds=${body.id},no-uuid&bayIds=${bays[0]},${bays[1]}`);
+    expect(found.body.items).toMatchObject([{ groupId: body.id }, { groupId: body.id }]);
+    expect(found.body._links.self.href).toContain('groupIds');
+    expect((await get('/api/bookings?groupIds=no-uuid')).body.total).toBe(0);
+    const group = await get(`${groupsPath}/${body.id}`);
+    expect(group.headers.etag).toBe(headers.etag);
+    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+    expect(group.body).toEqual({ ...body, bookings: body.bookings.toSorted(byId) });
+    expect((await get(`/api/bookings/${body.bookings[2].id}`)).body).toEqual(body.bookings[2]);
+    const feed = await get('/api/booking-changes?facilityId=fac-north');
+    const inFeed = feed.body.items.filter(({ data }: { data?: { groupId?: string } }) => data?.groupId === body.id);
+    expect(inFeed).toHaveLength(3);
+  });
+
+  test('books one bay every week, and an existing booking of the fifth week refuses all weeks', async () => {
+    const { startDate, endDate } = bookingBody();
+    const addWeeks = (date: string, weeks: number) => new Date(Date.parse(date) + weeks * 604_800_000).toISOString();
+    const week = (index: number) =>
+      bookingBody({ startDate: addWeeks(startDate, index), endDate: addWeeks(endDate, index), bayId: 'bay-n1-05' });
+    const weeks = Array.from({ length: 8 }, (_, index) => week(index));
+    const existing = await system.call('POST', '/api/bookings', { body: week(4) });
+    const before = await countRows();
+    expect(errorsOf(await post(weeks))).toEqual(['BOOK00002 4']);
+    expect(await countRows()).toEqual(before);
+    await system.call('DELETE', `/api/bookings/${existing.body.id}`);
+    expect((await post(weeks)).status).toBe(201);
+  });
+
+  test('reports every error of every booking with its index, and stores nothing', async () => {
+    const taken = bookingBody({ bayId: 'bay-n1-04', externalBookingId: 'group-used' });
+    await system.call('POST', '/api/bookings', { body: taken });
+    const before = await countRows();
+    const response = await post(
+      [
+        bookingBody({ externalBookingId: 'group-free' }),
+        { ...taken, externalBookingId: 'group-used' },
+        { ...bookingBody({ bayId: 'nowhere' }), userAlias: '', externalBookingId: 'group-x' },
+        { ...bookingBody(), startDate: 'x', correlationId: null },
+        { ...bookingBody({ bayId: 'bay-n1-99' }), endDate: '2020-01-01T00:00:00Z' },
+      ],
+      {},
+      { 'Idempotency-Key': 'group-errors' },
+    );
+    expect(response.status).toBe(400);
+    expect(errorsOf(response)).toEqual([
+      'ERR00001 2',
+      'ERR00002 3',
+      'ERR00010 4',
+      'ERR00011 4',
+      'ERR00012 2',
+      'BOOK00001 1',
+      'BOOK00002 1',
+      'BOOK00003 4',
+    ]);
+    expect(response.body.errors[0]).toMatchObject({
+      description: "'userAlias' is mandatory.",
+      contextData: { externalBookingId: 'group-x', index: 2, field: 'bookings[2].userAlias' },
+    });
+    expect(await countRows()).toEqual(before);
+    const free = { ...bookingBody(), externalBookingId: 'group-free' };
+    expect((await post([free], {}, { 'Idempotency-Key': 'group-errors' })).status).toBe(201);
+  });
+
+  test('bookings of one request conflict with each other', async () => {
+    const [first, second] = party(['bay-n1-01', 'bay-n1-02'], { externalBookingId: 'group-twice' });
+    expect(errorsOf(await post([first, second]))).toEqual(['BOOK00001 0', 'BOOK00001 1']);
+    const body = bookingBody();
+    const start = Date.parse(body.startDate);
+    const inside = { ...body, startDate: new Date(start + 60_000).toISOString() };
+    expect(errorsOf(await post([body, inside, party(['bay-n1-02'])[0]]))).toEqual(['BOOK00002 0', 'BOOK00002 1']);
+    const instant = { ...body, startDate: body.endDate };
+    expect((await post([body, instant])).status).toBe(201);
+  });
+
+  test.each([
+    ['no array', { bookings: {} }],
+    ['no booking', { bookings: [] }],
+    ['an element that is no object', { bookings: [bookingBody(), null] }],
+    ['61 bookings', { bookings: Array.from({ length: 61 }, () => bookingBody()) }],
+    ['bays of two facilities', { bookings: party(['bay-n1-01', 'bay-s1-01']) }],
+  ])('%s returns ERR00002 for bookings', async (_name, body) => {
+    const response = await system.call('POST', groupsPath, { body });
+    expect(errorCodes(response)).toEqual(['ERR00002']);
+    expect(response.body.errors[0].description).toBe("'bookings' is invalid.");
+    expect(response.body.errors[0].contextData).not.toHaveProperty('index');
+  });
+
+  test('a request without bookings returns ERR00001, and a token of another facility ERR00012', async () => {
+    expect(errorCodes(await system.call('POST', groupsPath, { body: {} }))).toEqual(['ERR00001']);
+    const token = await system.token(['fac-east']);
+    const used = party(['bay-n1-01'], { externalBookingId: 'group-secret' });
+    expect((await post(used)).status).toBe(201);
+    const foreign = await system.call('POST', groupsPath, { body: { bookings: used }, token });
+    expect(errorsOf(foreign)).toEqual(['ERR00012 0']);
+  });
+
+  test('with handling=strict, unknown fields of the request and of bookings are errors', async () => {
+    const bookings = [{ ...bookingBody(), players: 4 }];
+    const strict = await post(bookings, { name: 'x' }, { Prefer: 'handling=strict' });
+    expect(strict.body.errors).toMatchObject([
+      { description: "'name' is not known.", contextData: {} },
+      { description: "'players' is not known.", contextData: { index: 0 } },
+    ]);
+    expect((await post(bookings, { name: 'x' })).status).toBe(201);
+  });
+
+  test('60 bookings with all metadata fit into a body, which may have 1 MB', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`key-${index}`, 'x'.repeat(500)]));
+    const sixty = Array.from({ length: 60 }, () => bookingBody({ bayId: 'bay-n1-06', metadata }));
+    const { status, body } = await post(sixty);
+    expect(status).toBe(201);
+    expect(body.bookings).toHaveLength(60);
+    const tooLarge = await post([{ ...bookingBody(), note: 'x'.repeat(1_000_000) }]);
+    expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
+  });
+
+  test('the same Idempotency-Key returns the first response, even if the fields have another order', async () => {
+    const [booking] = party(['bay-n1-07'], { metadata: { a: '1', b: '2' } });
+    const key = { 'Idempotency-Key': 'group-key' };
+    const first = await post([booking], {}, key);
+    const reversed = Object.fromEntries(Object.entries({ ...booking, metadata: { b: '2', a: '1' } }).reverse());
+    const repeated = await post([reversed], {}, key);
+    expect(repeated.status).toBe(201);
+    expect(repeated.headers['idempotency-replayed']).toBe('true');
+    expect(repeated.body).toEqual(first.body);
+    expect(errorCodes(await post([booking, bookingBody()], {}, key))).toEqual(['ERR00422']);
+  });
+
+  test('dryRun returns no bookings or the same errors, ignores the key and writes nothing', async () => {
+    const bookings = party(bays, { metadata: { a: '1' } });
+    const [hold] = bookings;
+    const { body } = await system.call('POST', '/api/booking-holds', { body: { ...hold, userAlias: undefined } });
+    const before = await countRows();
+    const key = { 'Idempotency-Key': 'not valid' };
+    expect(errorsOf(await post(bookings, { dryRun: true }, key))).toEqual(['BOOK00002 0']);
+    const withHold = bookings.map((booking, index) => (index === 0 ? { ...booking, holdId: body.id } : booking));
+    const dry = await post(withHold, { dryRun: true }, key);
+    expect([dry.status, dry.body]).toEqual([200, { bookings: [] }]);
+    expect(await countRows()).toEqual(before);
+    expect(errorCodes(await post(withHold, { dryRun: 'yes' }))).toEqual(['ERR00002']);
+    expect((await post(withHold, { dryRun: false })).status).toBe(201);
+  });
+
+  test('several bookings may use one hold that contains them, and a refused request keeps it', async () => {
+    const whole = bookingBody({ bayId: 'bay-n1-08' });
+    const middle = new Date(Date.parse(whole.startDate) + 1_800_000).toISOString();
+    const hold = await system.call('POST', '/api/booking-holds', { body: whole });
+    const holdPath = `/api/booking-holds/${hold.body.id}`;
+    const parts = [
+      { ...whole, endDate: middle, holdId: hold.body.id },
+      { ...whole, startDate: middle, holdId: hold.body.id },
+    ];
+    const [otherBay] = party(['bay-n1-09']);
+    expect(errorsOf(await post([...parts, { ...otherBay, holdId: hold.body.id }]))).toEqual(['ERR00002 2']);
+    expect((await get(holdPath)).status).toBe(200);
+    expect((await post(parts)).status).toBe(201);
+    expect((await get(holdPath)).status).toBe(404);
+  });
+});
+
+describe('GET and DELETE', () => {
+  const create = async () => (await post(party(['bay-n1-01', 'bay-n1-02']))).body;
+
+  test('a group is its bookings: it changes with them, and ends with the last one', async () => {
+    const { id, bookings } = await create();
+    const path = `${groupsPath}/${id}`;
+    const etags = new Set([(await get(path)).headers.etag]);
+    await system.call('PUT', `/api/bookings/${bookings[0].id}`, { body: { ...bookings[0], userAlias: 'Bob' } });
+    const changed = await get(path);
+    etags.add(changed.headers.etag);
+    expect(changed.body.bookings.map(({ userAlias }: { userAlias: string }) => userAlias).sort()).toEqual([
+      'Ann',
+      'Bob',
+    ]);
+    const unchanged = await system.call('GET', path, { headers: { 'If-None-Match': changed.headers.etag as string } });
+    expect(unchanged.status).toBe(304);
+    // A booking that moves to another facility leaves the group.
+    const moved = await system.call('PUT', `/api/bookings/${bookings[0].id}`, {
+      body: { ...bookings[0], bayId: 'bay-s1-01' },
+    });
+    expect([moved.status, moved.body.groupId]).toEqual([200, undefined]);
+    const rest = await get(path);
+    expect(rest.body.bookings).toHaveLength(1);
+    etags.add(rest.headers.etag);
+    expect(etags.size).toBe(3);
+    await system.call('DELETE', `/api/bookings/${bookings[1].id}`);
+    expect((await get(path)).status).toBe(404);
+    expect((await system.call('DELETE', path)).status).toBe(404);
+  });
+
+  test('DELETE deletes all bookings, and checks If-Match', async () => {
+    const { id, bookings } = await create();
+    const path = `${groupsPath}/${id}`;
+    const old = (await get(path)).headers.etag as string;
+    await system.call('PUT', `/api/bookings/${bookings[1].id}`, { body: { ...bookings[1], userAlias: 'Bob' } });
+    expect((await system.call('DELETE', path, { headers: { 'If-Match': old } })).status).toBe(412);
+    const current = (await get(path)).headers.etag as string;
+    expect((await system.call('DELETE', path, { headers: { 'If-Match': current } })).status).toBe(204);
+    expect((await get(path)).status).toBe(404);
+    const feed = await get('/api/booking-changes?facilityId=fac-north');
+    const states = new Map(feed.body.items.map((item: { id: string; state: string }) => [item.id, item.state]));
+    expect(bookings.map((booking: { id: string }) => states.get(booking.id))).toEqual(['deleted', 'deleted']);
+  });
+
+  test('DELETE keeps bookings that have ended', async () => {
+    const at = (minutes: number) => new Date(now.getTime() + minutes * 60_000).toISOString();
+    const soon = { ...bookingBody({ bayId: 'bay-n2-01' }), startDate: at(1), endDate: at(30) };
+    const { body } = await post([soon, { ...soon, startDate: at(30), endDate: at(60) }]);
+    const path = `${groupsPath}/${body.id}`;
+    const start = now;
+    now = new Date(start.getTime() + 40 * 60_000);
+    expect((await system.call('DELETE', path)).status).toBe(204);
+    const rest = await get(path);
+    expect(rest.body.bookings.map(({ id }: { id: string }) => id)).toEqual([body.bookings[0].id]);
+    expect((await system.call('DELETE', path)).status).toBe(204);
+    expect((await get(path)).headers.etag).toBe(rest.headers.etag);
+    now = start;
+  });
+
+  test('a group of another facility or with an impossible id is not found', async () => {
+    const { id } = await create();
+    const token = await system.token(['fac-south', 'fac-east']);
+    for (const method of ['GET', 'DELETE']) {
+      expect((await system.call(method, `${groupsPath}/${id}`, { token })).status).toBe(404);
+      expect((await system.call(method, `${groupsPath}/not-a-uuid`)).status).toBe(404);
+    }
+    expect((await get(`${groupsPath}/${id.toUpperCase()}`)).body.id).toBe(id);
+  });
+});
+
+describe('concurrency', () => {
+  const allBays = ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-n1-04', 'bay-n1-05', 'bay-n2-01', 'bay-n2-02'];
+  const shuffled = <T>(values: readonly T[]): T[] =>
+    values
+      .map((value) => [Math.random(), value] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, value]) => value);
+
+  async function largeSystem(): Promise<TestSystem> {
+    const instance = await createTestSystem({ sharing: system, poolMax: 64 });
+    extraSystems.push(instance);
+    return instance;
+  }
+
+  test('64 requests for the same bays in any order: one wins', async () => {
+    const instance = await largeSystem();
+    const bookings = party(allBays, {});
+    const requests = Array.from({ length: 64 }, (_, client) => {
+      const own = shuffled(bookings).map((booking) => ({
+        ...booking,
+        externalBookingId: `same-${client}-${booking.bayId}`,
+      }));
+      return instance.call('POST', groupsPath, { body: { bookings: own } });
+    });
+    const responses = await Promise.all(requests);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect(errorsOf(response)).toEqual(allBays.map((_, index) => `BOOK00002 ${index}`));
+    const references = "select from booking_reference where external_booking_id like 'same-%'";
+    expect(await query(system.db, references)).toHaveLength(allBays.length);
+    expect(instance.databaseErrors).toEqual([]);
+  });
+
+  test('64 clients with overlapping sets: a set is booked completely or not at all, and nothing free is refused', async () => {
+    const instance = await largeSystem();
+    const slot = bookingBody();
+    const slots = Array.from({ length: 4 }, (_, index) => {
+      const start = Date.parse(slot.startDate) + index * 1_800_000;
+      return { startDate: new Date(start).toISOString(), endDate: new Date(start + 3_600_000).toISOString() };
+    });
+    const created: string[] = [];
+    const runClient = async (client: number): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let round = 0; round < 6; round++) {
+        const times = slots[Math.floor(Math.random() * slots.length)];
+        const bookings = shuffled(allBays)
+          .slice(0, 2 + Math.floor(Math.random() * 4))
+          .map((bayId, index) => ({
+            ...bookingBody({ bayId, ...times }),
+            // Some clients also compete for the same references.
+            externalBookingId: `race-${client % 8 === 0 ? 'shared' : client}-${round}-${index}`,
+          }));
+        const response = await instance.call('POST', groupsPath, { body: { bookings } });
+        statuses.push(response.status);
+        if (response.status === 201) created.push(response.body.id);
+        const id = created.at(-1);
+        if (id !== undefined && Math.random() < 0.4) {
+          const removed = await instance.call('DELETE', `${groupsPath}/${id}`);
+          expect([204, 404]).toContain(removed.status);
+        }
+      }
+      return statuses;
+    };
+    const statuses = (await Promise.all(Array.from({ length: 64 }, (_, client) => runClient(client)))).flat();
+    expect(new Set(statuses)).toEqual(new Set([201, 400]));
+    // PostgreSQL reports an external id that another transaction used meanwhile as a violation of a constraint.
+    expect(instance.databaseErrors.filter((code) => code !== '23505')).toEqual([]);
+    for (const id of created) {
+      const { status, body } = await instance.call('GET', `${groupsPath}/${id}`);
+      if (status !== 404) expect(body.bookings.length).toBeGreaterThanOrEqual(2);
+    }
+    const overlaps = `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
+      and a.id < b.id and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`;
+    expect(await query(system.db, overlaps)).toEqual([]);
+    // References and bookings agree, so no refused request has left one of them.
+    const [references] = await query(system.db, 'select count(*)::int as n from booking_reference');
+    const [bookings] = await query(
+      system.db,
+      'select count(*)::int as n from booking where external_booking_id is not null',
+    );
+    expect(references).toEqual(bookings);
+  }, 60_000);
+});

@@ -1,0 +1,501 @@
+// Tests the management API over HTTP (docs/behaviour.md, "Management API").
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { query } from '@bay-booking/service/database/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readImport } from '../src/import/document.ts';
+import { importPlaces } from '../src/import/store.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem } from './support/test-system.ts';
+
+const system = useFixture(() => createTestSystem({ config: { management: true } }));
+const operateScope = 'https://bay-booking.example/operate/bookings';
+const demo = JSON.parse(readFileSync(`${import.meta.dirname}/../../../packages/local/demo/bookings.json`, 'utf8')) as {
+  facilities: { id: string; name: string; timeZone: string; locations: { id: string; bays: { id: string }[] }[] }[];
+};
+
+let operator: string;
+beforeAll(async () => {
+  operator = await system.token([], { scope: operateScope, client_id: 'operator', sub: 'operator' });
+});
+
+interface Options {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const manage = (method: string, path: string, options: Options = {}) =>
+  system.call(method, `/management/${path}`, { token: operator, ...options });
+
+async function eventsAfter(after: number) {
+  const { body } = await manage('GET', `audit?after=${after}&pageSize=1000`);
+  return body.items as { number: number; action: string; target: string; changed: string[]; actor: object }[];
+}
+
+async function lastEvent(): Promise<number> {
+  const [row] = await query<{ last: number }>(
+    system.db,
+    'select coalesce(max(number), 0)::int as last from management_event',
+  );
+  return row?.last ?? 0;
+}
+
+/** Creates a facility with a location and bays, whose ids end with `name`. */
+async function createFacility(name: string, bays = 1): Promise<void> {
+  const body = {
+    name,
+    timeZone: 'Europe/Oslo',
+    locations: [
+      {
+        id: `loc-${name}`,
+        name,
+        bays: Array.from({ length: bays }, (_, index) => ({ id: `bay-${name}-${index}`, name: `Bay ${index}` })),
+      },
+    ],
+  };
+  expect((await manage('PUT', `facilities/fac-${name}`, { body })).status).toBe(201);
+}
+
+describe('rights', () => {
+  const paths = ['facilities', 'facilities/fac-north', 'locations', 'bays/bay-n1-01', 'export', 'audit'];
+
+  test('tokens of the Bookings API, no token and tokens for another audience get in nowhere', async () => {
+    const ordinary = await system.token(['fac-north']);
+    const elsewhere = await system.token([], { scope: operateScope, aud: 'https://auth.example/management' });
+    for (const path of paths) {
+      const refused = await system.call('GET', `/management/${path}`, { token: ordinary });
+      expect(refused.status).toBe(403);
+      expect(refused.headers['www-authenticate']).toContain(`error="insufficient_scope", scope="${operateScope}"`);
+      expect((await system.call('GET', `/management/${path}`, { token: null })).status).toBe(401);
+      expect((await system.call('GET', `/management/${path}`, { token: elsewhere })).status).toBe(401);
+    }
+    const body = { name: 'Taken', timeZone: 'UTC' };
+    const put = await system.call('PUT', '/management/facilities/fac-north', { token: ordinary, body });
+    expect(errorCodes(put)).toEqual(['ERR00403']);
+    const imported = await system.call('POST', '/management/import', { token: ordinary, body: { facilities: [] } });
+    expect(imported.status).toBe(403);
+    expect((await manage('GET', 'facilities/fac-north')).body.name).toBe('North Range');
+  });
+
+  test('a token for the management API has no rights at the Bookings API', async () => {
+    const token = await system.token(['fac-north'], { scope: operateScope });
+    for (const path of ['/api/bookings', '/api/booking-locations', '/api/booking-bays'])
+      expect((await system.call('GET', path, { token })).status).toBe(403);
+  });
+
+  test('without MANAGEMENT, nothing is there', async () => {
+    const plain = await createTestSystem({ sharing: system });
+    for (const path of [...paths, 'openapi.json'])
+      expect((await plain.call('GET', `/management/${path}`, { token: operator })).status).toBe(404);
+    await plain.close();
+  });
+});
+
+describe('resources', () => {
+  test('each record of the import file of the demo can be put, read and put again', async () => {
+    for (const { locations, ...facility } of demo.facilities) {
+      await putTwice(`facilities/${facility.id}`, facility);
+      for (const { bays, ...location } of locations) {
+        await putTwice(`locations/${location.id}`, { ...location, facilityId: facility.id });
+        for (const bay of bays) await putTwice(`bays/${bay.id}`, { ...bay, locationId: location.id });
+      }
+    }
+    const result = await manage('POST', 'import?dryRun=true', { body: demo });
+    expect(new Set(result.body.entries.map(({ action }: { action: string }) => action))).toEqual(
+      new Set(['unchanged']),
+    );
+  });
+
+  async function putTwice(path: string, body: object): Promise<void> {
+    const first = await manage('PUT', path, { body });
+    expect([200, 201]).toContain(first.status);
+    const before = await lastEvent();
+    const again = await manage('PUT', path, { body });
+    expect(again.status).toBe(200);
+    expect(again.headers.etag).toBe(first.headers.etag);
+    expect(await lastEvent()).toBe(before);
+    const read = await manage('GET', path);
+    expect(read.body).toEqual(again.body);
+    expect(read.headers.etag).toBe(again.headers.etag);
+    expect(read.body).toMatchObject(body);
+    const unchanged = await manage('PUT', path, { body: read.body });
+    expect(unchanged.headers.etag).toBe(first.headers.etag);
+  }
+
+  test('a PUT replaces: optional fields get their defaults, and opening hours stay', async () => {
+    await createFacility('replace');
+    const bay = { name: 'Bay', locationId: 'loc-replace', description: 'D', kind: 'K', bookable: false };
+    await manage('PUT', 'bays/bay-replace-0', { body: bay });
+    const replaced = await manage('PUT', 'bays/bay-replace-0', { body: { name: 'Bay', locationId: 'loc-replace' } });
+    expect(replaced.body).toMatchObject({ description: '', kind: 'RangeBay', bookable: true });
+
+    const openingHours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] }, exceptions: [] };
+    const location = { name: 'L', facilityId: 'fac-replace' };
+    await manage('PUT', 'locations/loc-replace', { body: { ...location, openingHours } });
+    const renamed = await manage('PUT', 'locations/loc-replace', { body: { ...location, name: 'M' } });
+    expect(renamed.body).toEqual({ id: 'loc-replace', ...location, name: 'M', openingHours });
+    const token = await system.token(['fac-replace']);
+    const { body } = await system.call('GET', '/api/booking-locations/loc-replace/opening-hours', { token });
+    expect(body).toMatchObject({ alwaysOpen: false, ...openingHours });
+  });
+
+  test('a facility is created with its locations and bays by one request, and others stay', async () => {
+    await createFacility('nested', 2);
+    const status = await manage('GET', 'facilities/fac-nested/status');
+    expect(status.body).toMatchObject({
+      id: 'fac-nested',
+      locations: 1,
+      bays: 2,
+      openBookings: 0,
+      lastRequestAt: null,
+    });
+    await manage('PUT', 'facilities/fac-nested', { body: { name: 'Renamed', timeZone: 'Europe/Oslo' } });
+    const { body } = await manage('GET', 'bays?facilityId=fac-nested');
+    expect(body).toMatchObject({ total: 2, items: [{ id: 'bay-nested-0' }, { id: 'bay-nested-1' }] });
+    expect((await manage('GET', 'facilities/fac-nested')).body.name).toBe('Renamed');
+  });
+
+  test.each([
+    ['facilities/fac-x', { timeZone: 'UTC', locations: [{ id: 'loc-x' }] }, ['/name', '/locations/0/name']],
+    ['facilities/fac-x', { id: 'fac-y', name: 'X', timeZone: 'Mars/Olympus' }, ['/id', '/timeZone']],
+    ['facilities/fac-x', { name: 'X', timeZone: 'UTC', colour: 'red' }, ['/colour']],
+    [
+      'facilities/fac-x',
+      { name: 'X', timeZone: 'UTC', locations: [{ id: 'loc-north-1', name: 'X' }] },
+      ['/locations/0/id'],
+    ],
+    ['locations/loc-x', { name: '' }, ['/facilityId', '/name']],
+    ['locations/loc-x', { name: 'X', facilityId: 'fac-none' }, ['/facilityId']],
+    ['locations/loc-north-1', { name: 'X', facilityId: 'fac-south' }, ['/facilityId']],
+    [
+      'locations/loc-x',
+      { name: 'X', facilityId: 'fac-north', openingHours: { weekly: { mon: [] } } },
+      ['/openingHours/weekly/mon'],
+    ],
+    ['bays/bay-x', { name: 7, locationId: 'loc-none\u0000', bookable: 'yes' }, ['/locationId', '/name', '/bookable']],
+    ['bays/bay-n1-01', { name: 'X', locationId: 'loc-south-1' }, ['/locationId']],
+  ])('PUT %s with %j is refused with the pointers of the fields', async (path, body, fields) => {
+    const before = await lastEvent();
+    const refused = await manage('PUT', path, { body });
+    expect(refused.status).toBe(400);
+    const pointers = refused.body.errors.map(
+      ({ contextData }: { contextData: { field: string } }) => contextData.field,
+    );
+    expect(pointers.toSorted()).toEqual(fields.toSorted());
+    expect(await lastEvent()).toBe(before);
+  });
+
+  test('lists have pages', async () => {
+    const { body } = await manage('GET', 'facilities?page=1&pageSize=2');
+    expect(body).toMatchObject({ page: 1, pageSize: 2, items: [{}, {}] });
+    expect(body.total).toBeGreaterThan(2);
+    expect(body._links.next.href).toContain('/management/facilities?page=2&pageSize=2');
+    expect(errorCodes(await manage('GET', 'facilities?pageSize=1001'))).toEqual(['ERR00002']);
+  });
+});
+
+describe('entity tags', () => {
+  const body = { name: 'Etag', timeZone: 'UTC' };
+
+  test('of many changes with the same If-Match, one succeeds', async () => {
+    const created = await manage('PUT', 'facilities/fac-race', { body });
+    const headers = { 'If-Match': created.headers.etag as string };
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        manage('PUT', 'facilities/fac-race', { body: { ...body, name: `Race ${index}` }, headers }),
+      ),
+    );
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(9).fill(412)]);
+    expect((await manage('DELETE', 'facilities/fac-race', { headers })).status).toBe(412);
+    expect((await manage('DELETE', 'facilities/fac-race')).status).toBe(204);
+  });
+
+  test('of many creations with If-None-Match: *, one succeeds', async () => {
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        manage('PUT', 'facilities/fac-new-race', { body, headers: { 'If-None-Match': '*' } }),
+      ),
+    );
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, ...Array(9).fill(412)]);
+    const missing = await manage('PUT', 'facilities/fac-missing', { body, headers: { 'If-Match': '*' } });
+    expect(errorCodes(missing)).toEqual(['ERR00412']);
+    const notModified = await manage('GET', 'facilities/fac-new-race', { headers: { 'If-None-Match': '*' } });
+    expect(notModified.status).toBe(304);
+  });
+
+  test('opening hours that the Bookings API sets change the ETag of a location', async () => {
+    await createFacility('hours');
+    const { etag } = (await manage('GET', 'locations/loc-hours')).headers;
+    const token = await system.token(['fac-hours']);
+    const hours = { weekly: { sunday: [{ opens: '08:00', closes: '20:00' }] } };
+    await system.call('PUT', '/api/booking-locations/loc-hours/opening-hours', { token, body: hours });
+    const headers = { 'If-Match': etag as string };
+    const put = await manage('PUT', 'locations/loc-hours', { body: { name: 'X', facilityId: 'fac-hours' }, headers });
+    expect(put.status).toBe(412);
+  });
+});
+
+describe('deleting', () => {
+  test('a bay with a booking that has not ended stays, and the response leads to its bookings', async () => {
+    await createFacility('open');
+    const token = await system.token(['fac-open']);
+    const booking = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-open-0' }) });
+    for (const path of ['bays/bay-open-0', 'locations/loc-open']) {
+      const refused = await manage('DELETE', path);
+      expect(refused.status).toBe(409);
+      expect(errorCodes(refused)).toEqual(['PLACE00001']);
+      const { pathname, search } = new URL(refused.body.errors[0].contextData.bookings);
+      const { body } = await system.call('GET', pathname + search, { token });
+      expect(body.items).toMatchObject([{ id: booking.body.id }]);
+    }
+    const facility = await manage('DELETE', 'facilities/fac-open');
+    expect(facility.status).toBe(409);
+    expect(errorCodes(facility)).toEqual(['PLACE00002']);
+  });
+
+  test('past bookings of a bay that was deleted stay readable, and the bay cannot be used', async () => {
+    await createFacility('past');
+    const token = await system.token(['fac-past']);
+    const created = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
+    const { id } = created.body;
+    await query(
+      system.db,
+      `update booking set start_date = now() - interval '2 hours', end_date = now() - interval '1 hour' where id = $1`,
+      [id],
+    );
+    expect((await manage('DELETE', 'locations/loc-past')).status).toBe(204);
+    expect((await manage('DELETE', 'locations/loc-past')).status).toBe(404);
+    expect((await manage('GET', 'bays/bay-past-0')).status).toBe(404);
+
+    expect((await system.call('GET', `/api/bookings/${id}`, { token })).status).toBe(200);
+    for (const filter of ['bayIds=bay-past-0', 'locationIds=loc-past', `ids=${id}`])
+      expect((await system.call('GET', `/api/bookings?${filter}`, { token })).body.items).toMatchObject([{ id }]);
+    const history = await system.call('GET', `/api/bookings/${id}/history`, { token });
+    expect(history.body.items).toMatchObject([{ action: 'created' }]);
+    const ofBay = await system.call('GET', '/api/booking-history?bayIds=bay-past-0', { token });
+    expect(ofBay.body.items).toMatchObject([{ bookingId: id }]);
+    const feed = await system.call('GET', '/api/booking-changes?facilityId=fac-past', { token });
+    expect(feed.body.items).toMatchObject([{ id }]);
+
+    expect((await system.call('GET', '/api/booking-bays', { token })).body.items).toEqual([]);
+    expect((await system.call('GET', '/api/booking-locations/loc-past', { token })).status).toBe(404);
+    const refused = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
+    expect(errorCodes(refused)).toEqual(['ERR00012']);
+    expect((await system.call('DELETE', `/api/bookings/${id}`, { token })).status).toBe(204);
+    expect((await manage('DELETE', 'facilities/fac-past')).status).toBe(204);
+
+    // Created again, the facility continues its log of changes.
+    await createFacility('past');
+    const again = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
+    expect(again.status).toBe(201);
+    const { body } = await system.call('GET', '/api/booking-changes?facilityId=fac-past', { token });
+    expect(body.items).toHaveLength(2);
+  });
+
+  test('of bookings and a deletion at the same time, either the bookings or the deletion succeed', async () => {
+    for (let round = 0; round < 10; round++) {
+      await createFacility(`duel${round}`);
+      const token = await system.token([`fac-duel${round}`]);
+      const body = bookingBody({ bayId: `bay-duel${round}-0` });
+      const [booking, deletion] = await Promise.all([
+        system.call('POST', '/api/bookings', { token, body }),
+        manage('DELETE', `bays/bay-duel${round}-0`),
+      ]);
+      const isBooked = booking.status === 201;
+      expect(deletion.status).toBe(isBooked ? 409 : 204);
+      if (!isBooked) expect(errorCodes(booking)).toEqual(['ERR00012']);
+    }
+  });
+});
+
+describe('import and export', () => {
+  const entry = (name: string) => ({ id: `fac-${name}`, name, timeZone: 'UTC' });
+
+  test('importing an export changes nothing', async () => {
+    const exported = await manage('GET', 'export');
+    const before = await lastEvent();
+    const imported = await manage('POST', 'import', { body: exported.body });
+    expect(imported.status).toBe(200);
+    expect(imported.body.entries.length).toBeGreaterThan(30);
+    for (const { action, errors } of imported.body.entries) expect([action, errors]).toEqual(['unchanged', []]);
+    expect(await lastEvent()).toBe(before);
+    expect((await manage('GET', 'export')).body).toEqual(exported.body);
+  });
+
+  test('npm run export prints the same file as the API', async () => {
+    const command = `${import.meta.dirname}/../src/commands/export.ts`;
+    const { stdout } = await promisify(execFile)(process.execPath, [command], {
+      env: { DATABASE_URL: system.databaseUrl },
+    });
+    expect(JSON.parse(stdout)).toEqual((await manage('GET', 'export')).body);
+  });
+
+  test('a dry run says what an import would do with each record, and changes nothing', async () => {
+    const [north] = demo.facilities;
+    await manage('POST', 'import', { body: demo });
+    const before = await manage('GET', 'export');
+    const body = {
+      facilities: [
+        { ...north, name: 'Renamed' },
+        {
+          ...entry('dry'),
+          locations: [
+            {
+              id: 'loc-dry',
+              name: 'L',
+              bays: [
+                { id: 'bay-dry', name: 'B' },
+                { id: 'bay-bad', name: 7 },
+                { id: 'bay-s1-01', name: 'S' },
+              ],
+            },
+            { id: 'loc-bad', bays: [{ id: 'bay-dry-2', name: 'B' }] },
+          ],
+        },
+      ],
+    };
+    const { status, body: result } = await manage('POST', 'import?dryRun=true', { body });
+    expect(status).toBe(200);
+    const actions = Object.fromEntries(
+      result.entries.map(({ path, action }: { path: string; action: string }) => [path, action]),
+    );
+    expect(actions).toMatchObject({
+      '/facilities/0': 'update',
+      '/facilities/0/locations/0': 'unchanged',
+      '/facilities/0/locations/0/bays/0': 'unchanged',
+      '/facilities/1': 'create',
+      '/facilities/1/locations/0': 'create',
+      '/facilities/1/locations/0/bays/0': 'create',
+      '/facilities/1/locations/0/bays/1': 'error',
+      '/facilities/1/locations/0/bays/2': 'error',
+      '/facilities/1/locations/1': 'error',
+      '/facilities/1/locations/1/bays/0': 'error',
+    });
+    for (const { action, errors } of result.entries) expect(errors.length > 0).toBe(action === 'error');
+    expect((await manage('GET', 'export')).body).toEqual(before.body);
+
+    const refused = await manage('POST', 'import', { body });
+    expect(refused.status).toBe(400);
+    expect(refused.body.errors[0].contextData.field).toMatch(/^\/facilities\/1\/locations/);
+    expect((await manage('GET', 'export')).body).toEqual(before.body);
+  });
+
+  test('an import keeps the fields that are left out, and accepts more than 100 kB and not more than 10 MB', async () => {
+    const bays = Array.from({ length: 2_000 }, (_, index) => ({
+      id: `bay-large-${index}`,
+      name: `Bay ${index}`,
+      description: 'A bay in a large file.',
+      bookable: false,
+    }));
+    const large = { facilities: [{ ...entry('large'), locations: [{ id: 'loc-large', name: 'L', bays }] }] };
+    expect((await manage('POST', 'import', { body: large })).status).toBe(200);
+    const audited = system.logged.map((line) => JSON.parse(line)).filter(({ audit }) => audit === true);
+    expect(audited.at(-1)).toMatchObject({ action: 'import', clientId: 'operator', facilityIds: ['fac-large'] });
+    const partial = {
+      facilities: [
+        { ...entry('large'), locations: [{ id: 'loc-large', name: 'L', bays: [{ id: 'bay-large-0', name: 'B' }] }] },
+      ],
+    };
+    expect((await manage('POST', 'import', { body: partial })).status).toBe(200);
+    const { body } = await manage('GET', 'bays/bay-large-0');
+    expect(body).toMatchObject({ name: 'B', description: 'A bay in a large file.', bookable: false });
+    const tooLarge = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(10_000_000) } });
+    expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
+    expect(errorCodes(await manage('PUT', 'facilities/fac-large', { body: { filler: 'x'.repeat(100_000) } }))).toEqual([
+      'ERR00413',
+    ]);
+  });
+});
+
+describe('events and status', () => {
+  test('every change is listed once with its client and the names of its fields, by cursor', async () => {
+    const start = await lastEvent();
+    await createFacility('audit');
+    await manage('PUT', 'bays/bay-audit-0', { body: { name: 'New', locationId: 'loc-audit', bookable: false } });
+    await manage('DELETE', 'bays/bay-audit-0');
+    await importPlaces(system.db, readImport({ facilities: [{ id: 'fac-audit', name: 'Import', timeZone: 'UTC' }] }));
+
+    const first = await manage('GET', `audit?after=${start}&facilityId=fac-audit&pageSize=4`);
+    const { pathname, search } = new URL(first.body._links.next.href);
+    const second = await system.call('GET', pathname + search, { token: operator });
+    const items = [...first.body.items, ...second.body.items];
+    const operatorEvent = { actor: { clientId: 'operator' }, facilityId: 'fac-audit' };
+    expect(items).toMatchObject([
+      { ...operatorEvent, action: 'facility.created', target: 'facilities/fac-audit', changed: ['name', 'timeZone'] },
+      { ...operatorEvent, action: 'location.created', target: 'locations/loc-audit' },
+      { ...operatorEvent, action: 'bay.created', target: 'bays/bay-audit-0' },
+      { ...operatorEvent, action: 'bay.updated', target: 'bays/bay-audit-0', changed: ['name', 'bookable'] },
+      { ...operatorEvent, action: 'bay.deleted', target: 'bays/bay-audit-0', changed: [] },
+      { actor: { clientId: 'import' }, action: 'facility.updated', changed: ['name', 'timeZone'] },
+    ]);
+    expect(second.body.last).toBe(items.at(-1).number);
+    const empty = await manage('GET', `audit?after=${second.body.last}&facilityId=fac-audit`);
+    expect(empty.body).toMatchObject({ items: [], last: second.body.last });
+    const deleted = await manage('GET', `audit?after=${start}&facilityId=fac-audit&action=bay.deleted`);
+    expect(deleted.body.items).toHaveLength(1);
+  });
+
+  test('a reader that follows the cursor misses no event of changes at the same time', async () => {
+    const start = await lastEvent();
+    const seen: number[] = [];
+    const read = async (): Promise<boolean> => {
+      const events = await eventsAfter(seen.at(-1) ?? start);
+      seen.push(...events.map(({ number }) => number));
+      return events.length > 0;
+    };
+    let isWriting = true;
+    const writes = Array.from({ length: 20 }, (_, index) => createFacility(`cursor${index}`));
+    const reader = (async () => {
+      while (isWriting) await read();
+    })();
+    await Promise.all(writes);
+    isWriting = false;
+    await reader;
+    // The last read may have begun before the last change was committed.
+    while (await read());
+    expect(seen).toEqual((await eventsAfter(start)).map(({ number }) => number));
+    expect(seen).toHaveLength(60);
+  });
+
+  test('the status counts bays, open bookings and webhooks, and has the time of the last request', async () => {
+    await createFacility('status', 3);
+    const token = await system.token(['fac-status']);
+    const begin = new Date(Date.now() - 1_000).toISOString();
+    await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-status-0' }) });
+    const webhook = { url: 'https://93.184.216.34/hook' };
+    expect((await system.call('POST', '/api/webhooks', { token, body: webhook })).status).toBe(201);
+    const { body } = await manage('GET', 'facilities/fac-status/status');
+    expect(body).toEqual({
+      id: 'fac-status',
+      locations: 1,
+      bays: 3,
+      openBookings: 1,
+      webhooks: { active: 1, paused: 0, disabled: 0 },
+      lastRequestAt: expect.any(String),
+    });
+    expect(body.lastRequestAt > begin).toBe(true);
+    expect((await manage('GET', 'facilities/fac-none/status')).status).toBe(404);
+  });
+});
+
+test('the OpenAPI document describes every endpoint, and its schemas can be compiled', async () => {
+  const { body, status } = await system.call('GET', '/management/openapi.json', { token: null });
+  expect(status).toBe(200);
+  expect(Object.keys(body.paths)).toEqual([
+    ...['facilities', 'locations', 'bays'].flatMap((name) => [`/management/${name}`, `/management/${name}/{id}`]),
+    '/management/export',
+    '/management/import',
+    '/management/audit',
+    '/management/facilities/{id}/status',
+  ]);
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(body, 'document');
+  const isValid = (name: string, value: unknown) =>
+    ajv.validate({ $ref: `document#/components/schemas/${name}` }, value);
+  expect(isValid('ImportFile', (await manage('GET', 'export')).body)).toBe(true);
+  expect(isValid('Facility', (await manage('GET', 'facilities/fac-north')).body)).toBe(true);
+  expect(isValid('Events', (await manage('GET', 'audit')).body)).toBe(true);
+});

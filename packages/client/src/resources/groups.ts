@@ -1,0 +1,23 @@
+// Creates, reads and deletes groups: several bookings that are created together or not at all.
+import type { RequestOptions, Send } from '../operations.ts';
+import type { BookingGroup, BookingGroupDryRun, CreateBookingGroup } from '../schemas.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
+
+export interface Groups {
+  /** With `dryRun: true`, throws the same errors but books nothing. */
+  create(group: CreateBookingGroup & { dryRun: true }, options?: CreateOptions): Promise<BookingGroupDryRun>;
+  /** @throws {BookingsApiError} whose `problems` name the booking in `contextData.index` */
+  create(group: CreateBookingGroup, options?: CreateOptions): Promise<Versioned<BookingGroup>>;
+  get(id: string, options?: RequestOptions): Promise<Versioned<BookingGroup>>;
+  /** Deletes the bookings of the group that have not ended. */
+  delete(id: string, options?: ChangeOptions): Promise<void>;
+}
+
+export const createGroups = (send: Send): Groups => ({
+  create: async (group: CreateBookingGroup, options?: CreateOptions) =>
+    versioned(await send('createBookingGroup', { body: group, ...options })) as Versioned<BookingGroup>,
+  get: async (id, options) => versioned(await send('getBookingGroup', { path: { id }, ...options })),
+  delete: async (id, options) => {
+    await send('deleteBookingGroup', { path: { id }, ...conditional(options) });
+  },
+});

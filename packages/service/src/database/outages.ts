@@ -1,0 +1,28 @@
+// Logs that the database has become unavailable, and that it is available again.
+import type { Logger } from '../logging.ts';
+import type { Database } from './database.ts';
+import { isOutage } from './errors.ts';
+
+const repeatMs = 60_000;
+
+/** During an outage, writes one line per minute with the number of failures. Each failed request names its cause. */
+export function logOutages({ connections: { events } }: Database, logger: Logger): void {
+  let lastLineAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  /** Whether the log says that the database is unavailable. */
+  let isAnnounced = false;
+  events.on('failure', (err) => {
+    if (!isOutage(err)) return;
+    failures += 1;
+    if (performance.now() - lastLineAt < repeatMs) return;
+    lastLineAt = performance.now();
+    isAnnounced = true;
+    logger.error({ err, failures }, 'database unavailable');
+    failures = 0;
+  });
+  events.on('success', () => {
+    if (!isAnnounced) return;
+    isAnnounced = false;
+    logger.info({ failures }, 'database available again');
+  });
+}

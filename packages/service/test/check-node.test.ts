@@ -1,0 +1,41 @@
+// Tests that an old Node.js gets a clear message instead of `Unknown file extension ".ts"`.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { findNode } from '@bay-booking/testkit/programs';
+import { root } from '@bay-booking/testkit/repository';
+import { expect, test } from '@jest/globals';
+
+const node = findNode(20);
+const testWithNode20 = node ? test : test.skip;
+const message = /^Node\.js 24 or later is needed, and this is v20\./;
+
+testWithNode20('a command says which version of Node.js it needs', () => {
+  const { status, stderr } = spawnSync(node as string, [join(root, 'packages/service/check-node.js')]);
+  expect({ status, stderr: stderr.toString() }).toEqual({ status: 1, stderr: expect.stringMatching(message) });
+});
+
+testWithNode20.each(['auth', 'bookings'])('start.sh of %s says it without the packages of npm', (app) => {
+  const clone = mkdtempSync(join(tmpdir(), 'bay-booking-node-'));
+  try {
+    for (const file of [`apps/${app}/start.sh`, 'packages/service/check-node.js'])
+      cpSync(join(root, file), join(clone, file), { recursive: true });
+    const { status, stderr } = spawnSync('/bin/sh', ['start.sh'], {
+      cwd: join(clone, 'apps', app),
+      env: { PATH: `${dirname(node as string)}:/usr/bin:/bin` },
+    });
+    expect({ status, stderr: stderr.toString() }).toEqual({ status: 1, stderr: expect.stringMatching(message) });
+  } finally {
+    rmSync(clone, { recursive: true });
+  }
+});
+
+test('every command of a service that npm runs checks the version', async () => {
+  for (const app of ['auth', 'bookings']) {
+    const { default: manifest } = await import(join(root, `apps/${app}/package.json`), { with: { type: 'json' } });
+    for (const script of Object.values<string>(manifest.scripts).filter((text) => text.includes('src/commands/')))
+      if (!script.includes('openapi'))
+        expect(script).toMatch(/^node \.\.\/\.\.\/packages\/service\/check-node\.js && node src/);
+  }
+});
