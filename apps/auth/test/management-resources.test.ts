@@ -1,7 +1,9 @@
 // Tests the resources of the management API: facilities, accounts and clients.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { scopes } from './auth-server.ts';
+import { scopeBase, scopes } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import { operateAuth, operateBookings, startManagementServer } from './management-client.ts';
 
@@ -41,6 +43,29 @@ describe('PUT', () => {
       expect(await send('GET', path, undefined, { 'If-None-Match': before.etag })).toMatchObject({ status: 304 });
     },
   );
+
+  test('the import file of the demo changes nothing, entry by entry and as a whole', async () => {
+    const file = readFileSync(join(import.meta.dirname, '../../../packages/local/demo/auth.json'), 'utf8');
+    const demo = JSON.parse(file.replaceAll('{scope_base}', scopeBase));
+    await management.server.load(demo);
+    const number = await lastNumber();
+    for (const [section, key] of [
+      ['facilities', 'id'],
+      ['accounts', 'username'],
+      ['clients', 'client_id'],
+    ] as const) {
+      for (const entry of demo[section]) {
+        const path = `/${section}/${encodeURIComponent(entry[key])}`;
+        const { etag } = await send('GET', path);
+        expect(await send('PUT', path, entry)).toMatchObject({ status: 200, etag });
+      }
+    }
+    const { body } = await send('POST', '/import', demo);
+    expect(new Set((body.entries as { action: string }[]).map(({ action }) => action))).toEqual(new Set(['unchanged']));
+    expect(await lastNumber()).toBe(number);
+    // The other tests continue with their own document.
+    await management.server.load(demoDocument(scopes));
+  });
 
   test('creates with 201, replaces with 200, and fields that are left out get their defaults', async () => {
     const created = await send('PUT', '/facilities/fac-new', { name: 'New', timeZone: 'Europe/Oslo' });
