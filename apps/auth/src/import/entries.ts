@@ -80,7 +80,7 @@ export function completeClient(
   return { ...kept, ...entry };
 }
 
-/** Fields that toStoredClient derives. If they stayed, a client that gets a redirect URI would have no response type. */
+/** toStoredClient derives these fields. If they stayed, a client with its first redirect URI had no response type. */
 const derivedFields = [['redirect_uris', 'response_types'], ['application_type'], ['token_endpoint_auth_method']];
 
 function withoutDerivedFields(stored: ClientState): Record<string, unknown> & ImportedClient {
