@@ -23,6 +23,7 @@ import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes
 import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
 import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
 import type { StartSession } from './interaction/sign-in/start-session.ts';
+import { createManagement } from './management/management.ts';
 import { observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
@@ -82,8 +83,9 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
     startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
   ];
 
+  const management = config.management === 'on' ? await createManagement(services, providerManager) : Router();
   return {
-    app: createExpressApp(services, createPages(services, startSession), providerManager),
+    app: createExpressApp(services, createPages(services, startSession), providerManager, management),
     refreshKeys: providerManager.refresh,
     remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
@@ -125,7 +127,12 @@ function createPages(services: Services, startSession: StartSession): Router {
 }
 
 /** Mounts the handlers in the order in which they see a request. */
-function createExpressApp(services: Services, pages: Router, providerManager: ProviderManager): Express {
+function createExpressApp(
+  services: Services,
+  pages: Router,
+  providerManager: ProviderManager,
+  management: Router,
+): Express {
   const { config, logger, metrics, db, providerPages } = services;
   const app = createHttpApp({
     logger,
@@ -156,6 +163,7 @@ function createExpressApp(services: Services, pages: Router, providerManager: Pr
   app.use(redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]));
   app.use(createUserinfo(services, providerManager));
   app.use(revocationRoutes(services, providerManager));
+  app.use(management);
   app.use(pages);
   // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.
   app.use(serveProtocol);

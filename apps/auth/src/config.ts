@@ -110,6 +110,7 @@ const fields = {
   databasePrepared: optional('DB_PREPARED', flag, true),
   // Requests to public addresses are always allowed. Requests to other addresses are allowed only in these networks.
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
+  management: optional('MANAGEMENT', oneOf('on', 'off'), 'off'),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };
 

@@ -164,7 +164,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
   };
 
   const scopes = createScopeTable(config.scopeBase);
-  const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
+  const resource = createResourceServer({ scopes, audience: config.bookingsAudience, issuer: config.issuer });
   const lifetimes = createTokenLifetimes(config);
   const artifacts = createArtifactStore({ db });
   const deviceCodes = createDeviceCodes({ db, artifacts });

@@ -1,5 +1,5 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
-import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 
 /** `facilities` are those that would be left without an owner. */
@@ -13,53 +13,55 @@ interface Person {
 
 /** Triggers of migration 0010 revoke the access tokens. The running instances send the queued logout tokens. */
 export const deleteAccount = (db: Database, id: string): Promise<Deletion> =>
-  transaction(db, async (tx) => {
-    // The lock that every change of members takes (portal/facility-lock-store.ts).
-    await query(
-      tx,
-      `select 1 as locked from facility
+  transaction(db, (tx) => deleteAccountWithin(tx, id));
+
+export async function deleteAccountWithin(tx: Queryable, id: string): Promise<Deletion> {
+  // The lock that every change of members takes (portal/facility-lock-store.ts).
+  await query(
+    tx,
+    `select 1 as locked from facility
         where id in (select facility_id from membership where account_id = $1) order by id for no key update`,
-      [id],
-    );
-    const [person] = await query<Person>(
-      tx,
-      'select username, email, email_verified as "emailVerified" from account where id = $1 for update',
-      [id],
-    );
-    if (!person) return 'not-found';
-    const orphaned = await query<{ name: string }>(
-      tx,
-      `select f.name from membership m join facility f on f.id = m.facility_id
+    [id],
+  );
+  const [person] = await query<Person>(
+    tx,
+    'select username, email, email_verified as "emailVerified" from account where id = $1 for update',
+    [id],
+  );
+  if (!person) return 'not-found';
+  const orphaned = await query<{ name: string }>(
+    tx,
+    `select f.name from membership m join facility f on f.id = m.facility_id
         where m.account_id = $1 and m.role = 'owner' and not exists (
           select from membership o join account a on a.id = o.account_id
            where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
         order by f.name`,
-      [id],
-    );
-    if (orphaned.length > 0) return { facilities: orphaned.map(({ name }) => name) };
+    [id],
+  );
+  if (orphaned.length > 0) return { facilities: orphaned.map(({ name }) => name) };
 
-    const addresses = provenAddresses(person);
-    await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
-    await query(
-      tx,
-      // Requests of the person that have not ended yet.
-      `delete from oidc_artifact where account_id = $1 or model in ('Interaction', 'DeviceCode')
+  const addresses = provenAddresses(person);
+  await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
+  await query(
+    tx,
+    // Requests of the person that have not ended yet.
+    `delete from oidc_artifact where account_id = $1 or model in ('Interaction', 'DeviceCode')
           and (payload #>> '{session,accountId}' = $1 or lower(payload #>> '{params,login_hint}') = any ($2))`,
-      [id, [person.username, person.email ?? ''].map((address) => address.toLowerCase())],
-    );
-    await query(tx, 'delete from mail where account_id = $1 or lower(recipient) = any ($2)', [id, addresses]);
-    await query(tx, 'delete from invitation where accepted_by = $1 or lower(email) = any ($2)', [id, addresses]);
-    await query(
-      tx,
-      `update invitation set withdrawn_at = now()
+    [id, [person.username, person.email ?? ''].map((address) => address.toLowerCase())],
+  );
+  await query(tx, 'delete from mail where account_id = $1 or lower(recipient) = any ($2)', [id, addresses]);
+  await query(tx, 'delete from invitation where accepted_by = $1 or lower(email) = any ($2)', [id, addresses]);
+  await query(
+    tx,
+    `update invitation set withdrawn_at = now()
         where invited_by = $1 and accepted_at is null and withdrawn_at is null`,
-      [id],
-    );
-    await query(tx, 'delete from account where id = $1', [id]);
-    await query(tx, 'insert into deleted_account (id) values ($1)', [id]);
-    await query(tx, 'select erase_audit_events($1, $2)', [id, addresses]);
-    return 'deleted';
-  });
+    [id],
+  );
+  await query(tx, 'delete from account where id = $1', [id]);
+  await query(tx, 'insert into deleted_account (id) values ($1)', [id]);
+  await query(tx, 'select erase_audit_events($1, $2)', [id, addresses]);
+  return 'deleted';
+}
 
 /** Without this rule, anybody could register with the address of somebody else and delete that person's invitations. */
 const provenAddresses = ({ username, email, emailVerified }: Person): readonly string[] =>

@@ -1,7 +1,7 @@
 // Records audit events, which never contain a secret, as log lines and as rows of the table `audit_event`.
 //
 // If a row cannot be written, the request that caused the event still succeeds.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { type Logger, oncePerMinute, withoutRedaction } from '@bay-booking/service/logging';
 
 export interface AuditEvent {
@@ -15,7 +15,7 @@ export interface AuditEvent {
   readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }
 
-type TimedEvent = AuditEvent & { readonly at: Date };
+type TimedEvent = AuditEvent & { readonly at?: Date };
 
 export type Audit = ReturnType<typeof createAudit>;
 
@@ -35,26 +35,10 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
 
   /** Stores the events in one statement. Never rejects. */
   const write = async (events: readonly TimedEvent[]): Promise<void> => {
-    const rows = events.map((event) => ({
-      at: event.at,
-      kind: event.kind,
-      account_id: event.accountId ?? null,
-      client_id: event.clientId ?? null,
-      facility_id: event.facilityId ?? null,
-      address: event.address ?? null,
-      detail: event.detail ?? {},
-    }));
     try {
-      await query(
-        db,
-        `insert into audit_event (at, kind, account_id, client_id, facility_id, address, detail)
-         select * from jsonb_to_recordset($1::jsonb)
-             as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text,
-                   detail jsonb)`,
-        [jsonText(rows)],
-      );
+      await storeEvents(db, events);
     } catch (err) {
-      logFailure(err, rows.length);
+      logFailure(err, events.length);
     }
   };
 
@@ -71,9 +55,13 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     await writing;
   };
 
+  const log = (event: AuditEvent): void => eventLog.info({ audit: event }, event.kind);
+
   return {
+    /** Logs an event that `storeEvents` has stored. */
+    log,
     record(event: AuditEvent): void {
-      eventLog.info({ audit: event }, event.kind);
+      log(event);
       if (queue.length >= maxQueued) return;
       queue.push({ ...event, at: new Date() });
       timer ??= setTimeout(() => void flush(), collectMilliseconds);
@@ -81,4 +69,26 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     /** Resolves when every event that was recorded so far is stored, or could not be stored. */
     flush,
   };
+}
+
+/** Stores events of now, or of their time `at`, in one statement. */
+export async function storeEvents(on: Queryable, events: readonly TimedEvent[]): Promise<void> {
+  const rows = events.map((event) => ({
+    at: event.at ?? null,
+    kind: event.kind,
+    account_id: event.accountId ?? null,
+    client_id: event.clientId ?? null,
+    facility_id: event.facilityId ?? null,
+    address: event.address ?? null,
+    detail: event.detail ?? {},
+  }));
+  await query(
+    on,
+    `insert into audit_event (at, kind, account_id, client_id, facility_id, address, detail)
+     select coalesce(at, clock_timestamp()), kind, account_id, client_id, facility_id, address, detail
+       from jsonb_to_recordset($1::jsonb)
+           as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text,
+                 detail jsonb)`,
+    [jsonText(rows)],
+  );
 }

@@ -180,16 +180,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
           [clientId, actor.accountId],
         );
         if (!found) return undefined;
-        // `least` ignores null, which is the expiry of a secret that does not expire.
-        await query(
-          tx,
-          `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => $1))
-            where client_id = $2`,
-          [overlapSeconds, clientId],
-        );
-        // With an overlap of 0, the old secrets have just expired.
-        await query(tx, 'delete from client_secret where client_id = $1 and expires_at <= now()', [clientId]);
-        await insertSecret(tx, clientId, clientSecret);
+        await rotateSecret(tx, clientId, clientSecret, overlapSeconds);
         return found;
       });
       if (!rotated) return { error: 'not-found' };
@@ -224,7 +215,47 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
 }
 
 /** Programs that search source code for leaked secrets recognise the prefix. */
-const newClientSecret = (): string => `bbs_${randomToken()}`;
+export const newClientSecret = (): string => `bbs_${randomToken()}`;
+
+/** Returns undefined if there is no such personal access token, or if it was revoked already. */
+export async function revokeToken(tx: Queryable, clientId: string) {
+  const [revoked] = await query<{ name: string; accountId: string; facilityIds: readonly string[] }>(
+    tx,
+    `update client c set disabled_at = now()
+      where c.id = $1 and c.kind = 'personal-access-token' and ${isActiveClient}
+      returning coalesce(c.name, '') as name, c.account_id as "accountId",
+        array(select facility_id from membership m where m.account_id = c.account_id order by 1) as "facilityIds"`,
+    [clientId],
+  );
+  return revoked;
+}
+
+/** Each further rotation would otherwise add a secret, and a client compares all of them. */
+const maxOldSecrets = 4;
+
+/** The old secrets work for another `overlapSeconds`, the four newest of them. */
+export async function rotateSecret(
+  tx: Queryable,
+  clientId: string,
+  clientSecret: string,
+  overlapSeconds: number,
+): Promise<void> {
+  // `least` ignores null, which is the expiry of a secret that does not expire.
+  await query(
+    tx,
+    `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => $1))
+      where client_id = $2`,
+    [overlapSeconds, clientId],
+  );
+  // With an overlap of 0, the old secrets have just expired.
+  await query(
+    tx,
+    `delete from client_secret where client_id = $1 and (expires_at <= now() or secret_sha256 not in (
+       select secret_sha256 from client_secret where client_id = $1 order by created_at desc limit ${maxOldSecrets}))`,
+    [clientId],
+  );
+  await insertSecret(tx, clientId, clientSecret);
+}
 
 async function insertSecret(tx: Queryable, clientId: string, clientSecret: string): Promise<void> {
   await query(tx, 'insert into client_secret (client_id, secret_sha256) values ($1, $2)', [

@@ -66,29 +66,37 @@ export async function deleteFactors(tx: Queryable, accountId: string): Promise<v
 
 const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
 
-/** For demos and tests. If the account has this secret, the codes that were used stay used. */
-export async function importAuthenticatorApp(
-  tx: Queryable,
+/** An authenticator app that an import gives to an account, for demos and tests. */
+export interface ImportedApp {
+  readonly secret: string;
+  readonly recoveryCodes: readonly string[];
+  readonly encryptionKeys: readonly Buffer[];
+}
+
+/** Whether the account has this authenticator app already. The codes that were used then stay used. */
+export async function hasAuthenticatorApp(
+  on: Queryable,
   accountId: string,
-  {
-    secret,
-    recoveryCodes = [],
-    encryptionKeys,
-  }: { secret: string; recoveryCodes?: readonly string[] | undefined; encryptionKeys: readonly Buffer[] },
-): Promise<void> {
-  const box = createSecretBox(encryptionKeys);
-  const owner = ownerOf(accountId);
+  { secret, encryptionKeys }: ImportedApp,
+): Promise<boolean> {
   const [stored] = await query<{ secret: string }>(
-    tx,
+    on,
     'select secret_encrypted as secret from authenticator_app where account_id = $1',
     [accountId],
   );
-  if (stored && box.decrypt(stored.secret, owner) === secret) return;
+  return stored !== undefined && createSecretBox(encryptionKeys).decrypt(stored.secret, ownerOf(accountId)) === secret;
+}
+
+export async function importAuthenticatorApp(
+  tx: Queryable,
+  accountId: string,
+  { secret, recoveryCodes, encryptionKeys }: ImportedApp,
+): Promise<void> {
   await query(
     tx,
     `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
      on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
-    [accountId, box.encrypt(secret, owner)],
+    [accountId, createSecretBox(encryptionKeys).encrypt(secret, ownerOf(accountId))],
   );
   await storeRecoveryCodes(tx, accountId, recoveryCodes);
 }

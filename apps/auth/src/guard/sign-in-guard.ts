@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthConfig } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
+import { accountCounter } from './failures-store.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 /** The variables `LOCKOUT_*` (apps/auth/README.md). */
@@ -37,7 +38,7 @@ export type SignInGuard = ReturnType<typeof createSignInGuard>;
 
 export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits) {
   const windowSeconds = limits.lockoutSeconds;
-  const accountFailures = createCounter({ name: 'account', limit: limits.lockoutAccountFailures, windowSeconds });
+  const accountFailures = createCounter({ name: accountCounter, limit: limits.lockoutAccountFailures, windowSeconds });
   const deviceFailures = createCounter({ name: 'device', limit: limits.lockoutAccountFailures, windowSeconds });
   const addressFailures = createCounter({ name: 'address', limit: limits.lockoutAddressFailures, windowSeconds });
   let waitingAttempts = 0;

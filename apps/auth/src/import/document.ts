@@ -1,5 +1,11 @@
 // Reads and validates import files: facilities, accounts and clients as JSON (docs/behaviour.md, "Import files").
-import { createImportReader, elementsOf, findDuplicates, timeZoneErrors } from '@bay-booking/common/import-document';
+import {
+  createImportReader,
+  type DocumentNode,
+  elementsOf,
+  findDuplicates,
+  timeZoneErrors,
+} from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 import { textPattern } from '../accounts/field-rules.ts';
 import { accessLevels } from '../clients/metadata.ts';
@@ -11,6 +17,10 @@ const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPa
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
+
+const dateTime = { type: 'string', format: 'date-time' } as const;
+/** The parameters are limited, because they decide how much memory and time a sign-in takes. */
+const argon2id = '^\\$argon2id\\$v=19\\$m=\\d{1,5},t=\\d,p=\\d\\$[A-Za-z0-9+/]{11,}\\$[A-Za-z0-9+/]{22,}$';
 
 const facilityRoles = Object.keys(roleNames) as readonly FacilityRole[];
 
@@ -38,6 +48,7 @@ export const importSchema = {
           id: line,
           username,
           password: { type: 'string', minLength: 1, maxLength: 256 },
+          passwordHash: { type: 'string', maxLength: 512, pattern: argon2id },
           name: line,
           email: line,
           emailVerified: { type: 'boolean' },
@@ -75,6 +86,19 @@ export const importSchema = {
           access: { enum: accessLevels },
           facilities: { type: 'array', items: line },
           name: line,
+          client_secret_hashes: {
+            type: 'array',
+            maxItems: 10,
+            items: {
+              type: 'object',
+              required: ['sha256'],
+              additionalProperties: false,
+              properties: { sha256: { type: 'string', pattern: '^[\\w-]{43}$' }, expiresAt: dateTime },
+            },
+          },
+          expiresAt: dateTime,
+          disabled: { type: 'boolean' },
+          replace: { type: 'boolean' },
           ...clientSettingSchemas,
         },
       },
@@ -90,7 +114,11 @@ export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 /**
  * @throws {ImportError} if the document is not valid. The error lists all problems that are found without the database.
  */
-export const readImportDocument = createImportReader<ImportDocument>(importSchema, (root) => {
+export const readImportDocument = createImportReader<ImportDocument>(importSchema, findRuleErrors, {
+  'date-time': { test: isDateTime, hint: 'must be a date-time in UTC' },
+});
+
+function findRuleErrors(root: DocumentNode): string[] {
   const accounts = elementsOf(root, 'accounts');
   return [
     ...findDuplicates(elementsOf(root, 'facilities'), 'id'),
@@ -100,4 +128,8 @@ export const readImportDocument = createImportReader<ImportDocument>(importSchem
     ...findDuplicates(elementsOf(root, 'clients'), 'client_id'),
     ...accounts.flatMap((account) => findDuplicates(elementsOf(account, 'memberships'), 'facilityId')),
   ];
-});
+}
+
+function isDateTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text) && !Number.isNaN(Date.parse(text));
+}

@@ -16,7 +16,15 @@ export interface ClientToStore extends StoredClient {
 /** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
-  const { access = 'write', facilities = null, ...metadata } = others;
+  const {
+    access = 'write',
+    facilities = null,
+    disabled,
+    expiresAt,
+    replace,
+    client_secret_hashes,
+    ...metadata
+  } = others;
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
@@ -100,7 +108,7 @@ export function findClientErrors(
   scopes: ScopeTable,
 ): ClientMetadataError[] {
   const ofTokens = client.accountId === null ? (['access', 'facilities'] as const) : [];
-  const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
+  const unknown = splitScope(client.scope).filter((scope) => !scopes.known.includes(scope));
   const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
   const cannotKeepSecret =
     isInstalledApp(client.metadata) && (client.secret !== undefined || usesSecret(client.metadata));

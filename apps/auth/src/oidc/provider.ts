@@ -177,12 +177,14 @@ function createFeatures(services: Services): NonNullable<Configuration['features
       enabled: true,
       // The types do not allow undefined, which means that the request needs no audience.
       defaultResource: (ctx, _client, oneOf) =>
-        (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
-      getResourceServerInfo: (_ctx, requested, client) => {
-        if (requested !== resource.audience) {
-          throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
+        (oneOf?.[0] ?? resource.audienceFor(ctx.oidc.params?.scope as string | undefined)) as string,
+      getResourceServerInfo: (ctx, requested, client) => {
+        // A refresh may leave the scope out. Its tokens are for the Bookings API.
+        const expected = resource.audienceFor(ctx.oidc.params?.scope as string | undefined) ?? resource.audience;
+        if (requested !== expected) {
+          throw new errors.InvalidTarget('resource is not one that this server issues such tokens for');
         }
-        return resource.info(allowedScopes(client));
+        return resource.info(allowedScopes(client), requested);
       },
       // With `false`, openid and a custom scope would give an opaque token for userinfo.
       useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),

@@ -22,8 +22,24 @@ export function createScopeTable(scopeBase: string) {
   const schedule = `${scopeBase}/golf/schedule`;
   // A token with one of these scopes names the facilities where its subject has the rights for them.
   const ofFacilities = [read, bookings, schedule];
+  // The scopes of the management APIs. Metadata documents do not list them.
+  const operateAuth = `${scopeBase}/operate/auth`;
+  const operateBookings = `${scopeBase}/operate/bookings`;
+  const operate = [operateAuth, operateBookings];
   const custom = [play, ...ofFacilities];
-  return { play, read, bookings, schedule, custom, ofFacilities, all: [...openidFamily, offlineAccess, ...custom] };
+  const all = [...openidFamily, offlineAccess, ...custom];
+  return {
+    play,
+    read,
+    bookings,
+    schedule,
+    operateAuth,
+    operate,
+    custom,
+    ofFacilities,
+    all,
+    known: [...all, ...operate],
+  };
 }
 
 /** The scopes of the Bookings API to which a role at a facility gives a right. */
@@ -55,7 +71,7 @@ export function findScopeError(
 ): ScopeError | undefined {
   const { requested, allowed, issuesIdToken } = request;
   if (requested.length === 0) return { description: 'scope is missing', scope: '' };
-  const unknown = requested.filter((scope) => !table.all.includes(scope));
+  const unknown = requested.filter((scope) => !table.known.includes(scope));
   if (unknown.length > 0) return { description: 'requested scope is not known', scope: unknown.join(' ') };
   const family = requested.filter(isOpenidFamily);
   if (family.length > 0 && !(issuesIdToken && requested.includes('openid'))) {
@@ -69,6 +85,9 @@ export function findScopeError(
   const notAllowed = requested.filter((scope) => !allowed.includes(scope));
   if (notAllowed.length > 0) {
     return { description: 'requested scope is not allowed for this client', scope: notAllowed.join(' ') };
+  }
+  if (requested.length > 1 && requested.some((scope) => table.operate.includes(scope))) {
+    return { description: 'the scope of a management API must be requested alone', scope: requested.join(' ') };
   }
   if (requested.every((scope) => scope === offlineAccess)) {
     return { description: 'request a scope that an access token can contain', scope: offlineAccess };

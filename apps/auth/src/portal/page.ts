@@ -95,6 +95,7 @@ const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
 const facilityTabs = [
   { path: '', text: 'People' },
+  { path: '/tokens', text: 'Tokens' },
   { path: '/history', text: 'History' },
 ];
 

@@ -9,6 +9,7 @@ import { acceptanceRoutes } from './invitations/acceptance-pages.ts';
 import { invitationRoutes } from './invitations/invitation-pages.ts';
 import { memberRoutes } from './members/member-pages.ts';
 import { createPortalPages } from './page.ts';
+import { facilityTokenRoutes } from './tokens/facility-token-pages.ts';
 import { createSecretPage } from './tokens/secret-page.ts';
 import { tokenChangeRoutes } from './tokens/token-change-pages.ts';
 import { createTokenPages } from './tokens/token-pages.ts';
@@ -24,6 +25,7 @@ export function createPortal(services: SignInServices): Router {
   router.use(facilityRoutes(services, pages));
   router.use(invitationRoutes(services, pages));
   router.use(memberRoutes(services, pages));
+  router.use(facilityTokenRoutes(services, pages));
   router.use(historyRoutes(services, pages));
   router.use(routes);
   router.use(tokenChangeRoutes(services, pages, secretPage));

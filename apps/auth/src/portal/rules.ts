@@ -2,9 +2,11 @@
 import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/roles.ts';
 
-/** Owners are not invited: an owner promotes a member of the staff. */
+/** In the portal, owners are not invited: an owner promotes a member of the staff. Operators invite owners. */
 export const invitableRoles = ['bookings-manager', 'facility-manager', 'staff'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
+
+export type InvitedRole = InvitableRole | 'owner';
 
 export type ManagingRole = 'owner' | 'staff';
 
@@ -13,12 +15,13 @@ export const isManaging = (role: FacilityRole | undefined): role is ManagingRole
 
 const isServiceRole = (role: FacilityRole): boolean => role === 'bookings-manager' || role === 'facility-manager';
 
-export const accountKindFor = (role: InvitableRole): AccountKind => (isServiceRole(role) ? 'service' : 'user');
+export const accountKindFor = (role: InvitedRole): AccountKind => (isServiceRole(role) ? 'service' : 'user');
 
 export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
   actor === 'owner' ? invitableRoles : invitableRoles.filter(isServiceRole);
 
-export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean => invitableBy(actor).includes(invited);
+export const mayInvite = (actor: ManagingRole, invited: InvitedRole): boolean =>
+  invitableBy(actor).some((role) => role === invited);
 
 /** Owners may revoke every role. Staff may revoke the roles of service accounts, and their own role. */
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>

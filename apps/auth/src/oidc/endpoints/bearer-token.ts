@@ -10,6 +10,8 @@ export interface BearerError {
   /** The scheme that `WWW-Authenticate` names first. */
   readonly scheme?: 'Bearer' | 'DPoP';
   readonly nonce?: string | undefined;
+  /** The scope that the request needs, if the token lacks it. */
+  readonly scope?: string;
 }
 
 export interface PresentedToken {
@@ -52,22 +54,32 @@ export const moveBodyTokenToHeader: RequestHandler = (request, response, next) =
   next();
 };
 
-export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
-  const { status, error, description, scheme = 'Bearer', nonce } = bearerError;
+/** The headers of the response. */
+export function challengeOf(
+  issuer: string,
+  { error, description, scheme = 'Bearer', nonce, scope }: BearerError,
+): Record<string, string> {
   const algorithms = `algs="${dpopAlgorithms.join(' ')}"`;
   const challenge = [
     `realm="${issuer}"`,
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
-    ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
+    ...(scope === undefined ? [] : [`scope="${scope}"`]),
     ...(scheme === 'DPoP' ? [algorithms] : []),
     // Without a token in the request, the response names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
-  if (nonce !== undefined) response.set('DPoP-Nonce', nonce);
+  return {
+    'WWW-Authenticate': `${scheme} ${challenge.join(', ')}`,
+    'Cache-Control': 'no-store',
+    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+  };
+}
+
+export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
+  const { status, error, description } = bearerError;
   response
     .status(status)
-    .set('WWW-Authenticate', `${scheme} ${challenge.join(', ')}`)
-    .set('Cache-Control', 'no-store')
+    .set(challengeOf(issuer, bearerError))
     .json({
       error: error ?? 'invalid_token',
       error_description: description ?? 'no access token provided',

@@ -15,6 +15,9 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
   'invitation.resent': (detail) => `resent the invitation of ${text(detail.email)} as ${role(detail.role)}`,
   'invitation.withdrawn': (detail) => `withdrew the invitation of ${text(detail.email)} as ${role(detail.role)}`,
   'invitation.accepted': (detail) => `accepted the invitation of ${text(detail.email)} and became ${role(detail.role)}`,
+  'facility.created': () => 'created the facility',
+  'facility.changed': (detail) => `changed the facility (${text(detail.changed)})`,
+  'membership.added': (detail) => `made ${text(detail.name)} ${role(detail.role)}`,
   'membership.role-changed': (detail) =>
     `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
   'facility.second-factor-required': () => 'required a second factor for everybody',

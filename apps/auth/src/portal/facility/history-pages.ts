@@ -4,7 +4,10 @@ import { queryText } from '../../html/form-body.ts';
 import type { Services } from '../../services.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
-import { findHistoryPage, maxHistoryPage } from './history-store.ts';
+import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-store.ts';
+
+const nameOfOperator = ({ operator }: HistoryRow['detail']): string | undefined =>
+  operator === undefined ? undefined : 'The operator of the service';
 
 export function historyRoutes({ db, audit }: Services, pages: PortalPages): Router {
   const router = Router();
@@ -19,7 +22,7 @@ export function historyRoutes({ db, audit }: Services, pages: PortalPages): Rout
       const events = rows.map((row) => ({
         at: row.at,
         address: row.address,
-        actor: row.actor ?? 'A deleted account',
+        actor: row.actor ?? nameOfOperator(row.detail) ?? 'A deleted account',
         description: describeEvent(row),
       }));
       return pages.show(

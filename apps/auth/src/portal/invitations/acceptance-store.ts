@@ -37,12 +37,12 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
-    // The account keeps a role that it has got meanwhile, except for the role with the fewest rights.
+    // The account keeps a role that it has got meanwhile, unless the invitation gives more rights.
     await query(
       tx,
       `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
        on conflict (facility_id, account_id) do update set role = excluded.role
-         where membership.role = 'bookings-manager'`,
+         where membership.role = 'bookings-manager' or excluded.role = 'owner'`,
       [facilityId, accountId, role],
     );
     await query(tx, 'update invitation set accepted_at = now(), accepted_by = $2 where id = $1', [id, accountId]);

@@ -2,7 +2,7 @@
 import { formatTime } from '../../html/time-format.ts';
 import { composeEmail, isSafeInEmail } from '../../mail/email-templates.ts';
 import type { Email } from '../../mail/store.ts';
-import type { InvitableRole } from '../rules.ts';
+import type { InvitedRole } from '../rules.ts';
 import type { SentInvitation } from './invitation-store.ts';
 
 const serviceAccount =
@@ -11,7 +11,7 @@ const serviceAccount =
 const nextSteps =
   'First, choose a name and a password for the account. Then create a personal access token for the software.';
 
-const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subject: string; explanation: string }>> = {
+const contentByRole: Readonly<Record<InvitedRole, (facility: string) => { subject: string; explanation: string }>> = {
   'bookings-manager': (facility) => ({
     subject: `Connect your software to ${facility}`,
     explanation: `${serviceAccount}views, creates, changes and cancels the bookings of the facility. ${nextSteps}`,
@@ -19,6 +19,11 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
   'facility-manager': (facility) => ({
     subject: `Connect your software to ${facility}`,
     explanation: `${serviceAccount}manages the bookings, opening hours and closures of the facility. ${nextSteps}`,
+  }),
+  owner: (facility) => ({
+    subject: `Become the owner of ${facility}`,
+    explanation:
+      'As owner you invite and revoke the staff of the facility, and the service accounts that manage its bookings.',
   }),
   staff: (facility) => ({
     subject: `Join the staff of ${facility}`,

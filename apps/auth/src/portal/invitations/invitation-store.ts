@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../../secrets.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
-import { accountKindFor, type InvitableRole, mayInvite } from '../rules.ts';
+import { accountKindFor, type InvitedRole, mayInvite } from '../rules.ts';
 import { replaceableCondition } from './acceptance-store.ts';
 
 export interface Invitation {
@@ -12,7 +12,7 @@ export interface Invitation {
   readonly facilityName: string;
   readonly timeZone: string;
   readonly email: string;
-  readonly role: InvitableRole;
+  readonly role: InvitedRole;
   readonly invitedBy: string | null;
   readonly sentAt: Date;
   readonly expiresAt: Date;
@@ -24,7 +24,10 @@ export interface SentInvitation extends Invitation {
   readonly token: string;
 }
 
-export type NewInvitation = Pick<Invitation, 'facilityId' | 'email' | 'role'> & { readonly actorId: string };
+export type NewInvitation = Pick<Invitation, 'facilityId' | 'email' | 'role'> & {
+  /** Null: an operator invites. */
+  readonly actorId: string | null;
+};
 
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
@@ -106,7 +109,9 @@ export function createInvitationStore({ db }: { db: Database }) {
       return row;
     },
 
-    create: (invitation: NewInvitation): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
+    create: (
+      invitation: NewInvitation & { readonly actorId: string },
+    ): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
       transaction(db, async (tx) => {
         const { facilityId, email, role, actorId } = invitation;
         const actorRole = await lockFacilityAs(actorId, facilityId, tx);
@@ -125,8 +130,29 @@ export function createInvitationStore({ db }: { db: Database }) {
         if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
         if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
         await deleteOldInvitations(tx, facilityId);
-        return storeWithNewLink(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
+        return storeWithNewLink(tx, { ...invitation, id: newInvitationId() });
       }),
+
+    /** If an invitation is still open, its previous link stops working. */
+    async createForOwner(
+      tx: Queryable,
+      facilityId: string,
+      email: string,
+    ): Promise<{ sent: SentInvitation } | { error: InvitationError }> {
+      await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
+      const invitation = { facilityId, email, role: 'owner', actorId: null } as const;
+      const invitee = await findInvitee(tx, invitation);
+      if (invitee.isOwner) return { error: 'already-member' };
+      if (invitee.isOtherKind) return { error: 'other-kind' };
+      const [previous] = await query<{ id: string }>(
+        tx,
+        `select i.id from invitation i
+          where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition} for update`,
+        [facilityId, email],
+      );
+      if (!previous && invitee.peopleCount >= maxMembers) return { error: 'too-many' };
+      return storeWithNewLink(tx, { ...invitation, id: previous?.id ?? newInvitationId() });
+    },
 
     /** The previous link stops working. */
     resend: (facilityId: string, id: string, actorId: string) =>
@@ -145,8 +171,11 @@ export function createInvitationStore({ db }: { db: Database }) {
   };
 }
 
+const newInvitationId = (): string => `inv-${randomBytes(12).toString('base64url')}`;
+
 interface Invitee {
   readonly isMember: boolean;
+  readonly isOwner: boolean;
   /** An account that the invitation may replace does not count. */
   readonly isOtherKind: boolean;
   readonly peopleCount: number;
@@ -157,6 +186,8 @@ async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvita
     tx,
     `select exists (select from membership m join account a on a.id = m.account_id
                      where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
+            exists (select from membership m join account a on a.id = m.account_id
+                     where m.facility_id = $1 and lower(a.username) = lower($2) and m.role = 'owner') as "isOwner",
             exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
                       and not (${replaceableCondition})) as "isOtherKind",
             (select count(*)::int from membership m where m.facility_id = $1)

@@ -1,4 +1,5 @@
 // Sends, resends and withdraws invitations, and records it in the history of the facility.
+import type { Queryable } from '@bay-booking/service/database/database';
 import type { Actor } from '../../clients/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import type { OutboxMailer } from '../../mail/outbox-mailer.ts';
@@ -53,6 +54,18 @@ export function createInvitations(
   };
 
   return {
+    /** Counts an e-mail. Returns the seconds to wait if there were too many. */
+    useLimits: async (facilityId: string, email: string): Promise<number> =>
+      Math.max(await perFacility.use(facilityId), await perRecipient.use(email)),
+
+    /** For operators. The transaction stores the e-mail too, and records the change. */
+    async inviteOwner(tx: Queryable, facilityId: string, email: string) {
+      const outcome = await store.createForOwner(tx, facilityId, email);
+      if ('error' in outcome) return outcome;
+      await mailer.enqueue(invitationEmail(outcome.sent, config.issuer), tx);
+      return { id: outcome.sent.id };
+    },
+
     invite: (invitation: Omit<NewInvitation, 'actorId'>, actor: Actor): Promise<SendResult<InvitationError>> =>
       sendWithinLimits(invitation, actor, 'invitation.sent', () =>
         store.create({ ...invitation, actorId: actor.accountId }),

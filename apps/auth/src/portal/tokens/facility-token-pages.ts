@@ -1,0 +1,92 @@
+// Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
+// one.
+import { type Request, type Response, Router } from 'express';
+import { queryText, textOfKey } from '../../html/form-body.ts';
+import type { Services } from '../../services.ts';
+import {
+  actorOf,
+  breadcrumbsBelowFacility,
+  breadcrumbsOfFacilityPage,
+  idParameter,
+  type ManagerContext,
+  type ManagerHandler,
+  type PortalPages,
+} from '../page.ts';
+import {
+  type FacilityToken,
+  findFacilityToken,
+  findFacilityTokens,
+  revokeFacilityToken,
+} from './facility-token-store.ts';
+
+type TokenHandler = (
+  request: Request,
+  response: Response,
+  context: ManagerContext & { token: FacilityToken },
+) => Promise<void>;
+
+const notices: Readonly<Record<string, string>> = {
+  revoked: 'The token is revoked. Within 15 seconds, the Bookings API refuses its access tokens.',
+};
+const nameOf = ({ name }: FacilityToken): string => name || 'this token';
+
+export function facilityTokenRoutes({ db, audit }: Services, pages: PortalPages): Router {
+  const withToken =
+    (handler: TokenHandler): ManagerHandler =>
+    async (request, response, context) => {
+      const token = await findFacilityToken(db, context.facility.id, idParameter(request, 'clientId'));
+      return token ? handler(request, response, { ...context, token }) : pages.notFound(response);
+    };
+
+  const showTokens: ManagerHandler = async (request, response, { facility }) => {
+    const tokens = (await findFacilityTokens(db, facility.id)).map((token) => ({
+      ...token,
+      revokePath: `${facility.path}/tokens/${encodeURIComponent(token.clientId)}/revoke`,
+    }));
+    return pages.show(
+      response,
+      'facility-tokens',
+      { facility, tokens },
+      {
+        title: `Tokens of ${facility.name}`,
+        width: 'wide',
+        breadcrumbs: breadcrumbsOfFacilityPage(facility),
+        notice: textOfKey(notices, queryText(request, 'notice')),
+      },
+    );
+  };
+
+  const showRevoke: TokenHandler = (request, response, { facility, token }) =>
+    pages.show(
+      response,
+      'revoke-token',
+      {
+        token,
+        timeZone: facility.timeZone,
+        action: request.path,
+        button: 'Revoke the token',
+        danger: true,
+        cancel: `${facility.path}/tokens`,
+      },
+      { title: `Revoke ${nameOf(token)} of ${token.account}?`, breadcrumbs: breadcrumbsBelowFacility(facility) },
+    );
+
+  const revoke: TokenHandler = async (request, response, { facility, signedIn, token }) => {
+    const actor = actorOf(request, signedIn);
+    const { clientId } = token;
+    const revoked = await revokeFacilityToken(db, { facilityId: facility.id, clientId, actorId: actor.accountId });
+    if (!revoked) return pages.notFound(response);
+    for (const facilityId of revoked.facilityIds) {
+      const detail = { name: revoked.name, account: revoked.accountId };
+      audit.record({ kind: 'personal-access-token.revoked', ...actor, clientId, facilityId, detail });
+    }
+    response.redirect(303, `${facility.path}/tokens?notice=revoked`);
+  };
+
+  const path = '/portal/facilities/:facilityId/tokens';
+  const router = Router();
+  router.get(path, pages.forManager(showTokens));
+  router.get(`${path}/:clientId/revoke`, pages.forManager(withToken(showRevoke)));
+  router.post(`${path}/:clientId/revoke`, ...pages.formForManager(withToken(revoke)));
+  return router;
+}

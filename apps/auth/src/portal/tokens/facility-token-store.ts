@@ -1,0 +1,58 @@
+// Reads and revokes the personal access tokens of a facility's service accounts, for its owners and staff.
+import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { revokeToken } from '../../clients/store.ts';
+import { lockFacilityAs } from '../facility-lock-store.ts';
+
+export interface FacilityToken {
+  readonly clientId: string;
+  readonly name: string;
+  readonly accountId: string;
+  readonly account: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** Whether the token works at other facilities too. */
+  readonly isForOthers: boolean;
+}
+
+const maxListed = 1_000;
+
+/** The tokens that work at the facility `$1`. A token can be for some facilities of its account only. */
+const source = `client c join account a on a.id = c.account_id and a.kind = 'service'
+    join membership m on m.account_id = a.id and m.facility_id = $1
+   where c.kind = 'personal-access-token' and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
+     and (c.facility_ids is null or $1 = any (c.facility_ids))`;
+const columns = `c.id as "clientId", coalesce(c.name, '') as name, a.id as "accountId",
+  coalesce(a.name, a.username) as account, c.created_at as "createdAt", c.last_used_at as "lastUsedAt",
+  c.expires_at as "expiresAt", exists (
+    select from membership o where o.account_id = a.id and o.facility_id <> $1
+       and (c.facility_ids is null or o.facility_id = any (c.facility_ids))) as "isForOthers"`;
+
+export const findFacilityTokens = (db: Database, facilityId: string): Promise<readonly FacilityToken[]> =>
+  query<FacilityToken>(
+    db,
+    `select ${columns} from ${source} order by lower(a.username), c.created_at, c.id limit ${maxListed}`,
+    [facilityId],
+  );
+
+export async function findFacilityToken(db: Database, facilityId: string, clientId: string) {
+  const [token] = await query<FacilityToken>(db, `select ${columns} from ${source} and c.id = $2`, [
+    facilityId,
+    clientId,
+  ]);
+  return token;
+}
+
+export interface FacilityTokenChange {
+  readonly facilityId: string;
+  readonly clientId: string;
+  readonly actorId: string;
+}
+
+/** Returns undefined if the actor may not manage the facility any more, or if the token has ended. */
+export const revokeFacilityToken = (db: Database, { facilityId, clientId, actorId }: FacilityTokenChange) =>
+  transaction(db, async (tx) => {
+    if (!(await lockFacilityAs(actorId, facilityId, tx))) return undefined;
+    const [token] = await query(tx, `select 1 as found from ${source} and c.id = $2`, [facilityId, clientId]);
+    return token && revokeToken(tx, clientId);
+  });

@@ -1,0 +1,122 @@
+// Tests who may use the management API: nobody but the clients that were imported for it.
+
+import { ImportError } from '@bay-booking/common/import-document';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { audience, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { createKeyClient } from './key-client.ts';
+import { operateAuth, operateBookings, startManagementServer } from './management-client.ts';
+
+const management = useFixture(() => startManagementServer());
+const withToken = (token: string, path = '/facilities') =>
+  fetch(`${management.server.origin}/management${path}`, { headers: { Authorization: `Bearer ${token}` } });
+const tokenOf = async (form: Record<string, string>) =>
+  String((await statusAndBody(await management.server.post('/connect/token', form))).access_token);
+
+test('each scope has its own audience, and is requested alone', async () => {
+  expect(decodeJwt(management.token)).toMatchObject({
+    aud: `${management.server.origin}/management`,
+    scope: operateAuth,
+    sub: 'operator',
+  });
+  const bookings = await statusAndBody(await management.requestToken({ scope: operateBookings }));
+  expect(decodeJwt(String(bookings.access_token))).toMatchObject({ aud: audience, scope: operateBookings });
+  expect((await withToken(String(bookings.access_token))).status).toBe(401);
+  const both = await management.requestToken({ scope: `${operateAuth} ${operateBookings}` });
+  expect(await statusAndBody(both)).toMatchObject({ status: 400, error: 'invalid_scope' });
+  const other = await management.requestToken({ scope: operateAuth, resource: audience });
+  expect(await statusAndBody(other)).toMatchObject({ status: 400, error: 'invalid_target' });
+});
+
+describe('nobody else gets in', () => {
+  const native = { client_id: 'demo-native', grant_type: 'password', scope: scopes.bookings };
+  test.each<[string, Record<string, string>]>([
+    ['an owner', { ...native, username: 'owner@north.example', password: 'demo-owner-pass' }],
+    ['a player', { ...native, username: 'player@example.com', password: 'demo-player-pass', scope: scopes.play }],
+    ['a personal access token', patForm],
+  ])('%s', async (_who, form) => {
+    const token = await tokenOf(form);
+    expect(token.split('.')).toHaveLength(3);
+    const response = await withToken(token);
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
+    expect(await response.json()).toMatchObject({ errors: [{ code: 'ERR00401', contextData: {} }] });
+    // The scope is not granted to them.
+    const asked = await management.server.post('/connect/token', { ...form, scope: operateAuth });
+    expect(await statusAndBody(asked)).toMatchObject({ status: 400, error: 'invalid_scope' });
+  });
+
+  test('a request without a token, with a forged token, and to an unknown path or method', async () => {
+    const { send, server } = management;
+    expect((await fetch(`${server.origin}/management/facilities`)).status).toBe(401);
+    expect((await withToken(`${management.token.slice(0, -8)}AAAAAAAA`)).status).toBe(401);
+    expect(await send('GET', '/nothing')).toMatchObject({ status: 404, body: { errors: [{ code: 'ERR00404' }] } });
+    const wrong = await send('POST', '/facilities', {});
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect(await send('GET', '/accounts/%E0')).toMatchObject({ status: 404 });
+    expect(await send('GET', '/accounts/a%00b')).toMatchObject({ status: 404 });
+  });
+
+  test('an operator that was disabled, at once', async () => {
+    const key = await createKeyClient('leaver', management.server.origin);
+    const leaver = {
+      client_id: 'leaver',
+      token_endpoint_auth_method: 'private_key_jwt',
+      grant_types: ['client_credentials'],
+      scope: operateAuth,
+      jwks: { keys: [key.publicJwk] },
+    };
+    await management.server.load({ clients: [leaver] });
+    const token = await tokenOf({
+      grant_type: 'client_credentials',
+      scope: operateAuth,
+      ...(await key.authenticate()),
+    });
+    expect((await withToken(token)).status).toBe(200);
+    expect(await management.send('PUT', '/clients/leaver', { ...leaver, disabled: true })).toMatchObject({
+      status: 200,
+    });
+    expect((await withToken(token)).status).toBe(401);
+  });
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ['a client with a secret', { client_secret: 's', grant_types: ['client_credentials'] }],
+  ['a personal access token', { client_secret: 's', accountId: 'acc-bot-north' }],
+  [
+    'a client that signs users in',
+    { token_endpoint_auth_method: 'private_key_jwt', grant_types: ['authorization_code', 'client_credentials'] },
+  ],
+  ['a public client', { token_endpoint_auth_method: 'none', redirect_uris: ['https://c.example/cb'] }],
+])('an import refuses the scopes for %s', async (_title, client) => {
+  const { publicJwk } = await createKeyClient('c', management.server.origin);
+  for (const scope of [operateAuth, operateBookings]) {
+    const jwks = client.token_endpoint_auth_method === 'private_key_jwt' && { jwks: { keys: [publicJwk] } };
+    const result = management.server.load({ clients: [{ client_id: 'c', scope, ...client, ...jwks }] });
+    const error = await result.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ImportError);
+    expect((error as ImportError).errors).toContainEqual(expect.stringMatching(/^\/clients\/0\/scope: .* is only for/));
+  }
+});
+
+test('without MANAGEMENT=on there is nothing', async () => {
+  const server = await startAuthServer();
+  for (const path of ['/management/facilities', '/management/openapi.json', '/management/audit']) {
+    expect((await fetch(server.origin + path)).status).toBe(404);
+  }
+  await server.close();
+});
+
+test('the OpenAPI document describes every path that works', async () => {
+  const { body } = await management.send('GET', '/openapi.json');
+  expect(body).toMatchObject({ openapi: '3.1.0' });
+  const paths = Object.keys(body.paths as object);
+  expect(paths).toEqual(
+    expect.arrayContaining(['/management/facilities/{id}', '/management/accounts/{username}', '/management/import']),
+  );
+  for (const path of paths) {
+    const response = await fetch(management.server.origin + path.replace(/\{\w+\}/g, 'x'), { method: 'PATCH' });
+    expect([path, response.status]).toEqual([path, 405]);
+  }
+});
