@@ -16,10 +16,10 @@ import {
   startLoad,
   waitForBookings,
 } from './support/booking-load.ts';
-import { runCommand } from './support/commands.ts';
+import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement } from './support/measurements.ts';
-import { getToken, keyEncryptionKey, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 import { eventually, timed } from './support/wait.ts';
 
 let system: TestSystem;

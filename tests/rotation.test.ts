@@ -3,9 +3,9 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
-import { runCommand } from './support/commands.ts';
+import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { bookOnce, getToken, keyEncryptionKey, startTestSystem } from './support/test-system.ts';
+import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
 /**

@@ -7,6 +7,9 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
+/** The KEY_ENCRYPTION_KEY of all instances and commands of auth. */
+export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
+
 export type AppName = 'auth' | 'bookings';
 
 export const readDemo = async (app: AppName): Promise<string> =>
@@ -31,7 +34,7 @@ export async function runCommand(
 ): Promise<string> {
   const running = run(process.execPath, [`src/commands/${file}`, ...args], {
     cwd: join(release, 'apps', app),
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH: process.env.PATH, KEY_ENCRYPTION_KEY: keyEncryptionKey, ...environment },
     timeout: 60_000,
   });
   running.child.stdin?.end(input);

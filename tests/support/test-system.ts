@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import { freePort } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { book, type Load, nextBooking } from './booking-load.ts';
+import { keyEncryptionKey } from './commands.ts';
 import { type DatabaseServer, startDatabaseServer, type TestDatabase } from './database-server.ts';
 import { type Instance, type InstanceOptions, startInstance, stopInstances } from './instance.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
-
-/** The KEY_ENCRYPTION_KEY of all instances of auth. */
-export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 
 export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
@@ -97,16 +95,17 @@ export const skewedClock = (milliseconds: number): Record<string, string> => ({
 });
 
 /**
- * Gets an access token from the instance of auth at the address `base`, with the personal access token of a partner.
+ * Gets an access token from the instance of auth at the address `base`, with a personal access token of a program that
+ * may write bookings and schedules.
  * @throws {Error} when the status is not 200, or when there is no response within 10 s
  */
 export async function getToken(base: string): Promise<string> {
   const response = await fetch(`${base}/connect/token`, {
     method: 'POST',
-    headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
+    headers: { Authorization: `Basic ${btoa('demo-pat-north-manage:demo-pat-north-manage-secret')}` },
     body: new URLSearchParams({
       grant_type: 'client_credentials',
-      scope: 'https://bay-booking.example/golf/bookings',
+      scope: 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule',
     }),
     signal: AbortSignal.timeout(10_000),
   });
