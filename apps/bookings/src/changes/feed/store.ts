@@ -32,6 +32,12 @@ export interface ChangePage {
   readonly removedNumber: number;
 }
 
+export interface LogPage {
+  readonly changes: readonly Change[];
+  /** Whether there may be changes after those of the page. */
+  readonly hasMore: boolean;
+}
+
 // Change numbers are read as float8, because pg returns a bigint as text.
 const headsStatement = `select id as "facilityId", change_number::float8 as "changeNumber",
   exists (
@@ -39,15 +45,22 @@ const headsStatement = `select id as "facilityId", change_number::float8 as "cha
   ) as "hasUnnumberedChanges"
 from facility where id = any($1)`;
 
+const changeColumns = `number::float8 as number, first_number::float8 as "firstNumber", booking_id as "bookingId",
+    after is null as "isDeleted", coalesce(after, before) as state,
+    jsonb_build_object('clientId', client_id, 'subject', subject) as actor, facility_id`;
+
 // One statement reads all, so that it comes from one snapshot. Without changes, the row has only `removedNumber`.
 const pageStatement = `select removed_change_number::float8 as "removedNumber", change.*
 from facility left join (
-  select number::float8 as number, first_number::float8 as "firstNumber", booking_id as "bookingId",
-    after is null as "isDeleted", coalesce(after, before) as state,
-    jsonb_build_object('clientId', client_id, 'subject', subject) as actor, facility_id
+  select ${changeColumns}
   from booking_change where facility_id = $1 and latest and number > $2::bigint
   order by booking_change.number limit $3
 ) change on facility_id = id where id = $1 order by number`;
+
+// Superseded changes too: if a booking is created before the end of a page and changed after it, the page contains the
+// creation.
+const logStatement = `select ${changeColumns}
+from booking_change where facility_id = $1 and number > $2::bigint order by booking_change.number limit $3`;
 
 // The changes after $2, up to $3, of which the first $4 are counted.
 const countStatement = `select max(number) filter (where position <= $4)::float8 as last,
@@ -103,6 +116,16 @@ export function createFeedStore(db: Database) {
       const rows = await query<Change & Pick<ChangePage, 'removedNumber'>>(db, pageStatement, values);
       const changes = rows.filter(({ bookingId }) => bookingId !== null);
       return { changes, removedNumber: rows[0]?.removedNumber ?? 0 };
+    },
+
+    /** Returns the next `limit` changes after the number `after`, of each booking only the last one of these. */
+    logAfter: async (facilityId: string, after: number, limit: number): Promise<LogPage> => {
+      const changes = await query<Change>(db, logStatement, [facilityId, after, limit]);
+      const lastOfBooking = new Map(changes.map((change) => [change.bookingId, change]));
+      return {
+        changes: changes.filter((change) => lastOfBooking.get(change.bookingId) === change),
+        hasMore: changes.length === limit,
+      };
     },
 
     /** Counts up to `limit` changes after the number `after`, up to `until`. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
-import type { Change, FeedStore } from '../../changes/feed/store.ts';
+import type { Change, FeedStore, LogPage } from '../../changes/feed/store.ts';
 import type { BookingState } from '../../changes/log.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
 import type { BookingEvent } from '../webhook.ts';
@@ -15,11 +15,11 @@ import type { NewDelivery } from './delivery-store.ts';
 /** The time between two polls of the change feed. */
 const pollMilliseconds = 500;
 /** Each cursor moves by at most this number of changes before the next cursor moves. */
-const pageSize = 100;
+const pageSize = 500;
 
 export interface FeederOptions extends SharedServices {
   readonly cursors: Pick<CursorStore, 'findActive' | 'findReplays' | 'advance'>;
-  readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter'>;
+  readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter' | 'logAfter'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
   /** Called after deliveries were added. */
@@ -68,10 +68,10 @@ async function processReplays(options: FeederOptions): Promise<boolean> {
 }
 
 /** Reads each page only once, because most webhooks of a facility continue after the same number. */
-function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: string) {
-  const pages = new Map<number, Promise<readonly Change[]>>();
-  return (number: number): Promise<readonly Change[]> => {
-    const page = pages.get(number) ?? feed.changesAfter(facilityId, number, pageSize).then(({ changes }) => changes);
+function createPageReader(feed: Pick<FeedStore, 'logAfter'>, facilityId: string) {
+  const pages = new Map<number, Promise<LogPage>>();
+  return (number: number): Promise<LogPage> => {
+    const page = pages.get(number) ?? feed.logAfter(facilityId, number, pageSize);
     pages.set(number, page);
     return page;
   };
@@ -84,7 +84,7 @@ function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: str
 async function addNewChanges(
   cursor: Cursor,
   latest: number,
-  changes: readonly Change[],
+  { changes, hasMore }: LogPage,
   options: FeederOptions,
 ): Promise<boolean> {
   const typeOf = ({ isDeleted, firstNumber }: Change): BookingEvent => {
@@ -93,7 +93,7 @@ async function addNewChanges(
     return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
   };
   const move = { from: cursor.number, to: changes.at(-1)?.number ?? latest, isReplay: false };
-  return (await advanceCursor(cursor, move, changes, typeOf, options)) && changes.length === pageSize;
+  return (await advanceCursor(cursor, move, changes, typeOf, options)) && hasMore;
 }
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
