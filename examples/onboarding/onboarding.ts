@@ -33,7 +33,7 @@ const locations = ['ground', 'upper'].map((floor) => {
 await (await connect('bookings', BOOKINGS_URL))('PUT', '', { name, timeZone, locations });
 const auth = await connect('auth', AUTH_URL);
 // A second run changes nothing, and invites the owner only if the first one could not.
-const isNew = (await auth('PUT', '', { name })) === 201;
+const isNew = (await auth('PUT', '', { name, timeZone })) === 201;
 const undo = (error: Error) => auth('DELETE', '').then(() => Promise.reject(error));
 if (isNew) await auth('POST', '/owner-invitations', { email }).catch(undo);
 console.log(`${id} has 2 locations with 10 bays, and ${email} is invited as owner`);
