@@ -32,8 +32,8 @@ const receivers: WebhookReceiver[] = [];
 
 beforeAll(async () => {
   // The service account of the partner gets a role at both facilities.
-  const memberships = facilities.map((facilityId) => ({ facilityId, role: 'bookings-manager' }));
-  const accounts = [{ id: 'acc-bot-north', username: 'bot-north@example.com', kind: 'service', memberships }];
+  const memberships = facilities.map((facilityId) => ({ facilityId, role: 'facility-manager' }));
+  const accounts = [{ id: 'acc-manager-north', username: 'manager@north.example', kind: 'service', memberships }];
   const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
   await runCommand('auth', environment, 'import.ts', JSON.stringify({ accounts }));
   token = await getToken((await system.startAuth()).base);

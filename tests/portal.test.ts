@@ -91,8 +91,8 @@ describeInChromium('the portal', () => {
     await owner.getByRole('heading', { name: 'North Range', level: 1 }).waitFor();
     await checkPage(owner, 'facility');
     await owner.getByRole('link', { name: 'History' }).click();
-    await owner.getByText('Nothing has been changed here yet.').waitFor();
-    await checkPage(owner, 'history-empty');
+    await owner.getByText('The operator of the service created the facility').waitFor();
+    await checkPage(owner, 'history-of-import');
   }, 120_000);
 
   test('the owner invites a service account with the Bookings Manager role', async () => {
@@ -231,6 +231,11 @@ describeInChromium('the portal', () => {
       'Partner booking site created the personal access token “Booking site”, valid for 90 days',
       `Partner booking site accepted the invitation of ${newcomer} and became Bookings Manager`,
       `Nora North invited ${newcomer} as Bookings Manager`,
+      'The operator of the service made North Facility Manager Facility Manager',
+      'The operator of the service made North Bookings Bot Bookings Manager',
+      'The operator of the service made Sigrid North Staff',
+      'The operator of the service made Nora North Owner',
+      'The operator of the service created the facility',
     ]);
     await checkPage(owner, 'history');
   }, 120_000);

@@ -93,7 +93,7 @@ withBrowser(
     // The request of the autofill waits. The authenticator answers only requests that begin while the user is present.
     await page.goto(`${server.origin}/sign-in`, { waitUntil: 'networkidle' });
     await authenticator.setPresent(true);
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.waitForURL(`${server.origin}/account`);
 
     // The authenticator answers the request of the autofill as a user does who chooses the passkey there.
@@ -173,7 +173,7 @@ withBrowser.each(viewports)(
     await authenticator.setPresent(false);
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.goto(`${server.origin}/sign-in`);
-    await page.waitForSelector('button:text("Sign in with a passkey")');
+    await page.waitForSelector('button:text("Use a passkey")');
     await check('sign-in');
     await signIn(page, username);
     await page.waitForSelector('h1:text("One more step to sign in")');
