@@ -16,6 +16,7 @@ import {
 import { type Author, appendChanges, type BookingChange, type BookingState, serviceItself } from '../changes/log.ts';
 import { unavailable } from '../errors.ts';
 import { rewriteResponses } from '../idempotency/store.ts';
+import { later } from '../time/timestamps.ts';
 import { rewriteBodies } from '../webhooks/delivery/erasure-store.ts';
 import { maxErasedBookings } from './schema.ts';
 
@@ -149,8 +150,7 @@ async function eraseAt(
 }
 
 function eraseBooking(booking: Booking, at: Date): Booking {
-  const now = at.toISOString();
-  const lastUpdatedAt = now > booking.lastUpdatedAt ? now : booking.lastUpdatedAt;
+  const lastUpdatedAt = later(booking.lastUpdatedAt, at);
   return { ...booking, ...erasedFields, lastUpdatedAt, version: booking.version + 1 };
 }
 
@@ -162,12 +162,11 @@ function changeOf({ facilityId, id, version, lastUpdatedAt }: Booking, before: B
 function changeOfDeleted(entries: readonly LatestChange[], at: Date): BookingChange {
   const last = entries.toSorted((a, b) => a.version - b.version).at(-1) as LatestChange;
   const { facilityId, bookingId, version, state } = last;
-  const now = at.toISOString();
   return {
     facilityId,
     bookingId,
     version: version + 1,
-    at: now > last.at ? now : last.at,
+    at: later(last.at, at),
     action: 'erased',
     before: state && { ...state, ...erasedFields },
     after: null,

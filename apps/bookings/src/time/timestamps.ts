@@ -1,5 +1,5 @@
-// Reads timestamps of database rows as ISO 8601 text in UTC. Rearranging the text of PostgreSQL takes a fifth of the
-// time that a Date takes, and a page can have 4000 timestamps.
+// Reads timestamps of database rows as ISO 8601 text in UTC, and compares them. Rearranging the text of PostgreSQL takes
+// a fifth of the time that a Date takes, and a page can have 4000 timestamps.
 import { types } from 'pg';
 
 const timestamptz = 1184;
@@ -18,3 +18,9 @@ export const isoTimestamps = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === timestamptz ? toIso : types.getTypeParser(oid, format),
 };
+
+/** Returns the later time as text. `lastUpdatedAt` never decreases, even if the clocks of two instances differ. */
+export function later(lastUpdatedAt: string, at: Date): string {
+  const now = at.toISOString();
+  return now > lastUpdatedAt ? now : lastUpdatedAt;
+}

@@ -22,6 +22,7 @@ import { useHold } from '../../holds/store.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
 import { intervalOf, type Times } from '../../time/interval.ts';
+import { later } from '../../time/timestamps.ts';
 import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
   deleteBooking,
@@ -261,12 +262,6 @@ function throwOverlap(error: unknown): never {
 
 export function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
   return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
-}
-
-/** `lastUpdatedAt` never decreases, even if the clocks of two instances differ. */
-function later(lastUpdatedAt: string, at: Date): string {
-  const now = at.toISOString();
-  return now > lastUpdatedAt ? now : lastUpdatedAt;
 }
 
 function byExternalId(a: NewBooking, b: NewBooking): number {
