@@ -1,4 +1,4 @@
-// Routes requests to endpoints: authorize → check the scope → rate limit → negotiate → validate → handle → send.
+// Routes requests to endpoints: authorizes, checks the scope, limits the rate, negotiates, validates, handles, sends.
 import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';

@@ -1,5 +1,5 @@
-// Gives the webhooks of releases without owners to the owner of the first token that a request brings for them. Pauses
-// those that nobody claims, because their client may have lost its access.
+// Gives each webhook from a release without owners to the owner of the next token of its client. Pauses the webhooks
+// that no token claims, because their client may have lost its access.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Caller, ownerOf } from '../auth/caller.ts';
