@@ -44,6 +44,23 @@ const errorOf = (page: Page) => page.url.searchParams.get('error');
 const openConsent = async (browser: FormBrowser, scope: string): Promise<Page> =>
   browser.send(await browser.open(requestUrl({ scope })), player);
 
+test('the consent page names every scope in words', async () => {
+  const page = await openConsent(openBrowser(server), scopes.all.join(' '));
+  const textsOf = (className: string) =>
+    [...page.html.matchAll(new RegExp(`class="${className}"[^>]*>([^<]*)<`, 'g'))].map(([, text = '']) => text.trim());
+  const [titles, details] = [textsOf('row-name'), textsOf('row-detail')];
+  expect(new Set(titles).size).toBe(scopes.all.length);
+  expect(details).toHaveLength(scopes.all.length);
+  for (const text of [...titles, ...details]) expect(text).toMatch(/^[A-Z][^/]+$/);
+});
+
+test('the scopes of operators cannot reach the consent page', async () => {
+  const client = { client_id: 'forbidden', redirect_uris: ['https://app.example/callback'], client_secret: 's' };
+  for (const scope of scopes.operate) {
+    await expect(server.load({ clients: [{ ...client, scope }] })).rejects.toThrow(scope);
+  }
+});
+
 describe('the user logs in, then consents', () => {
   test('after sign-in and consent, the redirect has code and scope', async () => {
     const browser = openBrowser(server);

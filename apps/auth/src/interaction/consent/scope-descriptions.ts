@@ -33,9 +33,14 @@ export function describeScopes(
       'Play at driving ranges',
       'See bays and targets, start and end play sessions, and see the measurements of your shots.',
     ],
+    [scopes.read]: ['See bookings', 'View bookings, bays and opening hours at the facilities where you have a role.'],
     [scopes.bookings]: [
       'Manage bookings',
-      'View, create, change and cancel bookings at the facilities that you manage.',
+      'View, create, change and cancel bookings at the facilities where you have a role.',
+    ],
+    [scopes.schedule]: [
+      'Manage opening hours and closures',
+      'Change opening hours, close bays, and view bookings at the facilities that you manage.',
     ],
   };
   // Driving-range clients cannot work without these scopes (specification, "Scopes", rule 4).
