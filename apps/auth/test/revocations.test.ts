@@ -5,6 +5,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { basic, eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { setUpApp } from './factors-fixture.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -127,10 +128,17 @@ describe('GET /.well-known/revocations', () => {
 });
 
 describe('a right that ends has an entry', () => {
-  test('the revocation of an access token: the token, and its grant', async () => {
-    const { accessToken, token, grant } = await addPerson();
-    const revoke = () => asNative('/connect/revocation', { token: accessToken });
-    expect(await newEntries([token, grant], revoke)).toEqual([token, grant]);
+  test('the revocation of the access tokens of a grant: one entry for the grant', async () => {
+    const { accessToken, refreshToken, token, grant } = await addPerson();
+    const form = { grant_type: 'refresh_token', refresh_token: refreshToken };
+    const { access_token: second } = await statusAndBody(await asNative('/connect/token', form));
+    const { last } = await readList();
+    const revoke = async () => {
+      for (const revoked of [accessToken, String(second), accessToken])
+        await asNative('/connect/revocation', { token: revoked });
+    };
+    expect(await newEntries([token, grant], revoke)).toEqual([grant]);
+    expect((await readList(last)).revoked).toHaveLength(1);
   });
 
   test('the revocation of an access token of client_credentials: the token alone, only by its client', async () => {
@@ -198,11 +206,11 @@ describe('a right that ends has an entry', () => {
   });
 
   test('the longest lifetime of an access token decides how long the other entries stay', async () => {
-    const { accessToken, token } = await addPerson();
+    const { accessToken, grant } = await addPerson();
     await asNative('/connect/revocation', { token: accessToken });
     const { rows } = await portal.server.db.raw(
       'select extract(epoch from expires_at - now())::float8 as seconds from revocation where id = ?',
-      [idOf(token)],
+      [idOf(grant)],
     );
     expect(rows[0].seconds).toBeGreaterThan(3600);
     expect(rows[0].seconds).toBeLessThan(3700);
@@ -233,6 +241,55 @@ describe('a right that ends has an entry', () => {
     expect(await newEntries([`client ${id}`], () => load({ access: 'manage' }))).toEqual([]);
     const facilities = ['fac-north'];
     expect(await newEntries([`client ${id}`], () => load({ access: 'manage', facilities }))).toEqual([`client ${id}`]);
+  });
+
+  test('an import takes a scope, a grant type or a response type from a client: the client', async () => {
+    const load = (more: object) =>
+      portal.server.load({
+        clients: [
+          {
+            client_id: 'narrowed',
+            client_secret: 's',
+            redirect_uris: ['https://app.example/callback'],
+            grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+            response_types: ['code', 'token'],
+            scope: `openid ${scopes.read} ${scopes.bookings}`,
+            ...more,
+          },
+        ],
+      });
+    await load({});
+    const entries = (more: object) => newEntries(['client narrowed'], () => load(more));
+    const narrowings = [
+      { scope: `openid ${scopes.read}` },
+      { grant_types: ['authorization_code', 'implicit'] },
+      { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
+    ];
+    for (const narrowing of narrowings) {
+      expect(await entries(narrowing)).toEqual(['client narrowed']);
+      expect(await entries({})).toEqual([]);
+    }
+    const equal = { scope: `${scopes.bookings} ${scopes.read} openid`, client_name: 'Other' };
+    expect(await entries(equal)).toEqual([]);
+  });
+
+  test('a facility begins to require a second factor: the access of people without one', async () => {
+    await portal.server.load({ facilities: [{ id: 'fac-strict', name: 'Strict' }] });
+    await portal.addAccounts(
+      accountOf('boss', { 'fac-strict': 'owner' }),
+      accountOf('helper', { 'fac-strict': 'staff' }),
+      accountOf('machine', { 'fac-strict': 'facility-manager' }, { kind: 'service' }),
+    );
+    const { browser } = await portal.signIn('boss', '/portal/facilities/fac-strict');
+    await setUpApp(portal.server, browser);
+    const names = ['boss', 'helper', 'machine'].map((name) => `access acc-${name} fac-strict`);
+    const setRule = (required: string[]) => async () =>
+      browser.send(filled(await browser.open(portal.at('/portal/facilities/fac-strict')), '/second-factor'), {
+        requireSecondFactor: required,
+      });
+    expect(await newEntries(names, setRule(['yes']))).toEqual(['access acc-helper fac-strict']);
+    expect(await newEntries(names, setRule(['yes']))).toEqual([]);
+    expect(await newEntries(names, setRule([]))).toEqual([]);
   });
 
   test('sign-out, and grants that have expired, add nothing', async () => {
@@ -303,13 +360,13 @@ describe('the order of the entries', () => {
 
   test('two instances publish the same list', async () => {
     const other = await portal.server.startInstance();
-    const { accessToken, token } = await addPerson();
+    const { accessToken, grant } = await addPerson();
     const { last } = await readList();
     await fetch(`${other.origin}/connect/revocation`, {
       method: 'POST',
       body: new URLSearchParams({ token: accessToken, client_id: 'demo-native' }),
     });
-    expect((await readList(last)).revoked.map(({ id }) => id)).toContain(idOf(token));
+    expect((await readList(last)).revoked.map(({ id }) => id)).toContain(idOf(grant));
   });
 });
 

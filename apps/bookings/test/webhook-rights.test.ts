@@ -69,7 +69,7 @@ test('a token with some facilities of a webhook can read and delete it, but chan
 });
 
 test.each([
-  ['client', 'the personal access token was revoked or has expired'],
+  ['client', 'the client was revoked, has expired or lost rights'],
   ['grant', 'the grant was ended'],
   ['account', 'the account was disabled'],
 ])('a webhook is paused when its %s ends, until the owner makes it active with another token', async (kind, reason) => {

@@ -39,8 +39,12 @@ test('the service role may only insert and read audit events, and the owner may 
       `insert into audit_event (kind, account_id, address)
        values ('old', 'acc-gone', '192.0.2.1'), ('old', 'acc-here', '192.0.2.2')`,
     );
-    await client.query(`select erase_audit_events('acc-gone', '{}')`);
-    await expect(client.query(`select erase_audit_events('acc-here', '{}')`)).rejects.toThrow('acc-here exists');
+    const erase = (id: string) => client.query('select erase_audit_events($1)', [id]);
+    for (const id of ['acc-gone', 'acc-here']) await expect(erase(id)).rejects.toThrow(`${id} was not deleted`);
+    await client.query(`insert into deleted_account (id) values ('acc-gone'), ('acc-here')`);
+    await erase('acc-gone');
+    await expect(erase('acc-here')).rejects.toThrow('acc-here was not deleted');
+    await expect(client.query(`select erase_person('acc-here', '{here@range.example}')`)).rejects.toThrow('permission');
     const { rows: addresses } = await client.query(`select address from audit_event where kind = 'old' order by id`);
     expect(addresses.map(({ address }) => address)).toEqual([null, null, '192.0.2.2']);
     for (const statement of [

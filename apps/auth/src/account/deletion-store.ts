@@ -57,9 +57,9 @@ export async function deleteAccountWithin(tx: Queryable, id: string): Promise<De
         where invited_by = $1 and accepted_at is null and withdrawn_at is null`,
     [id],
   );
-  await query(tx, 'delete from account where id = $1', [id]);
+  // The trigger `account_forgotten` then erases the person in the audit trail.
   await query(tx, 'insert into deleted_account (id) values ($1)', [id]);
-  await query(tx, 'select erase_audit_events($1, $2)', [id, addresses]);
+  await query(tx, 'delete from account where id = $1', [id]);
   return 'deleted';
 }
 
@@ -71,6 +71,6 @@ const provenAddresses = ({ username, email, emailVerified }: Person): readonly s
 export async function eraseLateEvents(db: Database): Promise<void> {
   await query(
     db,
-    `select erase_audit_events(id, '{}') from deleted_account where deleted_at > now() - interval '10 minutes'`,
+    `select erase_audit_events(id) from deleted_account where deleted_at > now() - interval '10 minutes'`,
   );
 }

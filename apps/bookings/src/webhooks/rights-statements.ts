@@ -13,7 +13,7 @@ where id in (
   where state <> 'disabled' and paused_because is distinct from $3 order by id for no key update of webhook)`;
 
 export const pauses = [
-  [pauseWhere("'client ' || client_id"), 'the personal access token was revoked or has expired'],
+  [pauseWhere("'client ' || client_id"), 'the client was revoked, has expired or lost rights'],
   [pauseWhere("'grant ' || grant_id"), 'the grant was ended'],
   [pauseWhere("'account ' || owner"), 'the account was disabled'],
 ] as const;

@@ -86,12 +86,15 @@ export function createArtifactStore({ db }: { db: Database }) {
 
     revokeGrant: (grantId: string): Promise<void> => revokeGrant(grantId),
 
-    /** Revokes a JWT, and its grant if it has one. The lock of `add_revocation` must come last. */
+    /**
+     * Revokes a JWT. One entry for its grant revokes every JWT of the grant, so that one user cannot fill the list. The
+     * lock of `add_revocation` must come last.
+     */
     revokeAccessToken: (jti: string, grantId: string | undefined): Promise<void> =>
       orUnavailable(() =>
         transaction(db, async (tx) => {
           if (grantId !== undefined) await revokeGrant(grantId, tx);
-          await query(tx, 'select add_revocation($1)', [`token ${jti}`]);
+          await query(tx, 'select add_revocation($1)', [grantId === undefined ? `token ${jti}` : `grant ${grantId}`]);
         }),
       ),
   };
