@@ -1,10 +1,12 @@
 // Tests the stories of an operator: rotate a secret, disable, unlock, end sessions, invite an owner, import and export.
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { describe, expect, test } from '@jest/globals';
-import { eventually, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { basic, eventually, patForm, scopes, statusAndBody } from './auth-server.ts';
 import { startManagementServer } from './management-client.ts';
 
 const fixture = useFixture(async () => {
@@ -212,6 +214,29 @@ test('an invited owner accepts and owns the facility, and only the mail has the 
   expect(history.html.replace(/<[^>]*>/g, '')).toContain('The operator of the service made Jo Staff');
 });
 
+test('a PUT that takes a scope or grant type from a client revokes its tokens', async () => {
+  const scope = `${scopes.play} offline_access`;
+  const client = { token_endpoint_auth_method: 'none', grant_types: ['password', 'refresh_token'], redirect_uris: [] };
+  const put = (more: object) =>
+    fixture.send('PUT', '/clients/shrinking', { ...client, response_types: [], scope, ...more });
+  const credentials = { username: 'player@example.com', password: 'demo-player-pass' };
+  const requestToken = async () => {
+    const form = { grant_type: 'password', client_id: 'shrinking', scope: scopes.play, ...credentials };
+    return String((await statusAndBody(await fixture.server.post('/connect/token', form))).access_token);
+  };
+  const isActive = async (token: string) => {
+    const response = await fixture.server.post('/connect/introspect', { token }, basic('demo-web', 'demo-web-secret'));
+    return (await statusAndBody(response)).active;
+  };
+  for (const fewer of [{ scope: scopes.play }, { grant_types: ['password'] }]) {
+    await put({});
+    await eventually(async () => (await isActive(await requestToken())) === true);
+    const token = await requestToken();
+    expect((await put({ ...fewer, client_name: 'Shrunk' })).status).toBe(200);
+    expect(await isActive(token)).toBe(false);
+  }
+});
+
 test('personal access tokens are listed and revoked', async () => {
   await fixture.server.load({
     clients: [{ client_id: 'pat-revoked', client_secret: 's', accountId: 'acc-bot-north', name: 'Till' }],
@@ -232,9 +257,25 @@ test('personal access tokens are listed and revoked', async () => {
 });
 
 describe('import and export', () => {
+  test('an export with hashes is in the audit trail', async () => {
+    const exports = async () => (await fixture.events('action=credentials.exported')).length;
+    await fixture.send('GET', '/export');
+    expect(await exports()).toBe(0);
+    await fixture.send('GET', '/export?credentials=hashed');
+    expect(await fixture.events('action=credentials.exported')).toMatchObject([
+      { actor: { clientId: 'operator' }, facilityId: null, target: 'export', changed: [] },
+    ]);
+    const env = { ...process.env, DATABASE_URL: fixture.server.databaseUrl };
+    await promisify(execFile)(process.execPath, ['src/commands/export.ts', '--credentials=hashed'], { env });
+    expect(await fixture.events('action=credentials.exported')).toMatchObject([
+      { actor: { clientId: 'operator' } },
+      { actor: { clientId: 'export' } },
+    ]);
+  });
+
   test.each(['', '?credentials=hashed'])('importing the export changes nothing: %s', async (query) => {
-    const { last } = (await fixture.send('GET', '/audit?pageSize=1000')).body;
     const { body } = await fixture.send('GET', `/export${query}`);
+    const { last } = (await fixture.send('GET', '/audit?pageSize=1000')).body;
     expect(JSON.stringify(body).includes('$argon2id$')).toBe(query !== '');
     const dry = await fixture.send('POST', '/import?dryRun=true', body);
     const imported = await fixture.send('POST', '/import', body);

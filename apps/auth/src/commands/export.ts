@@ -5,7 +5,8 @@ import { resolve } from 'node:path';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { exportDocument } from '../import/export.ts';
+import { storeEvents } from '../audit/audit.ts';
+import { credentialsExported, exportDocument } from '../import/export.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -20,7 +21,9 @@ runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'auth export' }, async (db) => {
     await databaseCheck(db, migrationsDirectory)();
-    const document = await exportDocument(db, { withHashes: options.length > 0 });
+    const withHashes = options.length > 0;
+    if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);
+    const document = await exportDocument(db, { withHashes });
     const text = `${JSON.stringify(document, null, 2)}\n`;
     // npm runs this command in apps/auth, but a relative path refers to the directory in which the user started npm.
     if (file === undefined) process.stdout.write(text);

@@ -1,9 +1,13 @@
 // Creates an import file of everything, which changes nothing when it is imported.
 import type { Database } from '@bay-booking/service/database/database';
+import type { AuditEvent } from '../audit/audit.ts';
 import { usesSecret } from '../clients/metadata.ts';
 import type { ImportDocument } from './document.ts';
 import { accountEntry, type ClientState, clientEntry } from './entries.ts';
 import { type Selection, selectAccounts, selectClients, selectFacilities } from './find-store.ts';
+
+/** The audit event of an export with hashes. */
+export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
 
 const everything: Selection = { where: 'true', values: [] };
 

@@ -4,7 +4,7 @@ import { ImportError } from '@bay-booking/common/import-document';
 import { linksBelow } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type ImportDocument, importSchema, readImportDocument } from '../import/document.ts';
-import { exportDocument } from '../import/export.ts';
+import { credentialsExported, exportDocument } from '../import/export.ts';
 import {
   isCreatedOrChanged,
   type PlacedEntries,
@@ -49,10 +49,12 @@ export function importEndpoints({
       description: 'An import file of every facility, account and client. Importing it changes nothing.',
       query: exportQuery,
       success: { status: 200, description: 'The import file.', schema: importSchema },
-      handle: async ({ query }) => ({
-        status: 200,
-        body: await exportDocument(db, { withHashes: query.credentials === 'hashed' }),
-      }),
+      handle: async ({ query, caller }) => {
+        const withHashes = query.credentials === 'hashed';
+        // Before the credentials leave, so that no export is missing in the audit trail.
+        if (withHashes) await makeChange(caller, async () => ({ result: undefined, events: [credentialsExported] }));
+        return { status: 200, body: await exportDocument(db, { withHashes }) };
+      },
     }),
     defineEndpoint({
       operationId: 'importFile',

@@ -32,7 +32,8 @@ export const listEvents = (
             case when e.client_id is not null then 'clients/' || e.client_id
                  when e.account_id is not null or e.detail ? 'account'
                    then 'accounts/' || coalesce(a.username, e.account_id, e.detail ->> 'account')
-                 else 'facilities/' || coalesce(e.facility_id, '') end as target
+                 when e.facility_id is not null then 'facilities/' || e.facility_id
+                 else 'export' end as target
        from audit_event e left join account a on a.id = coalesce(e.account_id, e.detail ->> 'account')
       where e.detail ? 'operator' and e.id > $1 and ($2::text is null or e.facility_id = $2)
         and ($3::text is null or coalesce(e.account_id, e.detail ->> 'account') = $3 or lower(a.username) = lower($3))
