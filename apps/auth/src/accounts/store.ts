@@ -1,7 +1,7 @@
 // Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
-import type { Membership } from '../facilities/roles.ts';
+import type { UserMembership } from '../facilities/roles.ts';
 
 export type AccountKind = 'user' | 'service';
 
@@ -19,7 +19,7 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-export type AccountWithMemberships = Account & { readonly memberships: readonly Membership[] };
+export type AccountWithMemberships = Account & { readonly memberships: readonly UserMembership[] };
 
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
@@ -84,7 +84,11 @@ export function createAccountStore({ db }: { db: Database }) {
     async findWithMemberships(id: string): Promise<AccountWithMemberships | undefined> {
       const [account] = await query<AccountWithMemberships>(
         db,
-        `select ${accountColumns}, ${membershipsOfAccount} as memberships from account a where a.id = $1`,
+        `select ${accountColumns}, (
+           select coalesce(jsonb_agg(jsonb_build_object('facilityId', f.id, 'role', m.role,
+                    'requiresSecondFactor', f.requires_second_factor) order by f.id), '[]')
+             from membership m join facility f on f.id = m.facility_id where m.account_id = a.id) as memberships
+           from account a where a.id = $1`,
         [withoutNul(id)],
       );
       return account;

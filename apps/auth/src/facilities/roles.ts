@@ -8,6 +8,11 @@ export interface Membership {
   readonly role: FacilityRole;
 }
 
+/** The facility may require a second factor. Personal access tokens do not need one. */
+export interface UserMembership extends Membership {
+  readonly requiresSecondFactor: boolean;
+}
+
 export const roleNames: Readonly<Record<FacilityRole, string>> = {
   owner: 'Owner',
   staff: 'Staff',

@@ -29,7 +29,7 @@ import { registerSocialGrant } from './grants/social-access-token.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 import { requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
-import { requestState } from './request-state.ts';
+import { requestState, type SignIn, signInOf } from './request-state.ts';
 import { registerResponseMiddleware } from './responses/middleware.ts';
 import { offlineAccess, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
@@ -204,8 +204,10 @@ function createFindAccount(
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
       const narrowed = ctx.oidc.params?.scope as string | undefined;
-      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id });
+      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id, amr: (token as SignIn).amr });
     }
-    return { accountId: account.id, claims: () => claimsOf(account) };
+    // An opaque token at userinfo has the `amr` that createExtraTokenClaims stored in it.
+    const amrOf = () => signInOf(ctx)?.amr ?? (ctx.oidc.entities.AccessToken?.extra?.amr as string[] | undefined);
+    return { accountId: account.id, claims: () => claimsOf(account, amrOf()) };
   };
 }

@@ -7,6 +7,12 @@ export interface FoundSession {
   readonly payload: AdapterPayload;
 }
 
+export interface SignIn {
+  readonly authTime?: number | undefined;
+  readonly acr?: string | undefined;
+  readonly amr?: string[] | undefined;
+}
+
 export interface RequestState {
   /** In seconds since 1970. */
   startedAt?: number;
@@ -15,8 +21,8 @@ export interface RequestState {
   account?: AccountWithMemberships;
   /** As it was stored before the request. */
   session?: FoundSession;
-  /** How the user has proved who it is in the token request. */
-  proven?: { readonly authTime: number; readonly acr?: string | undefined; readonly amr: string[] };
+  /** The sign-in in the token request itself. */
+  proven?: SignIn;
   /** A hash. */
   usedRefreshToken?: string;
 }
@@ -29,6 +35,17 @@ export const currentRequestState = (): RequestState | undefined => Provider.ctx?
 export function grantSourceOf({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>) {
   const { AuthorizationCode: code, DeviceCode: deviceCode, RefreshToken: refreshToken } = oidc.entities;
   return code ?? deviceCode ?? refreshToken;
+}
+
+/** How the user signed in: for the code or refresh token, in the token request, or for the session (implicit flow). */
+export function signInOf(ctx: KoaContextWithOIDC): SignIn | undefined {
+  const { oidc } = ctx;
+  const { Session: session } = oidc.entities;
+  return (
+    grantSourceOf(ctx) ??
+    requestState(ctx).proven ??
+    (session && { authTime: session.authTime(), acr: oidc.acr, amr: oidc.amr })
+  );
 }
 
 /** The types of middleware of oidc-provider, which uses Koa. */

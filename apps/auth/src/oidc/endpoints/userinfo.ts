@@ -34,7 +34,9 @@ export function createUserinfo(
     if (!active?.grant) return invalidToken;
     const { client, grant, account } = active;
     const { Claims } = provider();
-    return new Claims(claimsOf(account), { client }).scope(grant.getOIDCScopeFiltered(scope as string[])).result();
+    return new Claims(claimsOf(account, token.amr), { client })
+      .scope(grant.getOIDCScopeFiltered(scope as string[]))
+      .result();
   };
 
   const serve: RequestHandler = async (request, response, next) => {

@@ -1,7 +1,7 @@
 // Adds our own claims to access tokens. Together with the claims that oidc-provider sets, they follow RFC 9068.
 import type { Configuration } from 'oidc-provider';
 import { ownMetadataOf } from '../clients/registered-client.ts';
-import { grantSourceOf, requestState } from '../request-state.ts';
+import { grantSourceOf, requestState, signInOf } from '../request-state.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import type { FacilitiesClaim } from './facilities-claim.ts';
 
@@ -10,8 +10,10 @@ type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customize
 export const createExtraTokenClaims =
   (facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
-    const facilities = await facilitiesClaim(ctx, token);
-    return facilities && { facilities };
+    const { scope, accountId } = token as typeof token & { accountId?: string };
+    const amr = accountId === undefined ? undefined : signInOf(ctx)?.amr;
+    const facilities = await facilitiesClaim(ctx, { scope, accountId, amr });
+    return { ...(facilities && { facilities }), ...(amr && { amr }) };
   };
 
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
@@ -25,7 +27,7 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }
-  const { Grant: grant, Session: session } = ctx.oidc.entities;
+  const { Grant: grant } = ctx.oidc.entities;
   const source = grantSourceOf(ctx);
   // oidc-provider leaves these scopes out, but our userinfo endpoint needs them.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
@@ -33,12 +35,7 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   if (openidScopes) payload.scope = [openidScopes, payload.scope].filter(Boolean).join(' ');
   // Userinfo, introspection and revocation find the grant by this claim.
   payload.grant_id = token.grantId;
-  // Of the sign-in for the code or refresh token, of the session (implicit flow), or of the token request itself.
-  const { authTime, acr, amr } =
-    source ??
-    requestState(ctx).proven ??
-    (session ? { authTime: session.authTime(), acr: ctx.oidc.acr, amr: ctx.oidc.amr } : {});
+  const { authTime, acr } = signInOf(ctx) ?? {};
   if (authTime !== undefined) payload.auth_time = authTime;
   if (acr !== undefined) payload.acr = acr;
-  if (amr !== undefined) payload.amr = amr;
 };

@@ -9,6 +9,7 @@ export type VerifiedAccessToken = JWTPayload & {
   readonly scope?: string;
   readonly grant_id?: string;
   readonly facilities?: readonly string[];
+  readonly amr?: readonly string[];
   readonly cnf?: { readonly jkt?: string };
 };
 

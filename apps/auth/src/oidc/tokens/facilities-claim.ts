@@ -6,6 +6,7 @@ import { ownMetadataOf } from '../clients/registered-client.ts';
 import { requestState } from '../request-state.ts';
 import { scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
+import { membershipsFor } from './claims.ts';
 
 /** A longer token would not fit into a header. */
 const maxFacilities = 200;
@@ -14,6 +15,8 @@ export interface TokenOfFacilities {
   readonly scope?: string | undefined;
   /** Undefined for client_credentials. */
   readonly accountId?: string | undefined;
+  /** Of the sign-in of the user. */
+  readonly amr?: readonly string[] | undefined;
 }
 
 /** Resolves to undefined if the scope needs no facilities. */
@@ -23,20 +26,24 @@ export type FacilitiesClaim = (
 ) => Promise<readonly string[] | undefined>;
 
 export function createFacilitiesClaim({ accounts, scopes }: Services): FacilitiesClaim {
-  const membershipsOfAccount = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly Membership[]> => {
+  const membershipsOfAccount = async (
+    ctx: KoaContextWithOIDC,
+    accountId: string,
+    amr: readonly string[] | undefined,
+  ): Promise<readonly Membership[]> => {
     const { account } = requestState(ctx);
     const found =
       account?.id === accountId ? account : await orUnavailable(() => accounts.findWithMemberships(accountId));
-    return found?.memberships ?? [];
+    return found ? membershipsFor(found, amr) : [];
   };
 
-  return async (ctx, { scope, accountId }) => {
+  return async (ctx, { scope, accountId, amr }) => {
     const granted = splitScope(scope).filter((name) => scopes.ofFacilities.includes(name));
     if (granted.length === 0) return undefined;
     const client = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
     // Without an account, a client has access to no facility.
     const memberships =
-      accountId === undefined ? (client?.memberships ?? []) : await membershipsOfAccount(ctx, accountId);
+      accountId === undefined ? (client?.memberships ?? []) : await membershipsOfAccount(ctx, accountId, amr);
     const ids = memberships
       .filter(({ role }) => granted.every((name) => scopesOfRole(role, scopes).includes(name)))
       .map(({ facilityId }) => facilityId);
