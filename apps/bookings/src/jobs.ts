@@ -28,6 +28,7 @@ const day = 24 * 60 * minute;
 export function listJobs({ db, config, erasure, idempotency, holds, proofs }: JobServices): readonly PeriodicJob[] {
   const { changeRetentionDays, historyRetentionDays, personalDataDays } = config;
   const daysAgo = (days: number): Date => new Date(Date.now() - days * day);
+  const historyStart = (): Date => daysAgo(Math.max(changeRetentionDays, historyRetentionDays));
   return [
     // An expired key, hold or proof has no effect, so its deletion may be late.
     { name: 'idempotency keys', intervalMs: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
@@ -43,7 +44,7 @@ export function listJobs({ db, config, erasure, idempotency, holds, proofs }: Jo
     {
       name: 'retention of the history',
       intervalMs: minute,
-      run: () => removeExpiredChanges(db, daysAgo(Math.max(changeRetentionDays, historyRetentionDays))),
+      run: () => removeExpiredChanges(db, historyStart()),
     },
     ...(personalDataDays === 0
       ? []
@@ -51,7 +52,7 @@ export function listJobs({ db, config, erasure, idempotency, holds, proofs }: Jo
           {
             name: 'personal data',
             intervalMs: 20 * minute,
-            run: () => erasure.eraseEnded(daysAgo(personalDataDays), new Date()),
+            run: () => erasure.eraseEnded(daysAgo(personalDataDays), historyStart(), new Date()),
           },
         ]),
   ];

@@ -168,25 +168,54 @@ test('after the erasure of an alias, no table contains it, and everything shows 
   for (const { event } of receiver.events.slice(before)) expect(event.data.booking?.userAlias).toBe('erased');
 });
 
-test('an erasure concerns the facilities of the token, and then every facility where the booking was', async () => {
-  const alias = 'Ada of the facilities';
+/** Returns the columns of rows of the facility in which a value contains the text. */
+async function columnsAt(facilityId: string, text: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const name of await columnsWith(text)) {
+    const [table, column] = name.split('.');
+    const sql = `select from "${table}" where facility_id = $1 and "${column}"::text like '%' || $2 || '%' limit 1`;
+    if ((await query(system.db, sql, [facilityId, text])).length > 0) found.push(name);
+  }
+  return found;
+}
+
+test.each(['ids', 'userAlias'])('an erasure by %s reaches only what the facilities of the token hold', async (by) => {
+  const alias = `Ada of the facilities by ${by}`;
   const [north, south] = [await system.token(['fac-north']), await system.token(['fac-south'])];
-  const booking = await create({ userAlias: alias, bayId: 'bay-n1-01' });
-  expect(await erased({ userAlias: alias }, south)).toBe(0);
-  expect(await erased({ ids: [booking.id] }, south)).toBe(0);
-  await update(booking.id, { userAlias: alias, bayId: 'bay-s1-01' });
-  expect(await erased({ userAlias: alias }, south)).toBe(1);
+  await registerFailingReceiver();
+  const fields = { userAlias: alias, metadata: { guest: alias } };
+  const booking = await create({ ...fields, bayId: 'bay-n1-01' }, { 'Idempotency-Key': `erasure-${by}` });
+  const selection = by === 'ids' ? { ids: [booking.id] } : { userAlias: alias };
+  expect(await erased(selection, south)).toBe(0);
+  await update(booking.id, { ...fields, bayId: 'bay-s1-01' });
+  const all = ['booking_change.before', 'booking_change.after', 'idempotency_key.answer', 'webhook_delivery.body'];
+  await until(
+    () => columnsAt('fac-north', alias),
+    (columns) => all.every((column) => columns.includes(column)),
+  );
+  const ofSouth = async () => ({
+    columns: await columnsAt('fac-south', alias),
+    booking: (await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).body,
+    history: (await system.call('GET', `/api/bookings/${booking.id}/history`, { token: south })).body,
+  });
+  const before = await ofSouth();
+  expect(before).toMatchObject({ booking: { userAlias: alias }, history: { items: [{ version: 2 }] } });
+
+  expect(await erased({ ...selection, dryRun: true }, north)).toBe(1);
+  expect(await columnsAt('fac-north', alias)).not.toEqual([]);
+  expect(await erased(selection, north)).toBe(1);
+  expect(await columnsAt('fac-north', alias)).toEqual([]);
+  expect(await erased(selection, north)).toBe(0);
+  expect(await ofSouth()).toEqual(before);
+
+  // The booking can come back, because the erasure gave no version of it to its former facility.
+  await update(booking.id, { ...fields, bayId: 'bay-n1-01' });
+  expect(await erased(selection, south)).toBe(1);
+  expect(await columnsAt('fac-south', alias)).toEqual([]);
+  expect((await system.call('GET', `/api/bookings/${booking.id}`)).body.userAlias).toBe(alias);
+  expect(await erased(selection, north)).toBe(1);
   expect(await columnsWith(alias)).toEqual([]);
-  const back = await create({ userAlias: alias, bayId: 'bay-n1-01' });
-  await update(back.id, { userAlias: alias, bayId: 'bay-s1-01' });
-  expect(await erased({ ids: [back.id], dryRun: true }, north)).toBe(1);
-  expect(await erased({ ids: [back.id] }, north)).toBe(1);
-  expect(await columnsWith(alias)).toEqual([]);
-  // A booking can get an alias again, which can be erased again.
-  await update(back.id, { userAlias: alias, bayId: 'bay-s1-02' });
-  expect(await erased({ ids: [back.id], dryRun: true }, north)).toBe(1);
-  expect(await erased({ ids: [back.id] }, north)).toBe(1);
-  expect(await columnsWith(alias)).toEqual([]);
+  expect((await historyOf(booking.id)).at(-1)).toMatchObject({ action: 'erased', version: 4 });
 });
 
 test('a request names either 500 ids at most or an alias of 500 bookings at most', async () => {
@@ -270,6 +299,34 @@ test('an erased deletion that has left the feed comes back to it', async () => {
   expect(await erased({ ids: [id] })).toBe(1);
   expect(await read()).toMatchObject([{ state: 'deleted' }]);
   expect(await recount(system.db, bookingState)).toBe(0);
+});
+
+test('the job adds no entry to a history that has expired', async () => {
+  const { id, endDate = '' } = await create({ userAlias: 'Ada of the expired', bayId: 'bay-n2-04' });
+  await remove(id);
+  const age = `update booking_change set at = now() - interval '450 days',
+  before = before || jsonb_build_object('endDate', replace(before ->> 'endDate', left($2, 4), '2020'))
+where booking_id = $1::uuid`;
+  const job = await createExtraSystem({ sharing: system, config: { personalDataDays: 30 } });
+  await runJob('compaction', job);
+  await query(system.db, age, [id, endDate]);
+  for (const name of ['retention of the change feed', 'personal data', 'retention of the history'])
+    await runJob(name, job);
+  expect((await system.call('GET', `/api/bookings/${id}/history`)).status).toBe(404);
+  expect(await query(system.db, 'select from booking_change where booking_id = $1::uuid', [id])).toEqual([]);
+});
+
+test('the job erases what every facility holds of a booking that ended', async () => {
+  const alias = 'Ada of the former facility';
+  const { id } = await create({ userAlias: alias, bayId: 'bay-n2-05' });
+  await update(id, { userAlias: alias, bayId: 'bay-s1-03' });
+  await query(
+    system.db,
+    "update booking set start_date = '2020-02-01T10:00Z', end_date = '2020-02-01T11:00Z' where id = $1::uuid",
+    [id],
+  );
+  await runJob('personal data', await createExtraSystem({ sharing: system, config: { personalDataDays: 30 } }));
+  expect(await columnsWith(alias)).toEqual([]);
 });
 
 test('the job erases bookings that ended PERSONAL_DATA_DAYS ago, also deleted ones', async () => {

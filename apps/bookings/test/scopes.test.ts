@@ -53,6 +53,20 @@ test.each<[Scope[], string, string]>([
   }
 });
 
+test('an erasure needs the scopes golf/bookings and golf/schedule, and the challenge names those that the token lacks', async () => {
+  const [read, write, schedule] = scopes.map((scope) => base + scope);
+  const ask = async (...granted: unknown[]) => {
+    const token = await system.token(['fac-north'], { scope: granted.join(' ') });
+    const body = { userAlias: 'Nobody' };
+    const { status, headers } = await system.call('POST', '/api/booking-erasures', { token, body });
+    return [status, /scope="([^"]*)"/.exec(headers['www-authenticate'] ?? '')?.[1]];
+  };
+  expect(await ask(write, schedule)).toEqual([200, undefined]);
+  expect(await ask(schedule)).toEqual([403, write]);
+  expect(await ask(write)).toEqual([403, schedule]);
+  expect(await ask(read)).toEqual([403, `${write} ${schedule}`]);
+});
+
 test('each operation of the OpenAPI document lists the scopes that allow it', async () => {
   const { paths } = (await system.call('GET', '/openapi.json', { token: null })).body;
   const scopesOfOperation = (path: string, method: string) =>
@@ -60,6 +74,8 @@ test('each operation of the OpenAPI document lists the scopes that allow it', as
   expect(scopesOfOperation('/api/bookings', 'get')).toEqual(scopes.map((scope) => base + scope));
   expect(scopesOfOperation('/api/bookings', 'post')).toEqual([`${base}bookings`]);
   expect(scopesOfOperation('/api/booking-closures', 'post')).toEqual([`${base}schedule`]);
+  const [first] = paths['/api/booking-erasures'].post.security;
+  expect(first).toEqual({ clientCredentials: [`${base}bookings`, `${base}schedule`] });
 });
 
 test('the feed rejects a token without facilities with a challenge of its scheme', async () => {

@@ -5,7 +5,7 @@ import type { ValidationError } from './validation.ts';
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** What an endpoint does, which decides the scopes that allow it. */
-export type Access = 'read' | 'write' | 'schedule';
+export type Access = 'read' | 'write' | 'schedule' | 'erase';
 
 export interface ValueDescription {
   readonly description: string;

@@ -3,8 +3,7 @@ import type { Access } from '@bay-booking/common/endpoint';
 import type { Caller } from './caller.ts';
 import { tokenError } from './challenges.ts';
 
-/** The scope that each kind of access needs. */
-export type Scopes = Readonly<Record<Access, string>>;
+export type Scopes = Readonly<Record<'read' | 'write' | 'schedule', string>>;
 
 export const scopesOf = (scopeBase: string): Scopes => ({
   read: `${scopeBase}/golf/bookings.read`,
@@ -12,18 +11,21 @@ export const scopesOf = (scopeBase: string): Scopes => ({
   schedule: `${scopeBase}/golf/schedule`,
 });
 
-/** Returns the scopes of which a token needs one. Every scope allows reading. */
-export const sufficientScopes = (scopes: Scopes, access: Access): readonly string[] =>
-  access === 'read' ? Object.values(scopes) : [scopes[access]];
+/** Returns the sets of scopes of which a token needs one, first the usual one. Every scope allows reading. */
+export function sufficientScopes(scopes: Scopes, access: Access): readonly (readonly string[])[] {
+  if (access === 'read') return Object.values(scopes).map((scope) => [scope]);
+  return [access === 'erase' ? [scopes.write, scopes.schedule] : [scopes[access]]];
+}
 
 /** @throws {ApiError} 403 */
 export function checkScope(caller: Caller, access: Access, scopes: Scopes, baseUrl: string): void {
-  if (sufficientScopes(scopes, access).some((scope) => caller.scopes.includes(scope))) return;
-  const scope = scopes[access];
+  const missing = sufficientScopes(scopes, access).map((set) => set.filter((scope) => !caller.scopes.includes(scope)));
+  if (missing.some((ofSet) => ofSet.length === 0)) return;
+  const scope = missing[0]?.join(' ') ?? '';
   throw tokenError(baseUrl, {
     scheme: caller.scheme,
     error: 'insufficient_scope',
-    reason: `The scope ${scope} is needed.`,
+    reason: `The token lacks the scope ${missing[0]?.join(' and ')}.`,
     scope,
   });
 }

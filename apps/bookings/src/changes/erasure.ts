@@ -12,6 +12,8 @@ export interface LatestChange {
   readonly version: number;
   readonly at: string;
   readonly isDeleted: boolean;
+  /** Whether the change is a deletion because the booking moved to another facility. */
+  readonly isMoved: boolean;
   /** The booking after the change, or before its deletion. Null if it is unknown. */
   readonly state: BookingState | null;
 }
@@ -19,16 +21,20 @@ export interface LatestChange {
 const statements = {
   findFacilities: `select distinct facility_id as "facilityId", other_facility_id as "otherFacilityId"
 from booking_change where facility_id = any($1) and booking_id = any($2::uuid[])`,
+  findKnownFacilities: `select distinct facility_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[]) order by id`,
   findIds: `select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[])`,
   findFormerAlias: `select distinct booking_id as id from booking_change
 where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`,
   findLatest: `select distinct on (booking_id) facility_id as "facilityId", booking_id as "bookingId", version, at,
-  after is null as "isDeleted", coalesce(after, before) as state
+  after is null as "isDeleted", after is null and other_facility_id is not null as "isMoved",
+  coalesce(after, before) as state
 from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) order by booking_id, version desc`,
   /** A booking that moved to another facility is not deleted. The conditions are those of a partial index. */
   findEndedDeletions: `select facility_id as "facilityId", booking_id as id from booking_change
 where after is null and other_facility_id is null and before ->> 'userAlias' <> 'erased' and before ->> 'endDate' < $1
+  and at >= $3::timestamptz
 limit $2`,
 };
 
@@ -51,6 +57,10 @@ export async function findFacilities(
   }
   return [...found].toSorted();
 }
+
+/** Returns those of `facilities` that have a change of one of these bookings. */
+export const findKnownFacilities = (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
+  idsOf(query(on, statements.findKnownFacilities, [facilities, ids]));
 
 /** Returns the ids that have a change at one of the facilities. */
 export const findKnownIds = (db: Database, facilities: readonly string[], ids: readonly string[]) =>
@@ -90,9 +100,13 @@ where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
   };
 }
 
-/** Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. */
-export const findEndedDeletions = (db: Database, endedBefore: Date, limit: number) =>
+/**
+ * Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. The history of a deletion before
+ * `keptSince` has expired.
+ */
+export const findEndedDeletions = (db: Database, endedBefore: Date, keptSince: Date, limit: number) =>
   query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEndedDeletions, [
     endedBefore.toISOString(),
     limit,
+    keptSince.toISOString(),
   ]);

@@ -24,13 +24,14 @@ export function createErasureEndpoints(services: ErasureServices) {
     defineEndpoint({
       operationId: 'eraseBookings',
       method: 'POST',
-      access: 'schedule',
+      access: 'erase',
       path: '/api/booking-erasures',
       tag: 'Bookings',
       summary: 'Erase personal data',
       description:
-        "Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased`: in the bookings, " +
-        'their whole history, the feed, deliveries and stored responses. Bays and times stay.',
+        "Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased` and removes their " +
+        'metadata: in the bookings, their history, the feed, deliveries and stored responses. Bays and times stay. What ' +
+        'other facilities hold of a booking that has moved stays too.',
       body: eraseBookingsSchema,
       bodyExample: { userAlias: 'Ann', dryRun: true },
       success: { status: 200, description: 'Erased.', schema: erasureSchema, example: { bookings: 3 } },

@@ -9,6 +9,7 @@ import {
   findByFormerAlias,
   findEndedDeletions,
   findFacilities,
+  findKnownFacilities,
   findKnownIds,
   findLatestChanges,
   type LatestChange,
@@ -67,16 +68,19 @@ export function createErasure(db: Database, logger: Logger) {
     /** Returns the number of bookings that it has changed, or would change. */
     erase,
 
-    /** Erases some of the bookings that ended before `endedBefore`. Returns whether there may be more. */
-    eraseEnded: async (endedBefore: Date, at: Date): Promise<boolean> => {
+    /**
+     * Erases some of the bookings that ended before `endedBefore`, at every facility where they were. Returns whether
+     * there may be more. The retention job removes the history of bookings that were deleted before `keptSince`.
+     */
+    eraseEnded: async (endedBefore: Date, keptSince: Date, at: Date): Promise<boolean> => {
       const limit = maxErasedBookings;
       const ended = await findEnded(db, endedBefore, limit);
-      const deletions = await findEndedDeletions(db, endedBefore, limit);
+      const deletions = await findEndedDeletions(db, endedBefore, keptSince, limit);
       const byFacility = Map.groupBy([...ended, ...deletions], ({ facilityId }) => facilityId);
       let erased = 0;
       for (const [facilityId, bookings] of byFacility) {
         const ids = [...new Set(bookings.map(({ id }) => id))];
-        erased += await erase([facilityId], ids, { author: serviceItself, at });
+        erased += await erase(await findFacilities(db, [facilityId], ids), ids, { author: serviceItself, at });
       }
       return erased > 0 && (ended.length === limit || deletions.length === limit);
     },
@@ -93,14 +97,16 @@ function logErasure(logger: Logger, facilityIds: readonly string[], target: read
 /** Returns the ids of the bookings that it has changed, or would change. */
 async function eraseBatch(
   db: Database,
-  start: readonly string[],
+  facilities: readonly string[],
   ids: readonly string[],
   options: ErasureOptions,
 ): Promise<readonly string[]> {
+  if (options.dryRun) return changeEraser.findPersonal(db, facilities, ids);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-    const facilities = await findFacilities(db, start, ids);
-    if (options.dryRun) return changeEraser.findPersonal(db, facilities, ids);
-    const erased = await transaction<readonly string[] | undefined>(db, (tx) => eraseAt(tx, facilities, ids, options));
+    const known = await findKnownFacilities(db, facilities, ids);
+    const erased = await transaction<readonly string[] | undefined>(db, (tx) =>
+      eraseAt(tx, known, facilities, ids, options),
+    );
     if (erased !== undefined) return erased;
   }
   throw unavailable(new Error('a booking that is to be erased was always moved, or lacks a change (run recount)'));
@@ -108,11 +114,12 @@ async function eraseBatch(
 
 /**
  * Locks the facilities first, like a recount and an import, so that other erasures and compaction wait. Returns
- * undefined if a booking has moved to another facility before it was locked.
+ * undefined if a booking has moved to another one of the `permitted` facilities before it was locked.
  */
 async function eraseAt(
   tx: Transaction,
   facilities: readonly string[],
+  permitted: readonly string[],
   ids: readonly string[],
   { author, at }: ErasureOptions,
 ): Promise<readonly string[] | undefined> {
@@ -121,7 +128,7 @@ async function eraseAt(
   for (const facilityId of facilities) lockFacility(tx, facilityId);
   const bookings = await ofAll((facilityId) => lockBookings(tx, facilityId, ids));
   const [found, latest, personalIds] = await Promise.all([
-    findFacilities(tx, facilities, ids),
+    findKnownFacilities(tx, permitted, ids),
     ofAll((facilityId) => findLatestChanges(tx, facilityId, ids)),
     changeEraser.findPersonal(tx, facilities, ids),
   ]);
@@ -133,7 +140,7 @@ async function eraseAt(
   const personal = new Set(personalIds);
   const createdAt = latest.map(({ state }) => state?.createdAt).filter((time) => typeof time === 'string');
   const rewrite = (json: string): string => eraseJson(json, personal);
-  await rewriteResponses(tx, createdAt, rewrite);
+  await rewriteResponses(tx, facilities, createdAt, rewrite);
   await rewriteBodies(tx, facilities, personalIds, rewrite);
   const changes: BookingChange[] = [];
   for (const booking of bookings.filter(({ id }) => personal.has(id))) {
@@ -142,8 +149,11 @@ async function eraseAt(
     changes.push(changeOf(erased, stateOf({ ...booking, ...erasedFields }), stateOf(erased)));
   }
   const deleted = latest.filter(({ bookingId }) => personal.has(bookingId) && !existing.has(bookingId));
-  for (const entries of Map.groupBy(deleted, ({ bookingId }) => bookingId).values())
-    changes.push(changeOfDeleted(entries, at));
+  for (const entries of Map.groupBy(deleted, ({ bookingId }) => bookingId).values()) {
+    const last = entries.toSorted((a, b) => a.version - b.version).at(-1) as LatestChange;
+    // The next version of a booking that has moved away belongs to the other facility.
+    if (!last.isMoved) changes.push(changeOfDeleted(last, at));
+  }
   for (const facilityId of facilities) changeEraser.erase(tx, facilityId, personalIds);
   appendChanges(tx, changes, author);
   return personalIds;
@@ -159,8 +169,7 @@ function changeOf({ facilityId, id, version, lastUpdatedAt }: Booking, before: B
 }
 
 /** The change belongs to the facility where the booking was deleted, and not where it was before. */
-function changeOfDeleted(entries: readonly LatestChange[], at: Date): BookingChange {
-  const last = entries.toSorted((a, b) => a.version - b.version).at(-1) as LatestChange;
+function changeOfDeleted(last: LatestChange, at: Date): BookingChange {
   const { facilityId, bookingId, version, state } = last;
   return {
     facilityId,

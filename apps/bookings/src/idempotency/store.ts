@@ -33,7 +33,8 @@ const findExpired = 'select id from idempotency_key where created_at <= $1::time
 /** Checks the time again, because a new response may have replaced an expired one meanwhile. */
 const deleteResponses = 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz returning id';
 
-const findCreatedAt = 'select id, answer as response from idempotency_key where created_at = any($1::timestamptz[])';
+const findCreatedAt = `select id, answer as response from idempotency_key
+where created_at = any($1::timestamptz[]) and facility_id = any($2)`;
 const replaceResponse = 'update idempotency_key set answer = $3 where id = $1 and answer = $2';
 
 export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
@@ -90,13 +91,17 @@ export async function storeResponse(
   }
 }
 
-/** Rewrites the responses that were stored at these times, which are the creation times of their resources. */
+/** Rewrites the responses of these facilities that were stored at these times, the creation times of their resources. */
 export async function rewriteResponses(
   tx: Transaction,
+  facilities: readonly string[],
   createdAt: readonly string[],
   rewrite: (response: string) => string,
 ): Promise<void> {
-  for (const { id, response } of await query<Pick<NewResponse, 'id' | 'response'>>(tx, findCreatedAt, [createdAt])) {
+  for (const { id, response } of await query<Pick<NewResponse, 'id' | 'response'>>(tx, findCreatedAt, [
+    createdAt,
+    facilities,
+  ])) {
     const rewritten = rewrite(response);
     if (rewritten !== response) send(tx, replaceResponse, [id, response, rewritten]);
   }

@@ -56,6 +56,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
       version: '1.0.0',
       summary,
       description: `${guides}\n\n## Access tokens\n\n${description}`,
+      contact: { name: 'Bay Booking' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
@@ -89,7 +90,8 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
             scopes: {
               [scopes.read]: 'Read bookings, places, availability, opening hours and closures.',
               [scopes.write]: 'Read the same, and manage bookings, holds and webhooks.',
-              [scopes.schedule]: 'Read the same, and manage opening hours and closures.',
+              [scopes.schedule]:
+                'Read the same, and manage opening hours and closures; with the scope above, erase bookings.',
             },
           },
         },
@@ -102,7 +104,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
       },
     },
     security: ({ access }) => [
-      ...sufficientScopes(scopes, access).map((scope) => ({ clientCredentials: [scope] })),
+      ...sufficientScopes(scopes, access).map((set) => ({ clientCredentials: set })),
       { bearer: [] },
       { dpop: [] },
     ],
