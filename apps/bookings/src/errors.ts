@@ -50,12 +50,19 @@ export const errorCatalogue = {
   ERR00010: {
     status: 400,
     description: 'EndDate cannot be before StartDate.',
+    field: 'endDate',
     appliesTo: [hasMandatoryDates, 'createBookingGroup'],
   },
-  ERR00011: { status: 400, description: 'EndDate cannot be in the past.', appliesTo: reservations },
+  ERR00011: {
+    status: 400,
+    description: 'EndDate cannot be in the past.',
+    field: 'endDate',
+    appliesTo: reservations,
+  },
   ERR00012: {
     status: 400,
     description: 'No bay found with the given id.',
+    field: 'bayId',
     appliesTo: [...reservations, 'createClosure', 'updateClosure'],
   },
   BOOK00001: {
@@ -150,7 +157,13 @@ export type ErrorCode = keyof typeof errorCatalogue;
 type ContextData = Readonly<Record<string, unknown>>;
 
 export function problemOf(code: ErrorCode, contextData: ContextData = {}): Problem {
-  return { code, description: errorCatalogue[code].description, moreInfo: '', contextData };
+  const { description, field }: DocumentedError = errorCatalogue[code];
+  return {
+    code,
+    description,
+    moreInfo: '',
+    contextData: field === undefined ? contextData : { field, ...contextData },
+  };
 }
 
 /** The text of ERR00002 for an unknown field. Such a field is an error only with `Prefer: handling=strict`. */

@@ -117,6 +117,23 @@ describe('POST', () => {
     expect((await post([free], {}, { 'Idempotency-Key': 'group-errors' })).status).toBe(201);
   });
 
+  test('BOOK00001 is reported with every other error; a dry run reports it only for bookings of the own facilities', async () => {
+    const externalBookingId = 'group-of-south';
+    const south = bookingBody({ bayId: 'bay-s1-02', externalBookingId });
+    expect((await system.call('POST', '/api/bookings', { body: south })).status).toBe(201);
+    const token = await system.token(['fac-north']);
+    const request = async (bayId: string, fields: object, as?: string) => {
+      const bookings = [bookingBody({ bayId, externalBookingId })];
+      return system.call('POST', groupsPath, { body: { bookings, ...fields }, ...(as && { token: as }) });
+    };
+    expect(errorsOf(await request('bay-nowhere', {}))).toEqual(['ERR00012 0', 'BOOK00001 0']);
+    expect(errorsOf(await request('bay-nowhere', { dryRun: true }))).toEqual(['ERR00012 0', 'BOOK00001 0']);
+    expect(errorsOf(await request('bay-n1-01', { dryRun: true }))).toEqual(['BOOK00001 0']);
+    expect(errorsOf(await request('bay-nowhere', { dryRun: true }, token))).toEqual(['ERR00012 0']);
+    expect((await request('bay-n1-01', { dryRun: true }, token)).status).toBe(200);
+    expect(errorsOf(await request('bay-n1-01', {}, token))).toEqual(['BOOK00001 0']);
+  });
+
   test('bookings of one request conflict with each other', async () => {
     const [first, second] = party(['bay-n1-01', 'bay-n1-02'], { externalBookingId: 'group-twice' });
     expect(errorsOf(await post([first, second]))).toEqual(['BOOK00001 0', 'BOOK00001 1']);
@@ -144,9 +161,7 @@ describe('POST', () => {
   test('a request without bookings returns ERR00001, and a token of another facility ERR00012', async () => {
     expect(errorCodes(await system.call('POST', groupsPath, { body: {} }))).toEqual(['ERR00001']);
     const token = await system.token(['fac-east']);
-    const used = party(['bay-n1-01'], { externalBookingId: 'group-secret' });
-    expect((await post(used)).status).toBe(201);
-    const foreign = await system.call('POST', groupsPath, { body: { bookings: used }, token });
+    const foreign = await system.call('POST', groupsPath, { body: { bookings: party(['bay-n1-01']) }, token });
     expect(errorsOf(foreign)).toEqual(['ERR00012 0']);
   });
 
@@ -351,10 +366,10 @@ describe('concurrency', () => {
     expect(new Set(statuses)).toEqual(new Set([201, 400]));
     // PostgreSQL reports an external id that another transaction used meanwhile as a violation of a constraint.
     expect(instance.databaseErrors.filter((code) => code !== '23505')).toEqual([]);
-    for (const id of created) {
-      const { status, body } = await instance.call('GET', `${groupsPath}/${id}`);
-      if (status !== 404) expect(body.bookings.length).toBeGreaterThanOrEqual(2);
-    }
+    const groups = await Promise.all(created.map((id) => instance.call('GET', `${groupsPath}/${id}`)));
+    const remaining = groups.filter(({ status }) => status !== 404);
+    expect(remaining).not.toEqual([]);
+    for (const { body } of remaining) expect(body.bookings.length).toBeGreaterThanOrEqual(2);
     const overlaps = `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
       and a.id < b.id and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`;
     expect(await query(system.db, overlaps)).toEqual([]);

@@ -292,10 +292,26 @@ describe('400 for an invalid request', () => {
     ]);
   });
 
-  test('a request for an unknown bay does not reveal with BOOK00001 whether an externalBookingId is used', async () => {
-    const body = bookingBody({ externalBookingId: 'ext-known' });
+  test('BOOK00001 is reported together with every other error, but not to a token without facilities', async () => {
+    const externalBookingId = 'ext-known';
+    const body = bookingBody({ externalBookingId });
     expect((await post(body)).status).toBe(201);
-    expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012']);
+    expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012', 'BOOK00001']);
+    expect(errorCodes(await post({ externalBookingId }))).toEqual([...Array(4).fill('ERR00001'), 'BOOK00001']);
+    const dates = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' };
+    expect(errorCodes(await post({ ...dates, externalBookingId, bayId: 'no-such-bay' }))).toEqual([
+      'ERR00001',
+      'ERR00010',
+      'ERR00011',
+      'ERR00012',
+      'BOOK00001',
+    ]);
+    expect(errorCodes(await post({ ...body, bayId: undefined }, { 'Idempotency-Key': ' ' }))).toEqual([
+      'ERR00001',
+      'ERR00002',
+      'BOOK00001',
+    ]);
+    expect(errorCodes(await post({ externalBookingId: 'ext-unknown', bayId: 7 }))).not.toContain('BOOK00001');
     const token = await system.token([]);
     const withoutFacilities = await system.call('POST', '/api/bookings', { body, token });
     expect(errorCodes(withoutFacilities)).toEqual(['ERR00012']);
@@ -350,6 +366,25 @@ describe('400 for an invalid request', () => {
       'BOOK00001',
       'BOOK00003',
     ]);
+  });
+
+  test('errors about the bay and the dates name their field', async () => {
+    const dates = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' };
+    const fieldsOf = ({ body }: { body: { errors: { code: string; contextData: { field?: string } }[] } }) =>
+      body.errors.map(({ code, contextData: { field } }) => `${code} ${field}`);
+    const expected = ['ERR00010 endDate', 'ERR00011 endDate', 'ERR00012 bayId'];
+    const reservation = { ...bookingBody({ bayId: 'bay-nowhere' }), ...dates };
+    const { body } = await post(bookingBody());
+    const closure = { bayIds: ['bay-nowhere'], ...dates };
+    const interval = `startDate=${dates.startDate}&endDate=${dates.endDate}`;
+    const call = async (method: string, path: string, sent?: object) =>
+      fieldsOf(await system.call(method, path, sent && { body: sent }));
+    expect(fieldsOf(await post(reservation))).toEqual(expected);
+    expect(await call('PUT', `/api/bookings/${body.id}`, reservation)).toEqual(expected);
+    expect(await call('POST', '/api/booking-holds', reservation)).toEqual(expected);
+    expect(await call('POST', '/api/booking-groups', { bookings: [reservation] })).toEqual(expected);
+    expect(await call('POST', '/api/booking-closures', closure)).toEqual(['ERR00010 endDate', 'ERR00012 bayIds']);
+    expect(await call('GET', `/api/booking-availability?bayIds=bay-n1-01&${interval}`)).toEqual(['ERR00010 endDate']);
   });
 
   test('a repeated request returns BOOK00001 before BOOK00002', async () => {

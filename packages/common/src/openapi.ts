@@ -7,6 +7,8 @@ type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
 export interface DocumentedError {
   readonly status: number;
   readonly description: string;
+  /** The value of `contextData.field`, if all errors with this code are about one field. */
+  readonly field?: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   /** The field `x-errorCodes` of an endpoint contains the errors whose selectors select it. */
   readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
@@ -253,9 +255,7 @@ function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
       content: {
         'application/json': {
           schema: { $ref: `#/components/schemas/${errorSchema}` },
-          examples: Object.fromEntries(
-            group.map(([code, { description }]) => [code, { value: errorExample(code, description) }]),
-          ),
+          examples: Object.fromEntries(group.map(([code, error]) => [code, { value: errorExample(code, error) }])),
         },
       },
     };
@@ -265,9 +265,17 @@ function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
 
 const errorComponentName = (status: number): string => `Error${status}`;
 
-function errorExample(code: string, description: string): Json {
+function errorExample(code: string, { description, field }: DocumentedError): Json {
+  const named = field ?? (description.includes('{fieldName}') ? 'bayId' : undefined);
   return {
-    errors: [{ code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '', contextData: {} }],
+    errors: [
+      {
+        code,
+        description: description.replace('{fieldName}', 'bayId'),
+        moreInfo: '',
+        contextData: named === undefined ? {} : { field: named },
+      },
+    ],
   };
 }
 

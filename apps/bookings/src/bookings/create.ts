@@ -15,7 +15,7 @@ export function createBooking(
   const now = services.now();
   const context = errorContextOf(body);
   return createOnce(request, { idempotency, now, context }, async (keyed, errors) => {
-    const drafts = await validateDrafts(services, [{ body, errors, context }], caller, now);
+    const drafts = await validateDrafts(services, [{ body, errors, context }], { caller, now });
     const [booking] = drafts.map((draft) => newBooking(draft, now, null));
     if (!booking) throw new Error('a valid request has no booking');
     const { headers, ...created } = bookingResponse(201, booking, link);

@@ -32,17 +32,22 @@ export interface Draft extends CheckedDraft {
   readonly valid: NonNullable<Reservation['valid']>;
 }
 
-/**
- * `requestErrors` are the errors of the request as a whole.
- * @throws {ApiError} 400 with every error that can be found
- */
+export interface DraftOptions {
+  readonly caller: Caller;
+  readonly now: Date;
+  /** The errors of the request as a whole. */
+  readonly requestErrors?: readonly ValidationError[];
+  /** Whether the request books nothing, so that it must not reveal the external ids of other facilities. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** @throws {ApiError} 400 with every error that can be found */
 export async function validateDrafts(
   services: BookingServices,
   requests: readonly DraftRequest[],
-  caller: Caller,
-  now: Date,
-  requestErrors: readonly ValidationError[] = [],
+  options: DraftOptions,
 ): Promise<readonly Draft[]> {
+  const { caller, now, requestErrors = [] } = options;
   const checked: CheckedDraft[] = [];
   for (const request of requests) {
     const { body, errors } = request;
@@ -57,7 +62,7 @@ export async function validateDrafts(
   });
   if (allErrors.length === 0 && drafts.length === requests.length) return drafts;
   // The response also reports the conflicts that can already be found.
-  throw draftsError(checked, await findConflicts(services, checked), problemsOf(allErrors));
+  throw draftsError(checked, await findConflicts(services, checked, options), problemsOf(allErrors));
 }
 
 function findFacilityErrors(drafts: readonly CheckedDraft[]): readonly ValidationError[] {
@@ -69,14 +74,17 @@ function findFacilityErrors(drafts: readonly CheckedDraft[]): readonly Validatio
 export async function findConflicts(
   { store }: BookingServices,
   drafts: readonly CheckedDraft[],
+  { caller: { facilities }, dryRun }: DraftOptions,
 ): Promise<readonly (readonly Conflict[])[]> {
-  // A client that names no bay of its facilities must not learn which external ids exist.
-  const withBay = drafts.filter(({ reservation: { bay } }) => bay !== undefined);
-  const wishes = withBay.flatMap(({ body: { externalBookingId }, reservation: { bay, times } }) =>
-    bay ? [{ ...bay, times, externalBookingId }] : [],
-  );
-  const conflicts = wishes.length === 0 ? [] : await store.findConflicts(wishes, { holdIds: holdIdsOf(drafts) });
-  return drafts.map((draft) => conflicts[withBay.indexOf(draft)] ?? []);
+  const wishes = drafts.map(({ body: { externalBookingId }, reservation: { bay, times } }) => ({
+    bay,
+    times,
+    externalBookingId,
+  }));
+  if (!wishes.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
+  // A client that can create no booking must not learn which external ids exist.
+  const referencesOf = dryRun || facilities.length === 0 ? facilities : undefined;
+  return store.findConflicts(wishes, { holdIds: holdIdsOf(drafts), referencesOf });
 }
 
 /** `conflicts` are those of each draft, and `problems` those of the request as a whole. */

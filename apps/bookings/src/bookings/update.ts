@@ -27,7 +27,7 @@ export async function updateBooking(
     const current = await findBooking(store, write.id, caller);
     const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
     const options = { bookingId: write.id, holdIds: hold ? [hold.id] : [], ignoresHoursAndClosures };
-    const [conflicts = []] = bay ? await store.findConflicts([{ ...bay, times }], options) : [];
+    const [conflicts = []] = bay ? await store.findConflicts([{ bay, times }], options) : [];
     throw reservationError(reservation, conflicts, errorContextOf(current));
   }
   const change = { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };

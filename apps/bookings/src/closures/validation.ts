@@ -46,7 +46,7 @@ export async function validateClosure(
   const problems = problemsOf(validationErrors);
   if (start && end && end < start) problems.push(problemOf('ERR00010'));
   // A bay is missing in `bays` if it does not exist or belongs to none of the caller's facilities.
-  if (bays.size < new Set(bayIds).size) problems.push(problemOf('ERR00012'));
+  if (bays.size < new Set(bayIds).size) problems.push(problemOf('ERR00012', { field: 'bayIds' }));
 
   const [facilityId] = [...bays.values(), ...locations.values()];
   // Without a problem, the other three values are always defined. Only TypeScript needs their checks.

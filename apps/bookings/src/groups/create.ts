@@ -23,13 +23,14 @@ export async function createGroup(
   const members = (body.bookings ?? []).map((input, index) => memberOf(input, index, strict));
 
   if (body.dryRun) {
-    const drafts = await validateDrafts(services, members, caller, now, validationErrors);
-    const conflicts = await findConflicts(services, drafts);
+    const options = { caller, now, requestErrors: validationErrors, dryRun: true };
+    const drafts = await validateDrafts(services, members, options);
+    const conflicts = await findConflicts(services, drafts, options);
     if (conflicts.flat().length > 0) throw draftsError(drafts, conflicts);
     return { status: 200, body: { bookings: [] } };
   }
   return createOnce(request, { idempotency, now }, async (keyed, errors) => {
-    const drafts = await validateDrafts(services, members, caller, now, errors);
+    const drafts = await validateDrafts(services, members, { caller, now, requestErrors: errors });
     const [first, ...others] = drafts;
     if (!first) throw new Error('a valid request has no booking');
     const id = newTaggedId(first.valid.facilityId, now);

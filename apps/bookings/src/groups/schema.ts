@@ -33,7 +33,7 @@ export const groupSchema = responseSchema({
 });
 
 export const dryRunSchema = responseSchema({
-  bookings: { type: 'array', maxItems: 0, description: 'Empty: nothing is booked.' },
+  bookings: { type: 'array', items: bookingSchema, maxItems: 0, description: 'Empty: nothing is booked.' },
 });
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */

@@ -161,7 +161,8 @@ export const deleteBooking = 'delete from booking where facility_id = $1 and id 
 
 /** The table booking_reference ensures that no two bookings have the same external id, even at different facilities. */
 export const references = {
-  find: 'select external_booking_id as id from booking_reference where external_booking_id = any($1)',
+  find: `select external_booking_id as id, facility_id as "facilityId" from booking_reference
+where external_booking_id = any($1)`,
   insert: 'insert into booking_reference (external_booking_id, facility_id, booking_id) values ($1, $2, $3::uuid)',
   move: 'update booking_reference set facility_id = $2 where external_booking_id = $1',
   delete: 'delete from booking_reference where external_booking_id = $1',

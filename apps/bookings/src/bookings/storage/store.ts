@@ -75,10 +75,16 @@ export interface UpdateOutcome {
   readonly conflicts: readonly Conflict[];
 }
 
-/** What a request wants to book. Without times, only the bay is checked. */
-export interface Wish extends Bay {
+/** What a request wants to book. Without times, only the bay is checked, and without a bay only the external id. */
+export interface Wish {
+  readonly bay: Bay | undefined;
   readonly times: Times | undefined;
   readonly externalBookingId?: string | null | undefined;
+}
+
+interface CheckOptions extends Exceptions, ConflictOptions {
+  /** Only bookings of these facilities make an external id used. Default: all bookings. */
+  readonly referencesOf?: readonly string[] | undefined;
 }
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
@@ -98,7 +104,7 @@ export function createBookingStore(db: Database) {
     create: async ({ bookings, holdIds, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
       const [{ facilityId }] = bookings;
       const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
-      const wishes = bookings.map((booking) => ({ ...booking, times: booking }));
+      const wishes = bookings.map((booking) => ({ ...booking, bay: booking, times: booking }));
       const work = transaction<readonly (readonly Conflict[])[]>(db, async (tx) => {
         await storeResponse(tx, response, bookings[0]);
         const [, checked] = await Promise.all([lockBays(tx, facilityId, bayIds), check(tx, wishes, { holdIds })]);
@@ -189,10 +195,7 @@ export function createBookingStore(db: Database) {
      * Returns the conflicts of each wish, without a lock: for a request that writes nothing, or has other errors too,
      * so that the response can report all of them.
      */
-    findConflicts: (
-      wishes: readonly Wish[],
-      options: Exceptions & ConflictOptions,
-    ): Promise<readonly (readonly Conflict[])[]> =>
+    findConflicts: (wishes: readonly Wish[], options: CheckOptions): Promise<readonly (readonly Conflict[])[]> =>
       transaction(db, async (tx) => (await check(tx, wishes, options)).map(({ conflicts }) => conflicts)),
   };
 }
@@ -206,23 +209,28 @@ export function deleteBookings(tx: Transaction, bookings: readonly Booking[], at
 }
 
 /** Finds the bay and the conflicts of each wish. The wishes of a request also conflict with each other. */
-async function check(tx: Transaction, wishes: readonly Wish[], options: Exceptions & ConflictOptions) {
+async function check(tx: Transaction, wishes: readonly Wish[], options: CheckOptions) {
   const externalIds = externalIdsOf(wishes);
-  const placeOf = ({ facilityId, times }: Wish) => `${times?.startDate} ${times?.endDate} ${facilityId}`;
+  const placeOf = ({ bay, times }: Wish) => `${times?.startDate} ${times?.endDate} ${bay?.facilityId}`;
   // Wishes for the same times are read together.
   const places = [...Map.groupBy(wishes, placeOf)].map(async ([place, ofPlace]) => {
-    const { facilityId, times } = ofPlace[0] as Wish;
-    const bayIds = [...new Set(ofPlace.map(({ bayId }) => bayId))];
-    return [place, await readBayStates(tx, facilityId, bayIds, times && intervalOf(times), options)] as const;
+    const times = ofPlace[0]?.times;
+    const bays = ofPlace.flatMap(({ bay }) => bay ?? []);
+    const bayIds = [...new Set(bays.map(({ bayId }) => bayId))];
+    const interval = times && intervalOf(times);
+    const states = bays[0] && (await readBayStates(tx, bays[0].facilityId, bayIds, interval, options));
+    return [place, states] as const;
   });
-  const [used, states] = await Promise.all([findUsedIds(tx, externalIds), Promise.all(places)]);
+  const [used, states] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), Promise.all(places)]);
   const statesByPlace = new Map(states);
   return wishes.map((wish) => {
-    const { times, bayId, externalBookingId: id } = wish;
-    const bay = statesByPlace.get(placeOf(wish))?.get(bayId);
-    const others = wishes.filter((other) => other !== wish && other.bayId === bayId);
-    const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
+    const { times, externalBookingId: id } = wish;
     const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
+    if (!wish.bay) return { bay: undefined, conflicts: isUsed ? [idUsed] : [] };
+    const { bayId } = wish.bay;
+    const bay = statesByPlace.get(placeOf(wish))?.get(bayId);
+    const others = wishes.filter((other) => other !== wish && other.bay?.bayId === bayId);
+    const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
     const conflicts = [
       ...(isUsed ? [idUsed] : []),
       ...findConflicts(
@@ -242,9 +250,14 @@ function externalIdsOf(
   return bookings.flatMap(({ externalBookingId }) => externalBookingId ?? []).sort();
 }
 
-async function findUsedIds(on: Queryable, externalIds: readonly string[]): Promise<ReadonlySet<string | null>> {
+async function findUsedIds(
+  on: Queryable,
+  externalIds: readonly string[],
+  facilities?: readonly string[],
+): Promise<ReadonlySet<string | null>> {
   if (externalIds.length === 0) return new Set();
-  return new Set((await query<{ id: string }>(on, references.find, [externalIds])).map(({ id }) => id));
+  const rows = await query<{ id: string; facilityId: string }>(on, references.find, [externalIds]);
+  return new Set(rows.filter((row) => facilities?.includes(row.facilityId) !== false).map(({ id }) => id));
 }
 
 function authorOf({ caller: { clientId, subject }, requestId }: Sender): Author {
