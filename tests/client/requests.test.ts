@@ -31,7 +31,7 @@ describe('errors', () => {
     const error = await errorOf(client.bookings.create(booking));
     expect(error).toMatchObject({ name: 'BookingsApiError', status: 400, requestId: expect.stringMatching(/./) });
     expect(error.problems.map(({ code }) => code)).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
-    expect(error.problems[0]?.contextData).toEqual({ externalBookingId: 'e-1' });
+    expect(error.problems[0]?.contextData).toEqual({ externalBookingId: 'e-1', field: 'endDate' });
     expect([error.has('ERR00012'), error.has('BOOK00002')]).toEqual([true, false]);
     expect(error.message).toContain('ERR00012 No bay found with the given id.');
   });
@@ -74,6 +74,39 @@ test('the history lists the changes of a booking, and of a facility', async () =
   expect(ofBooking[0]?.changes.bayId).toEqual({ from: null, to: 'bay-n1-01' });
   const ofBay = client.history.list({ facilityId: 'fac-north', bayIds: ['bay-n1-01'], action: 'deleted' });
   expect(await ofBay.toArray()).toMatchObject([{ bookingId: id, facilityId: 'fac-north', version: 2 }]);
+});
+
+test('an erasure needs a token with both scopes, and returns the number of bookings that it changed', async () => {
+  const { id } = await client.bookings.create({ ...newBooking(), metadata: { guest: 'Ada' } });
+  expect((await errorOf(client.bookings.erase({ ids: [id] }))).status).toBe(403);
+  expect((await errorOf(manager.bookings.erase({ ids: [id] }))).status).toBe(403);
+  const token = { clientId: 'demo-pat-north-manage', clientSecret: 'demo-pat-north-manage-secret' };
+  const eraser = system.createClient({ auth: { ...token, scope: 'golf/bookings golf/schedule' } });
+  expect(await eraser.bookings.erase({ ids: [id], dryRun: true })).toEqual({ bookings: 1 });
+  expect(await eraser.bookings.erase({ ids: [id] })).toEqual({ bookings: 1 });
+  expect(await eraser.bookings.erase({ ids: [id] })).toEqual({ bookings: 0 });
+  const erased = await client.bookings.get(id);
+  expect([erased.userAlias, erased.metadata]).toEqual(['erased', undefined]);
+});
+
+test('with the option strict, the service rejects unknown fields and parameters', async () => {
+  const preferences: (string | null)[] = [];
+  const record: typeof fetch = (input, init) => {
+    if (new URL(String(input)).pathname.startsWith('/api/')) preferences.push(new Headers(init?.headers).get('Prefer'));
+    return fetch(input, init);
+  };
+  const strict = system.createClient({ strict: true, fetch: record });
+  const misspelt = { ...newBooking(), externalBookingID: 'x' };
+  expect((await client.bookings.create(misspelt)).id).toMatch(/./);
+  const error = await errorOf(strict.bookings.create({ ...misspelt, ...newBooking() }));
+  expect(error.problems.map(({ description }) => description)).toEqual(["'externalBookingID' is not known."]);
+  const filter = { bayId: 'bay-n1-01' } as object;
+  expect((await errorOf(strict.bookings.search(filter).toArray())).has('ERR00002')).toBe(true);
+  // The other preference of a request stays.
+  const waiting = { query: { facilityId: 'fac-north' }, headers: { Prefer: 'wait=0' } };
+  const { headers } = await strict.request('listBookingChanges', waiting);
+  expect(headers.get('Preference-Applied')).toBe('handling=strict, wait=0');
+  expect(preferences).toEqual(['handling=strict', 'handling=strict', 'wait=0, handling=strict']);
 });
 
 describe('lists', () => {

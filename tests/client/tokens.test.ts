@@ -130,6 +130,15 @@ describe('client credentials', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
+  test('the error for a scope that is not allowed names the scopes that are', async () => {
+    const auth = { clientId: 'demo-pat-north-read', clientSecret: 'demo-pat-north-read-secret' };
+    const error = await getLocation({ auth }).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(BookingsTokenError);
+    expect(error).toMatchObject({ error: 'invalid_scope' });
+    expect(error.message).toMatch(/which may request: https:\/\/bay-booking\.example\/golf\/bookings\.read$/);
+    expect(await getLocation({ auth: { ...auth, scope: 'golf/bookings.read' } })).toBe('loc-north-1');
+  });
+
   test('the option facilities limits the token to these facilities', async () => {
     const { fetch, to } = recordingFetch();
     await getLocation({ fetch, auth: { ...northToken, facilities: ['fac-north'] } });

@@ -39,14 +39,14 @@ export interface BookingsClient {
 
 /** @throws {TypeError} when `baseUrl` or the issuer is not an https address, unless `allowInsecureHttp` permits it */
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
-  const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
+  const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false, strict = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
   if ('issuer' in auth && auth.issuer) expectSecure(new URL(auth.issuer), allowInsecureHttp);
   // The default reads `globalThis.fetch` at each request, so a program can replace this function later.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
   const authorizedFetch = createAuthorizedFetch({ auth, baseUrl, fetch, timeoutMs, allowInsecureHttp });
-  const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });
+  const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs, strict });
   return {
     bookings: createBookings(send),
     groups: createGroups(send),

@@ -6,6 +6,8 @@ export interface BookingsClientOptions {
   /** How the client gets access tokens. */
   readonly auth: ClientCredentials | GetAccessToken | BoundAccessTokens;
   readonly retry?: RetryOptions;
+  /** The service rejects unknown fields and parameters (`Prefer: handling=strict`) instead of ignoring them. */
+  readonly strict?: boolean;
   /** The maximum duration of one attempt in milliseconds. Default: 10 000. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
@@ -28,7 +30,10 @@ export interface ClientCredentials {
   readonly facilities?: readonly string[];
   /** Default: the authorization server that the API names in its metadata (RFC 9728). */
   readonly issuer?: string;
-  /** Complete, or without the base that the API names in its metadata: `golf/schedule`. Default: `golf/bookings`. */
+  /**
+   * One scope, or several separated by spaces. Each is complete, or lacks the base that the API names in its metadata:
+   * `golf/schedule`. Default: `golf/bookings`.
+   */
   readonly scope?: string;
 }
 

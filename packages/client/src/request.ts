@@ -19,6 +19,7 @@ export interface SendOptions {
   readonly authorizedFetch: AuthorizedFetch;
   readonly retryOptions: RetryOptions;
   readonly timeoutMs: number;
+  readonly strict: boolean;
 }
 
 interface UntypedRequest extends RequestOptions {
@@ -31,12 +32,14 @@ interface UntypedRequest extends RequestOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }: SendOptions): Send {
+export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, strict }: SendOptions): Send {
   const send = async (id: OperationId, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
     const { method, path, acceptsIdempotencyKey } = operationsById[id];
     const url = urlOf(baseUrl, path, request);
     const headers = new Headers({ Accept: 'application/json', ...request.headers });
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    // Other preferences of the request, such as `wait`, stay.
+    if (strict) headers.append('Prefer', 'handling=strict');
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     if (acceptsIdempotencyKey && !headers.has('Idempotency-Key'))
       headers.set('Idempotency-Key', request.idempotencyKey ?? newKey());

@@ -67,9 +67,15 @@ export interface ScopeError {
 
 export function findScopeError(
   table: ScopeTable,
-  request: { requested: readonly string[]; allowed: readonly string[]; issuesIdToken: boolean },
+  request: {
+    requested: readonly string[];
+    allowed: readonly string[];
+    issuesIdToken: boolean;
+    /** Whether the description names the scopes that are allowed. */
+    namesAllowed?: boolean;
+  },
 ): ScopeError | undefined {
-  const { requested, allowed, issuesIdToken } = request;
+  const { requested, allowed, issuesIdToken, namesAllowed } = request;
   if (requested.length === 0) return { description: 'scope is missing', scope: '' };
   const unknown = requested.filter((scope) => !table.known.includes(scope));
   if (unknown.length > 0) return { description: 'requested scope is not known', scope: unknown.join(' ') };
@@ -84,7 +90,9 @@ export function findScopeError(
   }
   const notAllowed = requested.filter((scope) => !allowed.includes(scope));
   if (notAllowed.length > 0) {
-    return { description: 'requested scope is not allowed for this client', scope: notAllowed.join(' ') };
+    const usable = allowed.filter((scope) => issuesIdToken || !isOpenidFamily(scope));
+    const names = namesAllowed ? `, which may request: ${usable.join(' ')}` : '';
+    return { description: `requested scope is not allowed for this client${names}`, scope: notAllowed.join(' ') };
   }
   if (requested.length > 1 && requested.some((scope) => table.operate.includes(scope))) {
     return { description: 'the scope of a management API must be requested alone', scope: requested.join(' ') };

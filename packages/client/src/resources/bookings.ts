@@ -7,6 +7,8 @@ import type {
   BookingList,
   BookingSearch,
   CreateBooking,
+  EraseBookings,
+  Erasure,
   UpdateBooking,
 } from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';
@@ -25,6 +27,9 @@ export const createBookings = (send: Send) => ({
   delete: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteBooking', { path: { id }, ...conditional(options) });
   },
+  /** Erases alias and metadata. Needs the scopes `golf/bookings` and `golf/schedule`. Returns how many bookings changed. */
+  erase: async (erasure: EraseBookings, options?: RequestOptions): Promise<Erasure> =>
+    (await send('eraseBookings', { body: erasure, ...options })).data,
   /** The changes of a booking, oldest first. */
   history: (id: string, query: BookingHistoryQuery = {}, options?: RequestOptions): PagedList<BookingHistory> =>
     pagedList(send, 'getBookingHistory', { path: { id }, query, ...options }),

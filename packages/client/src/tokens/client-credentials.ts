@@ -43,12 +43,13 @@ export function createTokenRequest(
 
   async function discover(options: oauth.HttpRequestOptions<'GET'>): Promise<AuthorizationServer> {
     let { issuer, scope } = credentials;
-    if (!issuer || !scope?.includes(':')) {
+    const names = (scope ?? defaultScope).split(' ');
+    if (!issuer || !names.every((name) => name.includes(':'))) {
       const response = await oauth.resourceDiscoveryRequest(baseUrl, options);
       const api = await oauth.processResourceDiscoveryResponse(baseUrl, response);
       issuer ??= api.authorization_servers?.[0];
-      const ending = `/${scope ?? defaultScope}`;
-      scope = api.scopes_supported?.find((supported) => supported.endsWith(ending)) ?? scope;
+      const complete = (name: string) => api.scopes_supported?.find((supported) => supported.endsWith(`/${name}`));
+      scope = names.map((name) => complete(name) ?? (scope && name)).join(' ');
     }
     if (!issuer || !scope) throw new Error(`${baseUrl} names no issuer or no scope: set auth.issuer and auth.scope`);
     const url = new URL(issuer);

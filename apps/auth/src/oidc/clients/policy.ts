@@ -36,7 +36,8 @@ export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }
     params.scope = normaliseScope(params.scope ?? '') || undefined;
     if (type === 'client_credentials') {
       const requested = withoutOfflineAccess(splitScope(params.scope));
-      checkRequestedScopes(scopes, this, { requested, issuesIdToken: false });
+      const namesAllowed = this.clientAuthMethod !== 'none';
+      checkRequestedScopes(scopes, this, { requested, issuesIdToken: false, namesAllowed });
       params.scope = requested.join(' ');
     }
     if (ctx.oidc.route === 'device_authorization') {

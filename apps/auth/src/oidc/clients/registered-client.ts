@@ -25,9 +25,9 @@ export function effectiveScopes(
 export function checkRequestedScopes(
   scopes: ScopeTable,
   client: RegisteredClient,
-  { requested, issuesIdToken }: { requested: readonly string[]; issuesIdToken: boolean },
+  request: { requested: readonly string[]; issuesIdToken: boolean; namesAllowed?: boolean },
 ): void {
-  const error = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken });
+  const error = findScopeError(scopes, { ...request, allowed: allowedScopes(client) });
   if (error) throw new errors.InvalidScope(error.description, error.scope);
 }
 
