@@ -147,7 +147,10 @@ describe('TypeScript programs that use the package', () => {
   }, 60_000);
 
   test('the first example of the README compiles as TypeScript', async () => {
-    await writeFile(join(installed.folder, 'first.ts'), readmeBlocks('js').join(''));
+    const examples = readmeBlocks('js');
+    // An error in `readmeBlocks` could otherwise leave nothing to compile.
+    expect(examples).toHaveLength(1);
+    await writeFile(join(installed.folder, 'first.ts'), examples.join(''));
     for (const compiler of [typescript5, typescript7]) {
       await compile(compiler, 'first.ts', ...forBrowser);
       await compile(compiler, 'first.ts', '--module', 'nodenext', '--noUncheckedIndexedAccess');

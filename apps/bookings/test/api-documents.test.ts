@@ -18,7 +18,10 @@ interface Operation {
 
 function operations(): readonly Operation[] {
   const paths = Object.values(checkedIn.paths as Record<string, Record<string, Operation>>);
-  return paths.flatMap((methods) => Object.values(methods));
+  const found = paths.flatMap((methods) => Object.values(methods));
+  // Tests that check every operation would otherwise check nothing.
+  expect(found.length).toBeGreaterThan(40);
+  return found;
 }
 
 test('GET /openapi.json returns OpenAPI 3.1 with the addresses of this service, without a token', async () => {
@@ -104,7 +107,9 @@ test('the document has exactly the endpoints of the specification and of docs/be
 test('the document has every error code, and each of its references resolves', () => {
   const text = JSON.stringify(checkedIn);
   for (const code of Object.keys(errorCatalogue)) expect(text).toContain(`"${code}"`);
-  for (const [, kind, name] of text.matchAll(/#\/components\/(\w+)\/(\w+)/g)) {
+  const references = [...text.matchAll(/#\/components\/(\w+)\/(\w+)/g)];
+  expect(references.length).toBeGreaterThan(100);
+  for (const [, kind, name] of references) {
     expect(checkedIn.components[kind as string]).toHaveProperty(name as string);
   }
 });
@@ -120,12 +125,35 @@ test('every error response of an operation is a reference, and the description l
   for (const code of Object.keys(errorCatalogue)) expect(description.split(`\`${code}\``)).toHaveLength(2);
 });
 
+test('every array in a schema names its items', () => {
+  const arrays: object[] = [];
+  JSON.stringify(checkedIn, (_name, value) => {
+    if (value?.type === 'array') arrays.push(value);
+    return value;
+  });
+  expect(arrays.length).toBeGreaterThan(30);
+  expect(arrays.filter((schema) => !('items' in schema))).toEqual([]);
+});
+
+test('errors about a bay and about dates have examples with the field', () => {
+  const exampleWith = (code: string, field: string) => ({
+    [code]: { value: { errors: [{ contextData: { field } }] } },
+  });
+  expect(checkedIn.components.responses?.Error400.content['application/json'].examples).toMatchObject({
+    ...exampleWith('ERR00010', 'endDate'),
+    ...exampleWith('ERR00011', 'endDate'),
+    ...exampleWith('ERR00012', 'bayId'),
+  });
+});
+
 test('every operation id in the error catalogue exists', () => {
   const operationIds = operations().map(({ operationId }) => operationId);
   const selectors = Object.values<DocumentedError>(errorCatalogue).flatMap(({ appliesTo }) =>
     typeof appliesTo === 'string' ? [] : appliesTo,
   );
-  for (const selector of selectors) if (typeof selector === 'string') expect(operationIds).toContain(selector);
+  const named = selectors.filter((selector) => typeof selector === 'string');
+  expect(named.length).toBeGreaterThan(10);
+  for (const operationId of named) expect(operationIds).toContain(operationId);
 });
 
 test('every operation has a request example in curl and in TypeScript', () => {
@@ -144,7 +172,9 @@ function schemasIn(schema: unknown): readonly Record<string, unknown>[] {
 
 test('every object and every alternative has a name, so that generators of clients invent none', () => {
   const named = new Set(Object.values(checkedIn.components.schemas));
-  for (const schema of [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn)) {
+  const schemas = [checkedIn.paths, checkedIn.components.schemas, checkedIn.webhooks].flatMap(schemasIn);
+  expect(schemas.filter(({ type, properties }) => type === 'object' && properties).length).toBeGreaterThan(30);
+  for (const schema of schemas) {
     if (schema.type === 'object' && schema.properties && !named.has(schema))
       throw new Error(`lacks a name: ${JSON.stringify(schema)}`);
     for (const alternative of Array.isArray(schema.oneOf) ? schema.oneOf : [])
