@@ -191,7 +191,7 @@ export interface paths {
         put?: never;
         /**
          * Erase personal data
-         * @description Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased`: in the bookings, their whole history, the feed, deliveries and stored responses. Bays and times stay.
+         * @description Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased` and removes their metadata: in the bookings, their history, the feed, deliveries and stored responses. Bays and times stay. What other facilities hold of a booking that has moved stays too.
          */
         post: operations["eraseBookings"];
         delete?: never;
@@ -1470,7 +1470,7 @@ export interface components {
         };
         BookingGroupDryRun: {
             /** @description Empty: nothing is booked. */
-            bookings: unknown[];
+            bookings: components["schemas"]["Booking"][];
         };
         Me: {
             /** @description The client of the token. */
