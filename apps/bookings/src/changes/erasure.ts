@@ -101,8 +101,8 @@ where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
 }
 
 /**
- * Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. The history of a deletion before
- * `keptSince` has expired.
+ * Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. The history of a deletion
+ * before `keptSince` has expired.
  */
 export const findEndedDeletions = (db: Database, endedBefore: Date, keptSince: Date, limit: number) =>
   query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEndedDeletions, [

@@ -91,7 +91,7 @@ export async function storeResponse(
   }
 }
 
-/** Rewrites the responses of these facilities that were stored at these times, the creation times of their resources. */
+/** Rewrites responses of these facilities. They were stored at these times, the creation times of their resources. */
 export async function rewriteResponses(
   tx: Transaction,
   facilities: readonly string[],
