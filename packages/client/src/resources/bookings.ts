@@ -27,7 +27,7 @@ export const createBookings = (send: Send) => ({
   delete: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteBooking', { path: { id }, ...conditional(options) });
   },
-  /** Erases alias and metadata, with the scopes `golf/bookings` and `golf/schedule`. Returns how many bookings changed. */
+  /** Needs the scopes `golf/bookings` and `golf/schedule`. Returns the number of bookings that were changed. */
   erase: async (erasure: EraseBookings, options?: RequestOptions): Promise<Erasure> =>
     (await send('eraseBookings', { body: erasure, ...options })).data,
   /** The changes of a booking, oldest first. */
