@@ -1,4 +1,4 @@
-// Checks the version of Node.js, and then runs src/main.ts.
+// Checks the version of Node.js, then runs src/main.ts.
 import '../service/check-node.js';
 
 await import('./src/main.ts');

@@ -1,5 +1,5 @@
-// Ends the process if Node.js is too old to run TypeScript sources. This file is plain JavaScript, so that an older
-// Node.js prints a clear message.
+// Ends the process if Node.js is too old to run TypeScript sources. This file is plain JavaScript because an older
+// Node.js must be able to print the message.
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(
     `Node.js 24 or later is needed, and this is ${process.version} (${process.execPath}). ` +

@@ -34,7 +34,7 @@ export function createAuthorizedFetch(options: AuthorizedFetchOptions): Authoriz
       dpop ? sendDpop(token, dpop, url, request, options.fetch) : sendBearer(token, url, request, options.fetch);
     const token = await waitFor(tokens(), request.signal);
     const response = await send(token);
-    // A new token would be of the same sign-in.
+    // The response asks for a new sign-in, which a new token of the same sign-in is not.
     if (response.status !== 401 || requiresStepUp(response)) return response;
     // The service has rejected `token`, so the source returns a new token if it can.
     const newToken = await waitFor(tokens(token), request.signal);
@@ -48,7 +48,7 @@ async function createAuthorization(options: AuthorizedFetchOptions): Promise<Aut
   const { auth } = options;
   if (typeof auth === 'function') return { tokens: fromFunction(auth), dpop: undefined };
   const keyPair = auth.dpop === true ? await oauth.generateKeyPair('ES256') : auth.dpop;
-  // The first argument of `oauth.DPoP` is empty, because the clock of the client needs no correction.
+  // `oauth.DPoP` needs no client: the client's clock needs no correction.
   const dpop = keyPair ? oauth.DPoP({}, keyPair) : undefined;
   if ('getAccessToken' in auth) return { tokens: fromFunction(auth.getAccessToken), dpop };
   return { tokens: createTokenSource(createTokenRequest(auth, { ...options, dpop })), dpop };
@@ -71,7 +71,7 @@ async function sendDpop(token: string, dpop: oauth.DPoPHandle, url: URL, request
       DPoP: dpop,
       signal,
       [oauth.customFetch]: (address: string, init: object) => fetch(address, init),
-      // createBookingsClient has checked the address.
+      // `createBookingsClient` has checked the URL.
       [oauth.allowInsecureRequests]: true,
     });
   } catch (error) {

@@ -33,17 +33,20 @@ export interface BookingsClient {
   readonly webhooks: Webhooks;
   /** Returns the client, subject, scopes, facilities and expiry of the access token. */
   readonly me: ReturnType<typeof createMe>;
-  /** Sends a request to any endpoint, which is named by its `operationId` in the OpenAPI document. */
+  /** Sends a request to the endpoint that has this `operationId` in the OpenAPI document. */
   readonly request: Send;
 }
 
-/** @throws {TypeError} when `baseUrl` or the issuer is not an https address, unless `allowInsecureHttp` permits it */
+/**
+ * @throws {TypeError} if `baseUrl` or `auth.issuer` is neither https nor on this machine. `allowInsecureHttp` allows
+ * http on every host.
+ */
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false, strict = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
   if ('issuer' in auth && auth.issuer) expectSecure(new URL(auth.issuer), allowInsecureHttp);
-  // The default reads `globalThis.fetch` at each request, so a program can replace this function later.
+  // `globalThis.fetch` is read at each request, because a program can replace it later.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
   const authorizedFetch = createAuthorizedFetch({ auth, baseUrl, fetch, timeoutMs, allowInsecureHttp });
   const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs, strict });

@@ -2,11 +2,11 @@
 import type { ErrorCode } from './generated/error-codes.ts';
 
 export interface Problem {
-  /** With `string & {}`, other codes are allowed too, and editors still suggest the known ones. */
+  /** `string & {}` allows other codes, and editors still suggest the known codes. */
   readonly code: ErrorCode | (string & {});
   readonly description: string;
   readonly moreInfo: string;
-  /** For errors of a booking: the `externalBookingId` of that booking, or `""` if the booking has none. */
+  /** Errors of a booking have its `externalBookingId`, or `""` if the booking has no such id. */
   readonly contextData: Readonly<Record<string, unknown>>;
 }
 
@@ -32,15 +32,15 @@ export class BookingsApiError extends BookingsError {
     return this.problems.some((problem) => problem.code === code);
   }
 
-  /** The id of this request in the log of the service. */
+  /** Identifies the request in the service's log. */
   get requestId(): string | null {
     return this.headers.get('x-request-id');
   }
 }
 
 /**
- * The service requires that the user signs in again (RFC 9470): send the user to the authorization endpoint with
- * `acr_values` and `max_age`, and repeat the call with the new token.
+ * The user must sign in again (RFC 9470). Send the user to the authorization endpoint with `acr_values` and `max_age`,
+ * then repeat the call with the new token.
  */
 export class BookingsStepUpError extends BookingsApiError {
   override readonly name = 'BookingsStepUpError';
@@ -57,7 +57,6 @@ export class BookingsStepUpError extends BookingsApiError {
   }
 }
 
-/** Whether a response says that the user must sign in again. */
 export const requiresStepUp = ({ status, headers }: Pick<Response, 'status' | 'headers'>): boolean =>
   status === 401 && /\berror="insufficient_user_authentication"/.test(headers.get('www-authenticate') ?? '');
 
@@ -65,15 +64,15 @@ function textOf({ code, description, moreInfo }: Problem): string {
   return moreInfo ? `${code} ${description} (${moreInfo})` : `${code} ${description}`;
 }
 
-/** No usable response arrived, even after all attempts. `cause` is the last network error or timeout. */
+/** No usable response arrived after all attempts. `cause` is the last network error or timeout. */
 export class BookingsConnectionError extends BookingsError {
   override readonly name = 'BookingsConnectionError';
 }
 
-/** The client got no access token. If `cause` is a BookingsConnectionError, the client tries again. */
+/** The client could not get an access token. If `cause` is a BookingsConnectionError, a later call tries again. */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';
-  /** The member `error` of the authorization server's response, for example `invalid_client`. */
+  /** The `error` field of the authorization server's response, for example `invalid_client`. */
   readonly error: string | undefined;
   readonly response: Response | undefined;
 

@@ -1,7 +1,7 @@
 // Derives the types of requests and responses from `operations`, the generated types of the OpenAPI document.
 import type { operations } from './generated/bookings-api.ts';
 
-/** The requests that receivers of webhooks get are operations of the document too. */
+/** The OpenAPI document also describes the requests that the service sends to webhooks. A client cannot send them. */
 export type OperationId = Exclude<keyof operations, `receive${string}`>;
 
 export interface Operation {
@@ -23,7 +23,7 @@ export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['respons
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The maximum duration of one attempt in milliseconds. Default: `timeoutMs` of the client. */
+  /** The maximum duration of one attempt. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface ApiResponse<Result> {
   readonly data: Result;
 }
 
-/** Sends a request with an access token to one endpoint, and repeats it after temporary failures. */
+/** Sends a request with an access token to one endpoint and repeats it after temporary failures. */
 export type Send = <Id extends OperationId>(
   operation: Id,
   request: RequestOf<Id>,

@@ -3,15 +3,14 @@ import type { CryptoKey, CryptoKeyPair } from 'oauth4webapi';
 
 export interface BookingsClientOptions {
   readonly baseUrl: string;
-  /** How the client gets access tokens. */
   readonly auth: ClientCredentials | GetAccessToken | BoundAccessTokens;
   readonly retry?: RetryOptions;
   /** The service rejects unknown fields and parameters (`Prefer: handling=strict`) instead of ignoring them. */
   readonly strict?: boolean;
-  /** The maximum duration of one attempt in milliseconds. Default: 10 000. */
+  /** The maximum duration of one attempt. Default: 10 000. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
-  /** `http:` addresses of this machine are always allowed. */
+  /** Allows `http:` URLs on every host. On this machine they are always allowed. */
   readonly allowInsecureHttp?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Builds the request of an endpoint, sends it with retries, and reads the response.
+// Builds the request of an endpoint, sends it with retries and reads the response.
 import type { AuthorizedFetch } from './authorized-fetch.ts';
 import {
   BookingsApiError,
@@ -69,13 +69,13 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
   return send as Send;
 }
 
-/** Browsers have no `crypto.randomUUID` on plain http pages. */
+/** `crypto.randomUUID` exists only on https pages and on localhost. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** @throws {TypeError} if a value would change the meaning of the request, such as an empty id in the path */
+/** @throws {TypeError} if a value would change which resource the URL names, such as an empty id in the path */
 function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }: UntypedRequest): URL {
   const url = new URL(baseUrl);
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, path[name]));
@@ -86,7 +86,7 @@ function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }
 }
 
 function pathSegment(name: string, value: string | undefined): string {
-  // The URL parser would remove such a segment, and the URL would be that of a list or of another resource.
+  // The URL parser would remove such a segment. The URL would then name a list or another resource.
   if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
   return encodeURIComponent(value);
 }
@@ -99,7 +99,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   }
   // The brackets tell the service that a comma is part of the value.
   const members = Array.isArray(value) ? value.map((element) => ['', element]) : Object.entries(value);
-  // The service would apply no filter and return all resources.
+  // The service ignores an empty filter and would return every resource.
   if (members.length === 0) throw new TypeError(`${name} is an empty ${Array.isArray(value) ? 'array' : 'object'}`);
   for (const [member, element] of members) parameters.append(`${name}[${member}]`, String(element));
 }
@@ -112,7 +112,7 @@ async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** Returns no problems if the body is not an error envelope, for example because a proxy sent the response. */
+/** Returns an empty array if the body is not an error envelope, for example because a proxy sent the response. */
 function problemsOf(text: string): readonly Problem[] {
   try {
     const { errors } = JSON.parse(text) as { errors?: unknown };

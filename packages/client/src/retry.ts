@@ -1,4 +1,4 @@
-// Repeats a failed request if another attempt may succeed, and chooses the delay before each attempt.
+// Repeats a failed request if another attempt may succeed and chooses the delay before each attempt.
 import { BookingsApiError, BookingsConnectionError, type BookingsError, BookingsTokenError } from './errors.ts';
 import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';
@@ -8,7 +8,7 @@ const transientStatuses = [408, 429, 500, 502, 503, 504];
 const firstDelayMs = 250;
 const maxDelayMs = 8_000;
 
-/** `attempt` gets true if an earlier attempt may have changed data although it failed. */
+/** `mayHaveSucceeded` is true if an earlier attempt may have changed data although it failed. */
 export async function retry<T>(
   attempt: (mayHaveSucceeded: boolean) => Promise<T>,
   isRepeatable: boolean,
@@ -40,12 +40,12 @@ export function isTransient(error: unknown): error is BookingsError {
 }
 
 function wasNotProcessed(error: unknown): boolean {
-  // A request is not sent if the client cannot get an access token.
+  // A client that has no access token has not sent the request.
   if (error instanceof BookingsTokenError) return isTransient(error);
   return error instanceof BookingsApiError && error.status === 429;
 }
 
-/** Half of the delay is random, so that clients that failed together do not try again together. */
+/** Half of the delay is random: clients that failed together should not try again together. */
 export function retryDelay(failures: number, error: unknown): number {
   const half = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1)) / 2;
   return (retryAfterOf(error) ?? half) + Math.random() * half;

@@ -1,6 +1,6 @@
-// Waits, and limits the duration of work. Everything here stops when an AbortSignal is aborted.
+// Waits and limits the duration of work. An aborted AbortSignal stops every function in this file.
 
-/** AbortSignal.any would leave one entry for each request on `signal`, which may exist for months. */
+/** `AbortSignal.any` would leave one entry for each request on `signal`, which may exist for months. */
 export async function withTimeout<T>(
   milliseconds: number,
   signal: AbortSignal | undefined,
@@ -36,7 +36,7 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
   });
 }
 
-/** Waits for a promise that several callers share. An abort ends only the waiting of this caller. */
+/** Waits for a promise that several callers share. An abort ends the wait of this caller only. */
 export async function waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = new Promise<never>((_, reject) => {

@@ -1,11 +1,11 @@
-// Verifies webhooks of the Bookings API (https://www.standardwebhooks.com).
+// Verifies deliveries of webhooks (https://www.standardwebhooks.com).
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import type { Actor, BookingItem } from './schemas.ts';
 
 export { WebhookVerificationError };
 
 interface Delivery<Type, Data> {
-  /** A delivery may be repeated: ignore an id that you have already processed. */
+  /** A delivery may be repeated. Ignore an id that you have already processed. */
   readonly id: string;
   readonly type: Type;
   readonly timestamp: string;
@@ -14,9 +14,8 @@ interface Delivery<Type, Data> {
 
 export interface BookingEventData {
   readonly facilityId: string;
-  /** Deliveries may arrive in the wrong order: ignore a number that is lower than one of this booking before. */
+  /** Deliveries may arrive in the wrong order. Ignore a number that is lower than an earlier number of this booking. */
   readonly modified: number;
-  /** Who made the change. */
   readonly actor: Actor;
   /** The booking after the change, or before the change if the booking was deleted. */
   readonly booking: BookingItem;
@@ -30,11 +29,11 @@ export interface ReceivedWebhook {
   /** For 24 hours after a rotation, pass the new and the old secret. */
   readonly secret: string | readonly string[];
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Exactly as received: the signature covers the bytes. */
+  /** The body exactly as received, because the signature covers its bytes. */
   readonly body: string;
 }
 
-/** @throws {WebhookVerificationError} when no secret matches, or the timestamp differs by more than 5 minutes */
+/** @throws {WebhookVerificationError} if no secret matches or the timestamp differs by more than 5 minutes */
 export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): WebhookEvent {
   const signed = Object.fromEntries(
     ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, headerOf(headers, name)]),

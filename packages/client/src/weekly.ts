@@ -19,9 +19,10 @@ const dayMs = 86_400_000;
 const localPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 
 /**
- * Returns the times of each week in UTC. A local time that occurs twice means the first one. A local time that the
- * clocks skip means the instant after the gap.
- * @throws {RangeError} if a value is invalid, or if no time remains between the start and the end of a week
+ * Returns the times of each week in UTC. If a local time occurs twice, the first one counts. If the clocks skip a local
+ * time, the instant after the gap counts.
+ *
+ * @throws {RangeError} if a value is invalid, or if a week's start and end become the same instant
  */
 export function weekly({ timeZone, start, end, weeks }: WeeklyTimes): Times[] {
   const [localStart, localEnd] = [parseLocal(start), parseLocal(end)];
@@ -38,7 +39,7 @@ export function weekly({ timeZone, start, end, weeks }: WeeklyTimes): Times[] {
   });
 }
 
-/** Returns a local time as if it were in UTC, in milliseconds since 1970. */
+/** Returns the local time in milliseconds since 1970, as if it were UTC. */
 function parseLocal(text: string): number {
   const local = localPattern.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
   // Date turns 30 February into a day in March.
@@ -47,7 +48,7 @@ function parseLocal(text: string): number {
   return local;
 }
 
-/** Returns the function that converts a local time of the time zone to an instant. */
+/** Returns a function that converts a local time of the time zone to an instant. */
 function instantsIn(timeZone: string): (local: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -71,7 +72,7 @@ function instantsIn(timeZone: string): (local: number) => number {
     const [before, after] = [offsetAt(local - dayMs), offsetAt(local + dayMs)];
     const match = [local - before, local - after].find((instant) => instant + offsetAt(instant) === local);
     if (match !== undefined) return match;
-    // The clocks skip this time. Halves the interval until only the instant of the change remains.
+    // The clocks skip this time. The loop halves the interval until only the instant of the change remains.
     let [earlier, later] = [local - after, local - before];
     while (later - earlier > 1) {
       const middle = Math.floor((earlier + later) / 2);

@@ -1,10 +1,10 @@
-// Describes HTTP endpoints. The router, the OpenAPI document and the tests use the descriptions.
+// Describes HTTP endpoints for the router, the OpenAPI document and the tests.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
-/** What an endpoint does, which decides the scopes that allow it. */
+/** Decides which scopes allow the endpoint. */
 export type Access = 'read' | 'write' | 'schedule' | 'erase';
 
 export interface ValueDescription {
@@ -27,7 +27,7 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly validationErrors: readonly ValidationError[];
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
-  /** The id of the request in the log and in the header `X-Request-Id`. */
+  /** Also in the log and in the header `X-Request-Id`. */
   readonly requestId: string;
 }
 
@@ -39,10 +39,10 @@ export interface SuccessDescription {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
-/** An endpoint without the TypeScript types of its query and body. */
+/** An endpoint whose query and body types are not known to TypeScript. */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
-  /** The function of packages/client that calls this endpoint, for the example in the OpenAPI document. */
+  /** The function in packages/client that calls this endpoint, for the example in the OpenAPI document. */
   readonly clientFunction?: string;
   readonly method: Method;
   /** A template such as `/api/bookings/{id}`. */
@@ -56,27 +56,27 @@ export interface Endpoint<Caller = unknown> {
   readonly queryExamples?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
-  /** The schema of the body in the OpenAPI document, if the handler validates a part of the body itself. */
+  /** The body's schema in the OpenAPI document, if the handler validates a part of the body itself. */
   readonly documentedBody?: Schema;
   readonly bodyExample?: unknown;
-  /** The maximum size of the body in bytes. Default: 100 kB. */
+  /** Default: 100 kB. */
   readonly bodyLimit?: number;
   /**
-   * With `optional`, a field of the query takes precedence over the same field of the body. With `as sent`, the handler
-   * gets the JSON object unchanged and validates it. Default: `required`.
+   * `optional`: a query field takes precedence over the same body field. `as sent`: the handler gets the JSON object
+   * unchanged and validates it. Default: `required`.
    */
   readonly bodyUse?: 'required' | 'optional' | 'as sent';
-  /** If an optional body is a JSON string instead of an object, the string is the value of this field. */
+  /** If an optional body is a JSON string, the string is the value of this field. */
   readonly stringBodyField?: string;
   readonly success: SuccessDescription;
   /** A successful response with another status. */
   readonly otherSuccess?: SuccessDescription;
   readonly notModified?: boolean;
-  /** The default `contextData` of the errors of this endpoint. */
+  /** The default `contextData` of this endpoint's errors. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
-  /** If true, `handle` runs even with validation errors, and gets them together with the valid fields. */
+  /** If true, `handle` also runs after validation errors and gets the errors and the valid fields. */
   readonly handlesValidationErrors?: boolean;
-  /** `never` stands for the unknown types of the query and the body. */
+  /** `never` accepts handlers of every query and body type. */
   readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;
 }
 
@@ -95,8 +95,8 @@ type TypedEndpoint<Query, Body, Caller> = Omit<Endpoint<Caller>, 'query' | 'body
 };
 
 /**
- * Derives the types of `query` and `body` in `handle` from their schemas. All fields are optional, because a field with
- * a validation error is left out. There are two functions, because TypeScript infers either all type parameters of a
+ * Derives the types of `query` and `body` in `handle` from their schemas. All fields are optional, because a field that
+ * has a validation error is left out. There are two functions because TypeScript infers either all type parameters of a
  * call or none.
  */
 export function endpointDefiner<Caller>() {

@@ -1,4 +1,4 @@
-// Defines the error envelope, which is the body of every error response (specification, "Error envelope").
+// Defines the error envelope, the body of every error response (specification, "Error envelope").
 
 export interface Problem {
   readonly code: string;

@@ -1,4 +1,4 @@
-// Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
+// Parses and validates import files and reports every error with its JSON Pointer (RFC 6901).
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { createAjv, type Formats } from './validation.ts';
 import { validationMessage } from './validation-message.ts';
@@ -14,16 +14,16 @@ export class ImportError extends Error {
   }
 }
 
-/** A value of the document, which can be of any type because the document may be invalid. */
+/** The value can have any type, because the document may be invalid. */
 export interface DocumentNode {
   readonly path: string;
   readonly value: unknown;
 }
 
-/** Finds errors that JSON Schema cannot express. It also runs if the document violates its schema. */
+/** Finds errors that JSON Schema cannot express. A rule also runs if the document violates its schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
-/** The reader gets the text of a file, or a document that is parsed already. */
+/** The reader accepts JSON or an object that is already parsed. */
 export function createImportReader<Document>(
   schema: object,
   rule: Rule,
@@ -53,7 +53,7 @@ export function elementsOf(parent: DocumentNode, name: string): readonly Documen
   return Array.isArray(value) ? value.map((element, index) => ({ path: `${path}/${index}`, value: element })) : [];
 }
 
-/** Returns an error for each object whose `property`, after `normalize`, has the same text as in an earlier object. */
+/** Returns an error for each object whose normalized `property` equals that of an earlier object. */
 export function findDuplicates(
   objects: readonly DocumentNode[],
   property: string,
@@ -72,16 +72,15 @@ export function findDuplicates(
   return errors;
 }
 
-/** Checks the property `timeZone`. */
 export function timeZoneErrors(facility: DocumentNode): string[] {
   const { path, value } = propertyOf(facility, 'timeZone');
-  // The schema already reports an empty time zone.
+  // The schema reports an empty time zone.
   if (typeof value !== 'string' || value === '' || isTimeZone(value)) return [];
   return [`${path}: ${value} is not an IANA time zone`];
 }
 
 function isTimeZone(name: string): boolean {
-  // Intl accepts offsets such as +01:00. They are not IANA names and have no daylight saving time.
+  // Intl accepts offsets such as +01:00, which are not IANA names and have no daylight saving time.
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
@@ -95,7 +94,7 @@ function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/** In RFC 6901, the pointer to the whole document is the empty text, but then the error would begin with a colon. */
+/** RFC 6901 uses an empty string for the whole document, but then the error would begin with a colon. */
 const wholeDocument = '/';
 
 function parseJson(text: string): unknown {

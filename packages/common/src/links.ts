@@ -1,4 +1,4 @@
-// Creates the links of resources, and defines their JSON Schema (specification, "Link object").
+// Creates links of resources and their JSON Schema (specification, "Link object").
 
 export interface Link {
   readonly method: string;

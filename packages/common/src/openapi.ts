@@ -1,7 +1,7 @@
-// Generates an OpenAPI 3.1 document from the descriptions of endpoints.
+// Generates an OpenAPI 3.1 document from endpoint descriptions.
 import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
 
-/** An operation id selects one endpoint, and a condition all endpoints for which it is true. */
+/** An operation id selects one endpoint. A function selects every endpoint for which it returns true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
 
 export interface DocumentedError {
@@ -10,11 +10,11 @@ export interface DocumentedError {
   /** The value of `contextData.field`, if all errors with this code are about one field. */
   readonly field?: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /** The field `x-errorCodes` of an endpoint contains the errors whose selectors select it. */
+  /** Selects the endpoints whose `x-errorCodes` list this error. */
   readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
 }
 
-/** An entry of `x-codeSamples`, which documentation tools read. */
+/** An `x-codeSamples` entry, which documentation tools read. */
 export interface CodeSample {
   readonly lang: string;
   readonly label: string;
@@ -36,9 +36,9 @@ export interface DocumentOptions {
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
   readonly webhooks?: { readonly tag: string; readonly events: readonly DocumentedWebhook[] };
-  /** The components by name. The document refers to the component wherever the same object occurs as a schema. */
+  /** Components by name. Where the same object is used as a schema, the document refers to the component. */
   readonly schemas: Readonly<Record<string, Schema>>;
-  /** The name of the component that is the body of every error response. */
+  /** The component that describes the body of every error response. */
   readonly errorSchema: string;
   readonly errors: Readonly<Record<string, DocumentedError>>;
   readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
@@ -47,7 +47,7 @@ export interface DocumentOptions {
 }
 
 type Json = Record<string, unknown>;
-/** Returns a copy of a schema with a reference in place of each component. */
+/** Returns a copy of a schema that refers to the components instead of containing them. */
 type WithReferences = (schema: object) => object;
 
 /** Fields that do not apply are undefined, which JSON leaves out. */
@@ -87,8 +87,8 @@ export function openApiDocument(options: DocumentOptions): Json {
 }
 
 /**
- * Also names the objects inside the components, such as ClosureLinks, because generators of clients would invent other
- * names. `requestBodies` gets the objects inside request bodies.
+ * Also names objects inside the components, such as ClosureLinks, because client generators would invent other names.
+ * Adds the objects inside request bodies to `requestBodies`.
  */
 function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<unknown>): Map<Schema, string> {
   const names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
@@ -169,7 +169,7 @@ function webhooksOf({ tag, events }: NonNullable<DocumentOptions['webhooks']>, w
   );
 }
 
-/** Responses may get new fields, so a client that is generated from the document must accept them. */
+/** Responses may get new fields, which a generated client must accept. */
 function allowNewFields(schema: object): object {
   return copy(schema, (value) => {
     const { additionalProperties, ...others } = (value ?? {}) as Json;
@@ -177,7 +177,7 @@ function allowNewFields(schema: object): object {
   });
 }
 
-/** Returns a deep copy in which `replace` has replaced every value, from the outside to the inside. */
+/** Returns a deep copy. `replace` is called for every value, outer values first. */
 function copy(schema: object, replace: (value: unknown) => unknown): object {
   return JSON.parse(JSON.stringify(schema, (_key, value) => replace(value)));
 }
@@ -244,7 +244,7 @@ function isSelected(endpoint: Endpoint<never>, appliesTo: DocumentedError['appli
   );
 }
 
-/** Returns one component for each error status, with an example of each error code. */
+/** Returns one component for each error status, with an example for each error code. */
 function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
   const components: Json = {};
   for (const [status, group] of Map.groupBy(Object.entries(errors), ([, error]) => error.status)) {

@@ -1,4 +1,4 @@
-// Calculates the pages of a list, and creates the list envelope (specification, "List envelope").
+// Calculates the pages of a list and creates the list envelope (specification, "List envelope").
 import { type Link, linksSchema } from './links.ts';
 
 export interface PageRequest {
@@ -24,14 +24,14 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
 }
 
 /**
- * Items can be created or deleted between the statements that read the page and the total. A page with items proves
- * that the list has at least `offset + shown` items, and an empty page that it has at most `offset`.
+ * Corrects a total that contradicts the page: items can be created or deleted between the two statements. A page with
+ * items proves that at least `offset + shown` items exist, an empty page that at most `offset` exist.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
-/** Reads one page of a list and its total. `count` is called only if the page does not show the total. */
+/** Reads one page and the total. Calls `count` only if the page does not show the total. */
 export async function readPage<Row>(
   request: PageRequest,
   readRows: (limit: number, offset: number) => Promise<readonly Row[]>,
@@ -39,13 +39,13 @@ export async function readPage<Row>(
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
   const offset = offsetOf(request);
   const rows = await readRows(request.pageSize, offset);
-  // A page that is not full is the last page, unless it is an empty page after the end of the list.
+  // A page that is not full is the last page, except an empty page after the end of the list.
   const isLastPage = rows.length < request.pageSize && (rows.length > 0 || offset === 0);
   if (isLastPage) return { rows, total: offset + rows.length };
   return { rows, total: reconcileTotal(rows.length, offset, await count()) };
 }
 
-/** If the requested page is after the last page, `prev` leads to the last page. */
+/** If the requested page is after the last page, `prev` links to the last page. */
 export function listEnvelope<Item>(
   items: readonly Item[],
   total: number,

@@ -5,12 +5,12 @@ type Properties = Readonly<Record<string, Schema>>;
 
 /** The maximum for an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/** A longer value with commas can only be a list, because no id or reference is longer. */
+/** No id or reference is longer, so a longer value with commas can only be a list. */
 const maxElementLength = 256;
 
 /**
- * Reads the parameters that `properties` names. A value that cannot be converted to its type stays a string, and a
- * repeated value becomes an array. The validation of the request rejects such values.
+ * Reads the parameters that `properties` names. A value that cannot be converted to its type stays a string. A repeated
+ * value becomes an array. The request validation rejects both.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -24,7 +24,7 @@ export function readQueryString(text: string, properties: Properties): Record<st
       continue;
     }
     const members = schema.type === 'object' ? readMembers(parameters, name) : [];
-    // A value without brackets is no object, so the validation rejects it.
+    // A value without brackets is not an object. The request validation rejects it.
     if (members.length > 0 && given.length === 0) values[name] = Object.fromEntries(members);
     else if (given.length > 1) values[name] = given;
     else if (given[0] !== undefined) values[name] = convert(given[0], schema.type);
@@ -52,7 +52,7 @@ function readBracketed(parameters: URLSearchParams, name: string): readonly stri
 /** Matches `metadata[order]`. */
 const memberName = /^([^[]+)\[(.*)\]$/s;
 
-/** A repeated member becomes an array, which the validation rejects. */
+/** A repeated member becomes an array, which the request validation rejects. */
 function readMembers(parameters: URLSearchParams, name: string): readonly [string, unknown][] {
   const members = [...parameters].flatMap(([key, value]) => {
     const [, owner, member = ''] = memberName.exec(key) ?? [];
@@ -65,8 +65,8 @@ function readMembers(parameters: URLSearchParams, name: string): readonly [strin
 }
 
 /**
- * A value without brackets is split at its commas. The whole value also counts, because an element such as the
- * reference `ORD,7` can contain a comma.
+ * Splits a value without brackets at its commas. Also keeps the whole value, because one element, such as the reference
+ * `ORD,7`, can contain a comma.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const parts = given.flatMap((value) => (value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]));
@@ -77,7 +77,7 @@ function readArray(given: readonly string[], bracketed: readonly string[], schem
 }
 
 function convert(text: string, type: unknown): unknown {
-  // An integer above MAX_SAFE_INTEGER can be the number of a page after the end of the list.
+  // An integer above MAX_SAFE_INTEGER can be a page number after the end of the list.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;
@@ -92,7 +92,7 @@ export function writeQueryString(values: Readonly<Record<string, unknown>>): str
       for (const [key, member] of Object.entries(value))
         parts.push(`${name}%5B${encodeURIComponent(key)}%5D=${encodeURIComponent(String(member))}`);
     } else {
-      // With brackets, the service does not split the elements at their commas.
+      // If the name has brackets, the service does not split the elements at commas.
       const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
       for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);
     }

@@ -1,4 +1,4 @@
-// Describes in plain words why a value violates a JSON Schema.
+// Says in plain words why a value violates a JSON Schema.
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Returns a phrase such as `must have at most 500 items`. */

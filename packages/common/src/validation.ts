@@ -4,7 +4,7 @@ import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
-  /** Where the error is inside the field, such as `weekly.monday[0].closes`. Default: the whole field. */
+  /** The position inside the field, such as `weekly.monday[0].closes`. Default: the whole field. */
   readonly path?: string;
   /** Only the router reports `unknown`. */
   readonly kind: 'missing' | 'invalid' | 'unknown';
@@ -19,19 +19,19 @@ export interface Validated {
 
 export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 
-/** `hint` says how to correct a string for which `test` returns false. */
+/** `hint` says how to correct a string that fails `test`. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
-/** The other patterns of request fields exclude control characters. */
+/** This pattern allows only digits and a colon; other patterns of request fields exclude control characters. */
 export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
 
 const noErrors: readonly ValidationError[] = [];
-/** A large body can have an error in each of its elements. */
+/** A large body can have an error in every element. */
 const maxErrors = 100;
 
 /**
- * No pattern matches a lone surrogate, which PostgreSQL cannot store. The patterns themselves do not exclude them,
- * because other languages refuse such a pattern in the OpenAPI document.
+ * Rejects a lone surrogate, which PostgreSQL cannot store. The patterns do not exclude lone surrogates, because other
+ * languages cannot compile such a pattern from the OpenAPI document.
  */
 class WellFormedText extends RegExp {
   override test(text: string): boolean {
@@ -39,7 +39,7 @@ class WellFormedText extends RegExp {
   }
 }
 
-// Only validators that ajv writes as source code contain this name.
+// ajv uses `code` only when it writes validators as source code.
 const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), {
   code: 'regExp',
 });
@@ -52,10 +52,7 @@ export function createAjv(formats: Formats): Ajv2020 {
 
 const isNullable = (type: unknown): boolean => Array.isArray(type) && type.includes('null');
 
-/**
- * The validator ignores fields that the schema does not name, and treats null as missing unless the schema allows
- * null.
- */
+/** Ignores fields that the schema does not name. Treats null as missing unless the schema allows null. */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = createAjv(formats);
   return (schema) => {
@@ -69,14 +66,14 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
       }
       if (check(value)) return { value, validationErrors: noErrors };
       const errors = check.errors ?? [];
-      // Without the whole field, no invalid part of it reaches a handler.
+      // No part of an invalid field may reach a handler.
       for (const error of errors) delete value[segmentsOf(error)[0] ?? ''];
       return { value, validationErrors: validationErrorsOf(errors, formats) };
     };
   };
 }
 
-/** Returns the first error that ajv reports for each path. */
+/** Returns the first ajv error of each path. */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
   const byPath = new Map<string, ValidationError>();
   for (const error of ajvErrors) {
@@ -92,11 +89,11 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
   return [...byPath.values()];
 }
 
-/** Returns where the error is: the field, and the properties and indexes inside it. */
+/** Returns the path of the error: the field, then properties and indexes inside it. */
 function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
   const pointer = instancePath.split('/').slice(1);
   const segments = pointer.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-  // ajv reports these errors for the object that lacks the property, or has too many.
+  // ajv reports these errors for the object that lacks the property or has an additional one.
   const property: unknown = params.missingProperty ?? params.additionalProperty;
   return property === undefined ? segments : [...segments, String(property)];
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Imports the demo into `auth` or `bookings`, the argument, for docker-compose.yml. The passwords of the demo are
-# published, so it needs addresses that only this machine can reach.
+# Imports the demo into the service that the argument names, `auth` or `bookings`, for docker-compose.yml. The demo's
+# passwords are published, so the demo needs URLs that only this machine can reach.
 set -eu
 case $AUTH_URL in
   https://localhost | https://localhost:* | https://127.0.0.1 | https://127.0.0.1:*) ;;

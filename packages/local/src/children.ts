@@ -1,4 +1,4 @@
-// Runs the commands and services of the apps as child processes, and prints their output after the name of the app.
+// Runs commands and services of the apps as child processes and prints their output with the app's name.
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,7 +8,7 @@ import type { Mail } from './mails.ts';
 import { parseLogLine, printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
-/** A stopped service may take 30 s to finish the requests in progress. */
+/** A stopping service may take 30 s to finish its requests. */
 const STOP_LIMIT_MS = 35_000;
 
 interface ChildOptions {
@@ -25,7 +25,7 @@ export async function runCommand(
 ): Promise<void> {
   const { app, folder, env, args, input, signal } = options;
   const child = spawn(process.execPath, args, { cwd: folder, env, signal });
-  // Writing fails if the command ends before it has read its input. The exit code shows whether the command failed.
+  // Writing fails if the command exits before it has read its input. The exit code shows whether the command failed.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   printLines(options, [child.stdout, child.stderr]);
@@ -39,19 +39,18 @@ export async function runCommand(
 }
 
 export interface Service {
-  /** Resolves with a message when the service has ended. */
   ended: Promise<string>;
   stop(): Promise<void>;
   kill(): void;
 }
 
-/** Starts a service. If this process is killed, a watchdog stops the service. */
+/** Starts a service and a watchdog that stops the service if this process is killed. */
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
   const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
-  // With this PATH, start.sh runs the service with the Node that runs this process.
+  // This PATH makes start.sh use the Node that runs this process.
   const path = `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}`;
-  // start.sh replaces its shell by Node (`exec`), so the process id does not change.
+  // start.sh replaces its shell with Node (`exec`), so the process id stays the same.
   const child = spawn('sh', ['start.sh', ...watchFlags], {
     cwd: folder,
     env: { ...env, PATH: path },

@@ -1,4 +1,4 @@
-// Creates the folder DATA_DIR, and stores the secrets that the first start generates in it.
+// Creates the folder DATA_DIR and stores the secrets that the first start generates.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -26,12 +26,12 @@ export function prepareDataFolder(folder: string): void {
     const { code } = error as NodeJS.ErrnoException;
     throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}${reason} (${code})`);
   }
-  // If root runs the launcher, PostgreSQL runs as another user, which must be able to enter the folder. The files with
-  // secrets have mode 0600.
+  // If root runs the launcher, PostgreSQL runs as another user and must be able to enter the folder. Files with secrets
+  // have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
 }
 
-/** `mkdirSync` with the option `recursive` never returns for a path below /proc, where no folder can be created. */
+/** `mkdirSync` with `recursive` never returns for a path below /proc, where no folder can be created. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -44,8 +44,8 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * Writes a file that only its owner may read, and returns its path. If root writes the file, it belongs to the owner of
- * the folder.
+ * Writes a file that only its owner can read and returns its path. If root writes the file, the folder's owner becomes
+ * the file's owner.
  */
 export function writePrivately(folder: string, name: string, text: string): string {
   const path = join(folder, name);
@@ -64,7 +64,7 @@ export interface Secrets {
   passwords: Record<string, string>;
 }
 
-/** Reads the secrets. Generates the secrets that do not exist yet, and stores them. */
+/** Reads the secrets. Generates and stores missing secrets. */
 export function readSecrets(folder: string, roles: readonly string[]): Secrets {
   const path = join(folder, 'secrets.json');
   const stored = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Partial<Secrets>) : {};

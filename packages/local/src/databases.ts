@@ -1,5 +1,5 @@
-// Creates a separate database for each app. Each database has two roles: the owner runs the migrations, and the service
-// role may only read and write rows. Also stores the secrets that several launchers share.
+// Creates a database with two roles for each app: the owner runs migrations, and the service role can only read and
+// write rows. Also stores secrets that several launchers share.
 import pg from 'pg';
 import type { AppName } from './settings.ts';
 
@@ -11,7 +11,7 @@ export const roles: readonly string[] = (['auth', 'bookings'] as const).flatMap(
   serviceOf(app),
 ]);
 
-/** Returns the URLs with which the two roles connect. */
+/** Returns the database URL of each role. */
 export async function ensureDatabase(serverUrl: string, app: AppName, passwords: Readonly<Record<string, string>>) {
   const owner = ownerOf(app);
   const service = serviceOf(app);
@@ -19,11 +19,11 @@ export async function ensureDatabase(serverUrl: string, app: AppName, passwords:
     for (const role of [owner, service]) await ensureRole(client, role, passwords[role] as string);
     const { rowCount } = await client.query('select from pg_database where datname = $1', [app]);
     if (!rowCount) {
-      // An administrator who is not a superuser must be a member of the role that will own the database.
+      // An administrator who is not a superuser must be a member of the role that owns the new database.
       await client.query(`grant ${owner} to current_user`);
       await client.query(`create database ${app} owner ${owner} encoding 'UTF8' template template0`);
     }
-    // The library pg parses dates only in the ISO format. In production, infra/postgres/service.sql sets the timeouts.
+    // pg parses dates only in ISO format. In production, infra/postgres/service.sql sets the timeouts.
     await client.query(`
       revoke all on database ${app} from public;
       grant connect on database ${app} to ${service};
@@ -42,14 +42,13 @@ export async function ensureDatabase(serverUrl: string, app: AppName, passwords:
       grant usage, select on all sequences in schema public to ${service};
       alter default privileges in schema public grant select, insert, update, delete on tables to ${service};
       alter default privileges in schema public grant usage, select on sequences to ${service}`);
-    // The database of auth has an audit trail. The service may add and read its events, but not change or delete them.
+    // The auth service can add and read audit events, but not change or delete them.
     const { rows } = await client.query<{ exists: boolean }>(`select to_regclass('audit_event') is not null as exists`);
     if (rows[0]?.exists) await client.query(`revoke update, delete, truncate on audit_event from ${service}`);
   });
   return urls;
 }
 
-/** Whether the database of auth has one of these accounts. */
 export const hasAccounts = (ownerUrl: string, ids: readonly string[]): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
     const { rowCount } = await client.query('select from account where id = any($1)', [ids]);
@@ -57,12 +56,12 @@ export const hasAccounts = (ownerUrl: string, ids: readonly string[]): Promise<b
   });
 
 /**
- * Returns the secrets that all launchers on this server share, because each of them decrypts values that another one
- * has encrypted. The first launcher stores its own secrets in a table that only the administrator can read.
+ * Returns the secrets that all launchers on this server share: each launcher decrypts what others have encrypted. The
+ * first launcher stores its own secrets in a table that only the administrator can read.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   return withClient(serverUrl, async (client) => {
-    // The lock makes a second launcher wait until the end of this transaction. Its number is arbitrary.
+    // A second launcher waits here until this transaction ends. The lock's number is arbitrary.
     await client.query(`
       begin;
       select pg_advisory_xact_lock(1650545514);
@@ -70,7 +69,7 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
       create table if not exists bay_booking_launcher.secrets (
         sole boolean primary key default true check (sole), value jsonb not null
       )`);
-    // If both objects contain a secret, `||` keeps the stored one. `own` only adds secrets that are not stored yet.
+    // Stored secrets take precedence over `own`, which only adds missing ones.
     const { rows } = await client.query<{ value: T }>(
       `insert into bay_booking_launcher.secrets (value) values ($1)
        on conflict (sole) do update set value = excluded.value || secrets.value
@@ -99,13 +98,13 @@ function databaseUrl(serverUrl: string, database: string, role: string, password
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
-  // A lost connection also makes the current query fail. Without a listener, this event would end the process.
+  // A lost connection also fails the current query. An `error` event without a listener would end the process.
   client.on('error', () => {});
   const { host, username } = new URL(url);
   try {
     await client.connect();
   } catch (error) {
-    // The message is empty if several addresses of the host refused the connection. The code then says why.
+    // The message is empty if several IP addresses of the host refuse the connection. Then only `code` has the reason.
     const { code, message } = error as { code?: string; message: string };
     throw new Error(`cannot connect to PostgreSQL at ${host} as ${username}: ${message || code}`, { cause: error });
   }

@@ -1,4 +1,4 @@
-// Reads the import files of the demo, one for each app, and explains why the demo is not loaded.
+// Reads the demo's import file of each app and explains why the demo is not loaded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
@@ -14,7 +14,7 @@ export const demoAccountIds = (): readonly string[] =>
 
 export const publishedPasswords = 'and the passwords of the demo are published';
 
-/** Returns why the demo is not loaded: an address is not a loopback address, or else NODE_ENV is production. */
+/** Returns why the demo is not loaded: ISSUER or HOST is not a loopback address, or NODE_ENV is production. */
 export function reasonForNoDemo({ host, issuer }: Settings): string {
   if (!isLoopback(issuer)) return `ISSUER is ${issuer}, ${publishedPasswords}, so it is only for loopback addresses`;
   if (isLoopbackHost(host)) return 'NODE_ENV is production';

@@ -1,4 +1,4 @@
-// Keeps the last 50 mails of auth in memory, for the demo page.
+// Keeps the last 50 e-mails of auth in memory for the demo page.
 
 export interface Mail {
   readonly to: string;
@@ -18,7 +18,6 @@ export function createMails() {
     add: (mail: Mail): void => {
       mails = [{ ...mail, at: new Date() }, ...mails].slice(0, maxMails);
     },
-    /** The newest mail is the first. */
     list: () => mails,
   };
 }

@@ -1,4 +1,4 @@
-// Runs `npm start`: the embedded PostgreSQL, both services as child processes, the demo and the printed summary.
+// Runs `npm start`: embedded PostgreSQL, both services as child processes, the demo and the printed summary.
 import { readSettings } from './settings.ts';
 import { watchForStop } from './stopping.ts';
 import { summary } from './summary.ts';
@@ -6,12 +6,12 @@ import { type StartedParts, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
-// Writing fails after the terminal has closed. This process must still stop the services.
+// Writing fails after the terminal has closed, but this process must still stop the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const parts: StartedParts = { services: [], stopFunctions: [] };
 const signal = watchForStop({
-  // npm sets this variable. If npm ends without sending a signal, this process must stop too.
+  // npm sets this variable. If npm ends without a signal, this process must stop too.
   isUnderNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
   onSecondSignal: () => {
@@ -34,7 +34,7 @@ try {
   const failure = await Promise.race([stopRequested, system.failed]);
   if (failure) throw new Error(failure);
 } catch (error) {
-  // If a stop was requested, the start fails because of the signal. This is not an error.
+  // A requested stop aborts the start. That is not an error.
   if (!signal.aborted) reportError(error);
 }
 

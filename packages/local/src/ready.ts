@@ -1,19 +1,19 @@
-// Checks that the ports are free, and waits until the services are ready.
+// Checks that ports are free and waits until the services are ready.
 import { setTimeout as pause } from 'node:timers/promises';
 import { isPortFree } from '@bay-booking/postgres/ports';
 import type { Settings } from './settings.ts';
 
-/** How long to wait for ports that the services of a killed launcher may still use. */
+/** Services of a killed launcher may use the ports for a short time. */
 const PORT_LIMIT_MS = 3_000;
 const READY_LIMIT_MS = 60_000;
 
-/** @throws {Error} with one line for each port that is still used after the limit */
+/** @throws {Error} with one line for each port that is still in use after the limit */
 export async function requireFreePorts(settings: Settings): Promise<void> {
   const deadline = Date.now() + PORT_LIMIT_MS;
   for (;;) {
     const errors: string[] = [];
     for (const { name, port } of settings.ports) {
-      // On macOS, a program can listen on all addresses although another program listens on loopback.
+      // On macOS, a program can listen on all interfaces while another program listens on loopback.
       const isFree = (await isPortFree(port)) && (await isPortFree(port, '127.0.0.1'));
       if (!isFree) errors.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
     }
@@ -23,7 +23,7 @@ export async function requireFreePorts(settings: Settings): Promise<void> {
   }
 }
 
-/** @throws {Error} if `/health/ready` of the service does not return 200 within a minute, or if the signal aborts */
+/** @throws {Error} if `/health/ready` does not return 200 within a minute, or if the signal aborts */
 export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
   const url = `http://${reachableHost(host)}:${port}/health/ready`;
@@ -38,7 +38,7 @@ export async function untilReady(host: string, port: number, signal: AbortSignal
   throw new Error(`${url} is not 200 after ${READY_LIMIT_MS / 1000} s`);
 }
 
-/** Returns the host of the URL under which this machine reaches a service that listens on `host`. */
+/** Returns the host that this machine can use to reach a service that listens on `host`. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -1,4 +1,4 @@
-// Turns the log lines of the services into the output of `npm start`, with the links in mails but without requests.
+// Converts the services' log lines to the output of `npm start`, with links from e-mails but without requests.
 
 import type { Mail } from './mails.ts';
 
@@ -8,9 +8,9 @@ interface LogLine {
   readonly mail?: Mail;
 }
 
-/** Returns the lines to print. Requests and audit events are left out unless `showRequests` is set. */
+/** Leaves out requests and audit events unless `showRequests` is set. */
 export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
-  // `bookings` is the longest name of an app.
+  // `bookings` is the longest app name.
   const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;
   const { mail, msg, audit } = parseLogLine(line);
   if (mail) {

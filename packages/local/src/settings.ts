@@ -1,4 +1,4 @@
-// Reads the variables of `npm start`, and builds the environment of each service from them.
+// Reads the variables of `npm start` and builds the environment of each service.
 import { join, resolve } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Secrets } from './data-folder.ts';
@@ -20,7 +20,7 @@ export function readSettings(env: Environment, args: readonly string[]) {
   };
   const authPort = readPort('AUTH_PORT') ?? 4000;
   const bookingsPort = readPort('BOOKINGS_PORT') ?? 4001;
-  // Two services on one machine cannot share a port. METRICS_PORT is the port of auth, and bookings uses the next port.
+  // Two services on one machine cannot share a port. METRICS_PORT is the port of auth; bookings uses the next port.
   const metricsPort = readPort('METRICS_PORT', 65_534);
   const host = env.HOST || '127.0.0.1';
   const issuer = env.ISSUER || `http://localhost:${authPort}`;
@@ -41,11 +41,10 @@ export function readSettings(env: Environment, args: readonly string[]) {
     host,
     issuer,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
-    /** The passwords of the demo are public, so it is loaded only if no other machine can reach the services. */
+    /** The demo's passwords are published, so the demo is loaded only if no other machine can reach the services. */
     hasDemo: env.NODE_ENV !== 'production' && isLoopback(issuer) && (isLoopbackHost(host) || env.DEMO === 'yes'),
     /** Undefined: the demo page is off. */
     demoPort: env.DEMO_PORT === '0' ? undefined : (readPort('DEMO_PORT') ?? 4010),
-    /** Whether the services restart when a source file changes. */
     watch: args.includes('--watch'),
   };
   if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {
@@ -66,18 +65,18 @@ export function readSettings(env: Environment, args: readonly string[]) {
   return { ...settings, ports };
 }
 
-/** Whether a server that listens on this address can be reached only from this machine. */
+/** Whether a server that listens on `host` is reachable only from this machine. */
 export const isLoopbackHost = (host: string): boolean =>
   isLoopback(`http://${host.includes(':') ? `[${host}]` : host}`);
 
-/** Social providers and receivers of webhooks can be on this machine. Other private addresses are not allowed. */
+/** Social providers and webhooks can be on this machine. Other private IP addresses are not allowed. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';
 
-/** These variables do not reach the services as they are in the shell: one service needs them, or none does. */
+/** The launcher does not pass these variables on: one service needs them, or no service does. */
 const notShared = ['DATABASE_URL', 'DATABASE_SERVER_URL', 'PORT', 'METRICS_PORT', 'WEBHOOK_KEY'];
 const onlyForAuth = ['COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'SMTP_URL'];
 
-/** Returns the environment variables of a service, without the address of its database. */
+/** Returns a service's environment variables except DATABASE_URL. */
 export function serviceEnvironment(
   app: AppName,
   env: Environment,
@@ -86,7 +85,7 @@ export function serviceEnvironment(
 ): Environment {
   const { issuer, baseUrl, host, scopeBase, socialProvidersFile } = settings;
   const metricsPort = settings.metricsPorts?.[app];
-  // Auth reads BOOKINGS_AUDIENCE, and bookings reads AUDIENCE. Both must have the same value, so one of them is enough.
+  // BOOKINGS_AUDIENCE of auth and AUDIENCE of bookings must be equal, so setting one of them is enough.
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || baseUrl;
   const shared = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),

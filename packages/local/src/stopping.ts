@@ -1,13 +1,13 @@
-// Decides when the launcher stops the system: on Ctrl-C, on SIGTERM, when the terminal closes, or when the npm process
-// that started the launcher has ended.
+// Decides when the launcher stops the system: on Ctrl-C, on SIGTERM, when the terminal closes, or when the parent npm
+// process ends.
 
 const PARENT_CHECK_MS = 500;
-/** Under npm, one Ctrl-C sends two signals, one from the terminal and one from npm. */
+/** Under npm, one Ctrl-C sends two signals: one from the terminal and one from npm. */
 const SAME_KEYPRESS_MS = 1_000;
 
 /**
- * Returns a signal that aborts when the system must stop. Calls `onStop` with the reason, and `onSecondSignal` for each
- * signal that arrives more than a second later.
+ * Returns a signal that aborts when the system must stop. Calls `onStop` with the reason. Calls `onSecondSignal` for
+ * each signal that arrives more than a second later.
  */
 export function watchForStop(options: {
   isUnderNpm: boolean;
@@ -25,7 +25,7 @@ export function watchForStop(options: {
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => requestStop(name));
   if (options.isUnderNpm) {
-    // When npm ends, another process becomes the parent of the launcher.
+    // When npm ends, the launcher gets another parent process.
     const parent = process.ppid;
     const timer = setInterval(() => {
       if (process.ppid === parent) return;

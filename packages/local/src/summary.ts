@@ -1,5 +1,5 @@
-// Builds the summary that `npm start` prints: the addresses, the clients and accounts of the demo, and a command that
-// creates a booking.
+// Builds the summary that `npm start` prints: URLs, clients and accounts of the demo, and a command that creates a
+// booking.
 import type { Settings } from './settings.ts';
 
 interface DemoAddresses {
@@ -55,7 +55,7 @@ const demoLines = [
 ];
 
 // The command books a random quarter of an hour (9e5 ms) between tomorrow (96 quarters from now) and a year later
-// (35040 quarters). If the command runs again, it therefore almost certainly chooses another time, which is free.
+// (35040 quarters). A repeated command therefore almost always finds another free time.
 export const bookingCommands = (issuer: string, baseUrl: string, scopeBase: string): string =>
   [
     `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,

@@ -1,4 +1,4 @@
-// Starts the parts of the system in order, and records how to stop each part.
+// Starts the parts of the system in order and records how to stop each part.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
@@ -21,14 +21,14 @@ export interface SystemOptions {
   signal: AbortSignal;
 }
 
-/** The parts of the system that the launcher must stop. `startSystem` adds each part as soon as it has started. */
+/** `startSystem` adds each part as soon as it has started, so that the launcher can stop it. */
 export interface StartedParts {
   services: Service[];
-  /** Called in reverse order, after the services have ended. */
+  /** Called in reverse order after the services have ended. */
   stopFunctions: (() => Promise<void>)[];
 }
 
-/** @throws {Error} if a part cannot be started, or if `signal` aborts. The caller must then stop the started parts. */
+/** @throws {Error} if a part cannot start, or if `signal` aborts. The caller must then stop the started parts. */
 export async function startSystem(options: SystemOptions, parts: StartedParts) {
   const { settings, print, signal } = options;
   const { dataDir, databaseServerUrl } = settings;
@@ -58,7 +58,7 @@ export async function startSystem(options: SystemOptions, parts: StartedParts) {
     databases: server.description,
     demoPage: await serveDemoPage({ ...options, settings: appSettings }, parts, mails, standIns?.origin),
     standIns: standIns?.origin,
-    /** Resolves with a message when a part of the system has ended unexpectedly. */
+    /** Resolves with a message when a part of the system ends unexpectedly. */
     failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
   };
 }
@@ -68,7 +68,7 @@ const postgresFolder = ({ dataDir }: Settings) => join(dataDir, 'postgres');
 const externalServer = (url: string) => ({
   url,
   description: `PostgreSQL at ${new URL(url).host}`,
-  // Never resolves, because the launcher does not watch an external server.
+  // The launcher does not watch an external server.
   ended: new Promise<string>(() => {}),
 });
 
@@ -88,14 +88,14 @@ async function embeddedServer({ settings, print }: SystemOptions, parts: Started
   };
 }
 
-/** Returns the address of the stand-ins, and the path of the SOCIAL_PROVIDERS_FILE with which auth uses them. */
+/** Returns the URL of the stand-ins and the path of a SOCIAL_PROVIDERS_FILE that configures auth to use them. */
 async function startStandIns(settings: Settings, parts: StartedParts) {
   const { origin, settings: providers, stop } = await startSocialProviders();
   parts.stopFunctions.push(stop);
   return { origin, file: writePrivately(settings.dataDir, 'social-providers.json', JSON.stringify(providers)) };
 }
 
-/** Returns the address of the demo page. Without the page, the rest of the demo works. */
+/** Returns the URL of the demo page. The rest of the demo works without this page. */
 async function serveDemoPage(
   { settings, print }: SystemOptions,
   parts: StartedParts,
@@ -133,12 +133,12 @@ interface AppOptions extends SystemOptions {
   onMail: Mails['add'];
 }
 
-/** Starts both apps. If one of them fails, ends the commands of the other app before the promise rejects. */
+/** Starts both apps. If one of them fails, stops the commands of the other before the promise rejects. */
 async function startApps(options: AppOptions): Promise<void> {
   const abort = new AbortController();
   const signal = AbortSignal.any([options.signal, abort.signal]);
   const auth = startApp('auth', { ...options, signal });
-  // The service bookings is started only when auth is ready, because it fetches the keys of auth when it starts.
+  // Bookings fetches the keys of auth when it starts, so auth must be ready first.
   const bookings = startApp('bookings', { ...options, signal }, auth);
   try {
     await Promise.all([auth, bookings]);
@@ -149,7 +149,7 @@ async function startApps(options: AppOptions): Promise<void> {
   }
 }
 
-/** Prepares the database of an app, starts its service after `mayStart`, and waits until the service is ready. */
+/** Prepares an app's database, starts the service after `mayStart` and waits until the service is ready. */
 async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<void>): Promise<void> {
   const { settings, env, print, signal, serverUrl, secrets, parts, onMail } = options;
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
@@ -157,7 +157,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   const appEnv = serviceEnvironment(app, env, settings, secrets);
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };
   await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
-  // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
+  // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
   if (settings.hasDemo)
     await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
   else if (app === 'auth' && (await hasAccounts(urls.owner, demoAccountIds())))

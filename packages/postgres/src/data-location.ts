@@ -1,6 +1,6 @@
-// Chooses the folder for the data of PostgreSQL. If the account that runs PostgreSQL cannot enter the requested folder,
-// for example because it is inside /root, the data are in a folder below /var/lib or /var/tmp. A pointer file next to
-// the requested folder contains the path of that folder.
+// Chooses the folder for PostgreSQL's data. If the account that runs PostgreSQL cannot enter the requested folder, for
+// example inside /root, the data are in a folder below /var/lib or /var/tmp. A pointer file next to the requested
+// folder contains the other folder's path.
 import {
   chmodSync,
   chownSync,
@@ -16,12 +16,12 @@ import { type Account, canWriteTo } from './account.ts';
 
 export interface DataLocation {
   data: string;
-  /** The folder for a copy of PostgreSQL's programs, if a copy is needed. */
+  /** The folder for a copy of PostgreSQL's programs, if one is needed. */
   cache: string;
   isMoved: boolean;
 }
 
-/** Also creates the folder. With `account`, the current user is root, and this account runs PostgreSQL. */
+/** Also creates the folder. If `account` is set, the current user is root and this account runs PostgreSQL. */
 export function chooseDataLocation(requested: string, account: Account | undefined): DataLocation {
   mkdirSync(dirname(requested), { recursive: true, mode: 0o755 });
   const pointerFile = `${requested}.location`;
@@ -72,8 +72,8 @@ function makeFolder(path: string, account: Account | undefined): boolean {
 }
 
 /**
- * Returns a folder for data outside of DATA_DIR. Every user can create folders in /var/tmp, so the function accepts
- * only a folder that belongs to root and to which nobody else can write.
+ * Returns a folder for data outside DATA_DIR. Every user can create folders in /var/tmp, so the folder must belong to
+ * root and be writable only by root.
  */
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
@@ -82,7 +82,7 @@ function systemFolder(): string {
       const { uid, mode } = statSync(folder);
       if (uid === 0 && (mode & 0o022) === 0) return folder;
     } catch {
-      // The next folder is tried.
+      // The loop tries the next folder.
     }
   }
   throw new Error('neither /var/lib/bay-booking nor /var/tmp/bay-booking can be used for the data of PostgreSQL');

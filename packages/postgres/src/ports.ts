@@ -15,10 +15,10 @@ export async function isPortFree(port: number, host?: string): Promise<boolean> 
   return true;
 }
 
-/** Returns a random free port, so that processes that start at the same time rarely choose the same port. */
+/** Random, because processes that start at the same time should rarely choose the same port. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    // Linux uses the ports from 32 768 on for outgoing connections, which could take the port before the server does.
+    // Linux uses ports from 32 768 on for outgoing connections, which could take the port before the server does.
     const port = randomInt(20_000, 32_768);
     if (await isPortFree(port)) return port;
   }

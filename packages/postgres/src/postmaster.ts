@@ -1,5 +1,5 @@
-// Uses postmaster.pid as the lock of a data directory: finds the launcher of the server that holds the lock, and stops
-// a server whose launcher was killed.
+// Uses postmaster.pid as the lock of a data directory: finds the launcher whose server holds the lock and stops a
+// server whose launcher was killed.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProcess, signal, waitForEnd } from './processes.ts';
@@ -22,27 +22,28 @@ export function readPostmaster(data: string): Postmaster | undefined {
   }
 }
 
-/** A setting without an effect. It shows in the command line of the server which process has started the server. */
+/** This setting has no effect. It shows in the server's command line which process started the server. */
 export const launcherSetting = 'bay_booking.launcher';
 
-/** Returns the process id of the running launcher whose server uses the data, or undefined if there is none. */
+/** Returns the process id of the launcher whose server uses the data, or undefined. */
 export function launcherOf(data: string): number | undefined {
   const pid = readPostmaster(data)?.pid;
   return pid === undefined ? undefined : findServer(pid, data)?.launcher;
 }
 
-/** Finds the server with this process id. An unrelated process can have the id, for example after a reboot. */
+/** Finds the server with this process id. After a reboot, for example, an unrelated process can have the id. */
 function findServer(pid: number, data: string): { launcher: number | undefined } | undefined {
   const found = findProcess(pid);
   if (!found?.command.includes(` ${data} `)) return undefined;
-  // If the launcher has ended, the server has another parent, even if another process got the id of the launcher.
+  // If the launcher has ended, the server has another parent, even if another process got the launcher's id.
   const hasLauncher = found.command.includes(` ${launcherSetting}=${found.parentPid} `);
   return { launcher: hasLauncher ? found.parentPid : undefined };
 }
 
 /**
- * Stops a server that a killed launcher has left behind. Returns whether such a server was running.
- * @throws {Error} if the launcher of the server still runs
+ * Stops a server that a killed launcher left running. Returns whether such a server was running.
+ *
+ * @throws {Error} if the server's launcher is still running
  */
 export async function takeOver(data: string): Promise<boolean> {
   const pid = readPostmaster(data)?.pid;
@@ -52,12 +53,12 @@ export async function takeOver(data: string): Promise<boolean> {
     throw new Error(`the running process ${server.launcher} already uses the database files in ${data}`);
   if (server) await stopPostmaster(pid);
   // PostgreSQL does not start if any process, even a zombie or an unrelated one, has the recorded id. If the id has
-  // changed, another launcher has taken over the data meanwhile.
+  // changed, another launcher has taken over the data.
   if (readPostmaster(data)?.pid === pid) rmSync(join(data, 'postmaster.pid'), { force: true });
   return server !== undefined;
 }
 
-/** SIGINT requests a fast but clean shutdown. Stronger signals follow only if the server does not end. */
+/** SIGINT requests a fast but clean shutdown. Stronger signals follow if the server does not exit. */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, milliseconds] of [
     ['SIGINT', 45_000],

@@ -1,4 +1,4 @@
-// Finds out whether other processes run, sends signals to them, and waits for their end.
+// Checks whether other processes run, sends them signals and waits until they exit.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,7 +13,7 @@ export interface RunningProcess {
 export function findProcess(pid: number): RunningProcess | undefined {
   try {
     const [state, parent, command] = process.platform === 'linux' ? readProc(pid) : runPs(pid);
-    // `X` is a process that has ended and is being removed.
+    // `X` is a process that is being removed.
     return /^[ZX]/.test(state) ? undefined : { parentPid: Number(parent), command };
   } catch {
     return undefined;
@@ -24,7 +24,7 @@ type ProcessFields = [state: string, parent: string, command: string];
 
 function readProc(pid: number): ProcessFields {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the name of the program in brackets, which may contain spaces and brackets (proc_pid_stat(5)).
+  // The second field is the program's name in brackets, which may contain spaces and brackets (proc_pid_stat(5)).
   const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ') as [string, string];
   return [state, parent, readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trimEnd()];
 }
@@ -43,7 +43,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Returns false if the process still runs after the given time. */
+/** Returns false if the process is still running after this time. */
 export async function waitForEnd(pid: number, milliseconds: number): Promise<boolean> {
   const deadline = Date.now() + milliseconds;
   while (findProcess(pid)) {

@@ -1,4 +1,4 @@
-// Runs a PostgreSQL server for development and tests, without an installed PostgreSQL.
+// Runs a PostgreSQL server for development and tests on a machine that has no installed PostgreSQL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -26,18 +26,18 @@ import { watchOver } from './watchdog.ts';
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 60_000;
 const REPEAT_LIMIT_MS = 15_000;
-/** The log file is emptied if it is larger than this when the server starts. */
+/** A larger log file is emptied when the server starts. */
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
   /** The folder of the database files. Default: a temporary folder, which is removed when the server stops. */
   dataDir?: string;
-  /** The port on which the server listens. Default: any free port. */
+  /** Default: any free port. */
   port?: number | undefined;
-  /** Default: true. Without fsync, tests are faster, but a power failure may destroy the data. */
+  /** Default: true. Tests are faster with false, but a power failure may destroy the data. */
   fsync?: boolean;
   settings?: Record<string, string | number>;
-  /** The folder with the programs. Default: the folder in the npm package, or else a folder on the PATH. */
+  /** The folder of the programs. Default: the folder in the npm package, or else a folder on the PATH. */
   programs?: string;
   environment?: Record<string, string>;
   onProgress?: (line: string) => void;
@@ -46,7 +46,7 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** The URL of the superuser and the database `postgres`. */
+  /** Connects the superuser to the database `postgres`. */
   url: string;
   port: number;
   dataPath: string;
@@ -65,7 +65,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const account = serverAccount(requested);
   const { data, cache, isMoved } = chooseDataLocation(requested, account);
   if (isMoved) onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${data}`);
-  // Moved data are in a folder that was created only for them.
+  // Moved data are in a folder of their own.
   const foldersToRemove = temporaryFolder ? [temporaryFolder, ...(isMoved ? [dirname(data)] : [])] : [];
   const removeFolders = (): void => {
     for (const folder of foldersToRemove) rmSync(folder, { recursive: true, force: true });
@@ -85,7 +85,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       dataPath: data,
       ended,
       stop: async () => {
-        // `spawnServer` has called `unref`, so that this process does not wait for the server. Now it must.
+        // `spawnServer` has called `unref` so that this process does not wait for the server. From now on it must.
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;
@@ -101,7 +101,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 function makeTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
-  // If root runs this process, the server runs as another user, which must be able to enter the folder.
+  // If root runs this process, the server runs as another user and must be able to enter the folder.
   chmodSync(folder, 0o711);
   return folder;
 }
@@ -130,8 +130,8 @@ const dataInUse = /still in use|postmaster\.pid/;
 const portInUse = /Address already in use|could not bind/;
 
 /**
- * Starts the server on the requested port, or on any free port if none was requested. Repeats the start while processes
- * of the previous server still use the data directory, or if another program took the free port.
+ * Starts the server on the requested port, or on any free port. Tries again while processes of the previous server
+ * still use the data directory, or if another program took the free port.
  */
 async function start(program: ServerProgram): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + REPEAT_LIMIT_MS;
@@ -144,7 +144,7 @@ async function start(program: ServerProgram): Promise<{ child: ChildProcess; por
       if (program.port && portInUse.test(message)) throw new Error(`port ${port} (PostgreSQL) is taken`);
       if (Date.now() > deadline || !(dataInUse.test(message) || portInUse.test(message))) throw error;
       await pause(250);
-      // Fails if another launcher has started its server meanwhile. Otherwise, removes the remaining postmaster.pid.
+      // Fails if another launcher has started its server. Otherwise removes the remaining postmaster.pid.
       await takeOver(program.data);
     }
   }
@@ -177,10 +177,10 @@ function spawnServer(program: ServerProgram, port: number, logFile: string): { c
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...flags], {
     ...runAs(account),
-    // With the locale C, the error messages are in English, as the patterns `dataInUse` and `portInUse` require.
+    // The locale C gives English error messages, which `dataInUse` and `portInUse` match.
     env: { ...process.env, LC_ALL: 'C', ...environment },
     stdio: ['ignore', log, log],
-    // In a process group of its own, the server does not get the SIGINT of Ctrl-C before the services have ended.
+    // A process group of its own keeps the SIGINT of Ctrl-C away from the server until the services have ended.
     detached: true,
   });
   closeSync(log);
@@ -188,7 +188,7 @@ function spawnServer(program: ServerProgram, port: number, logFile: string): { c
   return { child, logStart };
 }
 
-/** Returns the last lines of the log file after the position `from`. */
+/** Returns the last lines of the log file after position `from`. */
 function logTail(path: string, from: number): string {
   return readFileSync(path).subarray(from).toString().trim().split('\n').slice(-12).join('\n');
 }

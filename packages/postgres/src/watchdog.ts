@@ -1,5 +1,5 @@
-// Stops a process when this process ends, even after a SIGKILL. The watchdog is a shell script that reads from a pipe,
-// which closes when this process ends.
+// Stops another process when this process ends, even after a SIGKILL. The watchdog is a shell script that reads from a
+// pipe, which closes when this process ends.
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
@@ -7,7 +7,7 @@ export interface Watchdog {
   dismiss(): Promise<void>;
 }
 
-// The number of attempts is limited, because `kill -0` also succeeds for a zombie.
+// The number of attempts is limited because `kill -0` also succeeds for a zombie.
 const SCRIPT = `
   pid=$1; shift
   while read -r _; do :; done
@@ -20,15 +20,15 @@ const SCRIPT = `
 /** The watchdog removes the folders when the process has ended, or after 5 s. */
 export function watchOver(pid: number, foldersToRemove: readonly string[] = []): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
-    // The working directory of this process may be removed before the watchdog ends.
+    // This process's working directory may be removed before the watchdog ends.
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],
-    // In a process group of its own, the watchdog does not get the SIGINT of Ctrl-C in the terminal.
+    // A process group of its own keeps the SIGINT of Ctrl-C away from the watchdog.
     detached: true,
   });
-  // Without a listener, a broken pipe would end this process.
+  // A broken pipe without a listener would end this process.
   child.stdin.on('error', () => {});
-  // The watchdog and its pipe must not keep this process running. The type of the pipe does not declare `unref`.
+  // The watchdog and its pipe must not keep this process alive. The pipe's type does not declare `unref`.
   child.unref();
   (child.stdin as unknown as { unref(): void }).unref();
   const ended = new Promise<void>((resolve) => {

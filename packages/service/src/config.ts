@@ -1,10 +1,10 @@
-// Reads the configuration of a service from environment variables (docs/behaviour.md, "Configuration"). All errors are
+// Reads a service's configuration from environment variables (docs/behaviour.md, "Configuration"). All errors are
 // reported together. An empty variable counts as unset.
 import { createNetworkCheck } from './outbound/addresses.ts';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  /** One sentence per error, which begins with the name of the variable. */
+  /** One sentence per error. Each sentence begins with a variable's name. */
   readonly errors: readonly string[];
 
   constructor(errors: readonly string[]) {
@@ -17,18 +17,18 @@ export class ConfigError extends Error {
 export interface Field<T> {
   readonly variable: string;
   /**
-   * The message of its errors completes a sentence that begins with the name of the variable, such as "must be true or
+   * Throws an error whose message completes a sentence that begins with the variable's name, such as "must be true or
    * false".
    */
   readonly parse: (text: string) => T;
-  /** Without `fallback`, the variable is mandatory. */
+  /** A variable that has no `fallback` is mandatory. */
   readonly fallback?: { readonly value: T };
 }
 
 type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
-/** @throws {ConfigError} with `moreErrors` and an error for each variable that is missing or invalid */
+/** @throws {ConfigError} with `moreErrors` and an error for each missing or invalid variable */
 export function readConfig<const F extends Fields>(
   environment: NodeJS.ProcessEnv,
   fields: F,
@@ -76,7 +76,7 @@ export const integer =
     return number;
   };
 
-/** With 0, the operating system chooses a free port. */
+/** If the port is 0, the operating system chooses a free port. */
 export const port = integer(0, 65_535);
 /** From one second to ten years. */
 export const seconds = integer(1, 315_360_000);
@@ -94,7 +94,7 @@ export const oneOf =
     return value;
   };
 
-/** Removes slashes from the end. */
+/** Removes trailing slashes. */
 export const url =
   (...protocols: readonly string[]) =>
   (value: string): string => {
@@ -105,7 +105,7 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 
-/** Rejects credentials, because requests would not send them, and error messages would log them. */
+/** Rejects credentials: requests would not send them, and error messages would log them. */
 export const httpUrl = (value: string): string => {
   const address = url('http:', 'https:')(value);
   const { username, password } = new URL(address);
@@ -138,7 +138,7 @@ export const networks = (value: string): readonly string[] => {
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
-/** A URI scheme, a colon, and the characters of a scope (RFC 6749 section 3.3). */
+/** A URI scheme, a colon and the characters that a scope may have (RFC 6749 section 3.3). */
 const scopeBaseFormat = /^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i;
 
 export const scopeBase = (value: string): string => {
@@ -148,7 +148,7 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
-/** Parses the setting `trust proxy` of Express. */
+/** Parses Express's setting `trust proxy`. */
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';
@@ -165,6 +165,6 @@ function isAddressOrNetwork(text: string): boolean {
   } catch {
     return false;
   }
-  // The prefix length 0 is every address. An operator who wants this must write `true`.
+  // The prefix length 0 means every IP address. An operator who wants this must write `true`.
   return !/\/0+$/.test(text);
 }

@@ -1,4 +1,4 @@
-// Starts and stops the process of a service or a command (docs/behaviour.md, "Start-up").
+// Starts and stops a service's or a command's process (docs/behaviour.md, "Start-up").
 import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
 import { type Logger, oncePerMinute } from './logging.ts';
 
@@ -9,7 +9,7 @@ export interface Listener extends HttpServerOptions {
 export interface ServeOptions {
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
-  /** Requests that wait for an event should then respond immediately. */
+  /** Requests that wait for an event should then respond at once. */
   readonly onStop?: () => void;
   /** Called after the last response. */
   readonly close: () => Promise<void>;
@@ -19,7 +19,7 @@ const signals = ['SIGTERM', 'SIGINT'] as const;
 const closeTimeout = 3_000;
 const exitImmediately = (): void => process.exit(0);
 
-/** Serves requests until SIGTERM, SIGINT, or the end of a parent process that opened an IPC channel. */
+/** Serves requests until SIGTERM, SIGINT or the end of a parent process that opened an IPC channel. */
 export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
   const servers: HttpServer[] = [];
   let isStopping = false;
@@ -27,7 +27,7 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     if (isStopping) return;
     isStopping = true;
     logger.info({ reason }, 'stopping');
-    // If `close` does not finish, the process must still end.
+    // The process must also end if `close` does not finish.
     setTimeout(() => process.exit(1), drainTimeout + closeTimeout).unref();
     onStop?.();
     await Promise.all(servers.map((server) => server.drain()));
@@ -43,7 +43,7 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
   if (process.channel) {
     process.once('disconnect', () => void stop('parent process is gone'));
-    // The channel alone must not keep the process alive.
+    // The channel must not keep the process alive.
     process.channel.unref();
   }
   for (const { name, ...options } of listeners) {
@@ -66,7 +66,7 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Until `main` calls `serve`, signals end the service immediately. Process 1 of a container ignores signals without a
+ * Signals end the process at once until `main` calls `serve`. Process 1 of a container ignores signals that have no
  * handler.
  */
 export function runService(main: () => Promise<void>): void {

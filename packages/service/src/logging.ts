@@ -1,10 +1,10 @@
-// Creates loggers, which write one JSON object per line to standard output, without secrets (docs/behaviour.md,
-// "Health, metrics and logs").
+// Creates loggers that write one JSON object per line to standard output, without secrets (docs/behaviour.md, "Health,
+// metrics and logs").
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** At the top level of a line and one level below. */
+/** Redacted at the top level of a line and one level below. */
 const redactedFields = [
   'authorization',
   'cookie',
@@ -43,26 +43,26 @@ export function createLogger({ service, level, destination = standardOutput() }:
   return pino(options, destination);
 }
 
-/** For lines whose fields cannot contain a secret: redaction takes more CPU time than all other work for a line. */
+/** For lines whose fields cannot contain a secret. Redaction takes more CPU time than all other work on a line. */
 export function withoutRedaction(logger: Logger): Logger {
   return logger.child({}, { redact: [] });
 }
 
-/** Omits `detail`, `where` and `parameters` of PostgreSQL's errors, which contain values of rows. */
+/** Omits PostgreSQL's `detail`, `where` and `parameters`, which contain values of rows. */
 function serializeError(error: unknown): Record<string, unknown> {
   if (!Error.isError(error)) return { message: String(error) };
   const { name, message, stack, code, cause } = error as Error & { code?: unknown };
   return {
     type: name,
     message,
-    // A field named `code` would be redacted like the codes of OAuth.
+    // A field named `code` would be redacted like OAuth codes.
     ...(code !== undefined && { errorCode: code }),
     stack,
     ...(cause !== undefined && { cause: serializeError(cause) }),
   };
 }
 
-/** For lines that every request could write. Further calls in the same minute do nothing. */
+/** For lines that every request could write. Further calls within a minute do nothing. */
 export function oncePerMinute<T extends unknown[]>(work: (...values: T) => void): (...values: T) => void {
   let lastRunAt = Number.NEGATIVE_INFINITY;
   return (...values) => {
@@ -74,15 +74,15 @@ export function oncePerMinute<T extends unknown[]>(work: (...values: T) => void)
 
 const flushInterval = 100;
 const bufferLength = 8_192;
-/** While lines cannot be written, further lines are dropped. */
+/** While the output cannot be written, further lines are dropped. */
 const maxBufferLength = 1_000_000;
 let output: ReturnType<typeof pino.destination> | undefined;
 let failedWrites = 0;
 
-/** The failed writes of blocks of lines since the process started. */
+/** The number of blocks of lines that could not be written since the process started. */
 export const failedLogWrites = (): number => failedWrites;
 
-/** Buffers lines, because a system call for each line would take a tenth of the CPU time of a request. */
+/** Buffers lines, because one system call per line would take a tenth of a request's CPU time. */
 function standardOutput(): DestinationStream {
   if (output) return output;
   const destination = pino.destination({
@@ -102,7 +102,7 @@ function standardOutput(): DestinationStream {
     isFailing = false;
   });
   process.once('exit', () => {
-    // `flush` writes before it returns, and `flushSync` would repeat a failing write forever.
+    // `flush` writes before it returns. `flushSync` would repeat a failing write forever.
     destination.flush();
     if (!isFailing) destination.flushSync();
   });

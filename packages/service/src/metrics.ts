@@ -1,4 +1,4 @@
-// Creates the Prometheus registry of a service.
+// Creates a service's Prometheus registry.
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { failedLogWrites } from './logging.ts';
 
@@ -34,7 +34,7 @@ export function createMetrics(service: string): Metrics {
   };
 }
 
-/** Must be called only once per process, because the observers of these metrics never stop. */
+/** Call it only once per process, because the observers of these metrics never stop. */
 export function collectProcessMetrics(metrics: Metrics): void {
   collectDefaultMetrics({ register: metrics.registry });
   new Counter({
@@ -42,7 +42,7 @@ export function collectProcessMetrics(metrics: Metrics): void {
     help: 'Blocks of log lines that could not be written, for example because the disk is full.',
     registers: [metrics.registry],
     collect() {
-      // A Counter has no function that sets its value.
+      // Counter has no function that sets its value.
       this.reset();
       this.inc(failedLogWrites());
     },

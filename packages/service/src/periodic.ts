@@ -2,29 +2,28 @@
 import type { Logger } from './logging.ts';
 
 export interface LoopOptions {
-  /** Names the job in the log. */
   readonly name: string;
   /** The longest pause between two runs that succeed. */
   readonly intervalMs: number;
-  /** If the result is true, there is more to do, and the job runs again immediately. Other results are ignored. */
+  /** If the result is true, there is more to do and the job runs again at once. Other results are ignored. */
   readonly run: () => Promise<unknown>;
   readonly logger: Logger;
 }
 
 export interface Loop {
   /**
-   * Runs the job now, or once more after the current run. The promise is fulfilled when no run is in progress any more.
-   * It never rejects, so callers that do not wait can ignore it.
+   * Runs the job now, or once more after the current run. The promise resolves when no run is in progress. It never
+   * rejects, so callers can ignore it.
    */
   readonly wake: () => Promise<void>;
-  /** Starts no further run, and waits for the current one. */
+  /** Starts no further run and waits for the current one. */
   readonly stop: () => Promise<void>;
 }
 
-/** After errors, the pauses grow up to this limit. A longer `intervalMs` stays as it is. */
+/** After errors, pauses grow up to this limit. A longer `intervalMs` stays as it is. */
 const maxBackOffMs = 5_000;
 
-/** Starts with a pause. The pauses vary at random, so that the instances do not run a job at the same moments. */
+/** Starts with a pause. Pauses are random, so that instances do not run a job at the same moments. */
 export function startLoop({ name, intervalMs, run, logger }: LoopOptions): Loop {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -38,7 +37,7 @@ export function startLoop({ name, intervalMs, run, logger }: LoopOptions): Loop 
       if ((await run()) === true) isRequested = true;
       failures = 0;
     } catch (err) {
-      // A request for another run waits for the end of the back-off, so that wake-ups cannot cause a storm of errors.
+      // A request for another run waits until the back-off ends, so that wake-ups cannot cause a storm of errors.
       isRequested = false;
       failures += 1;
       // Only the first failure of a series is a warning.

@@ -1,17 +1,17 @@
-// Finds settings that are safe only on the machine of a developer.
+// Finds settings that are safe only on a developer's machine.
 
 export function isLoopback(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }
 
-/** Whether strangers can reach the service. Without NODE_ENV, this is so if the issuer is not on this machine. */
+/** Whether strangers can reach the service. If NODE_ENV is unset, the issuer's host decides. */
 export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string | undefined): boolean {
   if (environment.NODE_ENV) return environment.NODE_ENV === 'production';
   return issuer !== undefined && URL.canParse(issuer) && !isLoopback(issuer);
 }
 
-/** The default secrets of docker-compose.yml contain it, some in base64. */
+/** The default secrets in docker-compose.yml contain this marker, some of them in base64. */
 const developmentMarker = 'DEVELOPMENT-ONLY';
 
 export function developmentSecretErrors(
@@ -25,7 +25,7 @@ export function developmentSecretErrors(
     .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);
 }
 
-/** Tokens and passwords would be sent without encryption. */
+/** http on another host would send tokens and passwords without encryption. */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';
   const isUnencrypted = URL.parse(issuer)?.protocol === 'http:' && !isLoopback(issuer);

@@ -1,27 +1,27 @@
-// Encrypts secrets for storage with AES-256-GCM, and decrypts them.
+// Encrypts secrets for storage with AES-256-GCM and decrypts them.
 //
-// The format is `v1.KEY.NONCE.CIPHERTEXT`, or `v1.NONCE.CIPHERTEXT` for older texts. KEY is the beginning of a hash of
+// The format is `v1.KEY.NONCE.CIPHERTEXT`, or `v1.NONCE.CIPHERTEXT` for older values. KEY is the beginning of a hash of
 // the encryption key. The ciphertext ends with the authentication tag.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** None of the keys has encrypted the text, or the text has another format. */
+/** None of the keys has encrypted the value, or the value has another format. */
 export class UnknownEncryptionKey extends Error {
   override readonly name = 'UnknownEncryptionKey';
 }
 
 export interface SecretBox {
-  /** Texts that the first key has encrypted start with this prefix. */
+  /** Values that the first key has encrypted start with this prefix. */
   readonly currentPrefix: string;
-  /** `owner` is the id of the record that contains the text, which cannot be decrypted in another record. */
+  /** `owner` is the id of the record that contains the value. In another record, the value cannot be decrypted. */
   readonly encrypt: (text: string, owner: string) => string;
-  /** @throws {UnknownEncryptionKey} or another error if the text was changed or belongs to another owner */
+  /** @throws {UnknownEncryptionKey} or another error if the value was changed or belongs to another record */
   readonly decrypt: (text: string, owner: string) => string;
 }
 
-/** The first key encrypts, and every key decrypts. Each key has 32 bytes. */
+/** The first key encrypts. Every key decrypts. Each key has 32 bytes. */
 export function createSecretBox(keys: readonly Buffer[]): SecretBox {
   const [currentKey] = keys;
   if (!currentKey) throw new Error('at least one key is needed');
@@ -44,7 +44,7 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
         try {
           return open(key, { nonce, encoded, owner });
         } catch (error) {
-          // An older text does not name its key, so the next key is tried.
+          // An older value does not name its key, so the next key is tried.
           if (keyId !== undefined) throw error;
         }
       }

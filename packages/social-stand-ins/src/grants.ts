@@ -1,4 +1,4 @@
-// Issues the codes and access tokens of a stand-in social provider to its users, and keeps them in memory.
+// Issues the codes and access tokens of a stand-in social provider and keeps them in memory.
 import { hash, randomBytes } from 'node:crypto';
 
 export interface SocialUser {
@@ -10,7 +10,7 @@ export interface SocialUser {
 export const socialUsers: readonly SocialUser[] = [
   { id: '100001', name: 'Ada Fairway', email: 'ada@social.example' },
   { id: '100002', name: 'Ben Bunker', email: 'ben@social.example' },
-  // This user has the e-mail address of a demo account. Signing in as this user must not give access to that account.
+  // This user has a demo account's e-mail address. Signing in as this user must not give access to that account.
   { id: '100003', name: 'Not Pat Player', email: 'player@example.com' },
 ];
 
@@ -57,7 +57,7 @@ export function createSocialGrants() {
     issueToken: (user: SocialUser, clientId: string, lifetimeSeconds = 3600): string =>
       add(tokens, { user, clientId, expiresAt: Date.now() + lifetimeSeconds * 1000 }),
 
-    /** A code works once, and only with the `code_verifier` for its `code_challenge`, if it has one (RFC 7636). */
+    /** A code works once. If it has a `code_challenge`, it needs the matching `code_verifier` (RFC 7636). */
     redeemCode(form: URLSearchParams): IssuedCode | undefined {
       const code = form.get('code') ?? '';
       const issued = codes.get(code);

@@ -1,11 +1,11 @@
-// Imitates a social provider with OAuth 2.0. It has the endpoints of Facebook.
+// Imitates an OAuth 2.0 social provider with the endpoints of Facebook.
 import express, { type Response, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
 import { bearerOf, client, formOf, queryOf } from './sign-in.ts';
 
 const { clientId, clientSecret } = client;
 
-/** Facebook uses the code 190 for errors of access tokens. */
+/** Facebook uses code 190 for access token errors. */
 const sendError = (response: Response, message: string) =>
   void response.status(400).json({ error: { message, code: 190 } });
 
@@ -28,7 +28,7 @@ export function createOAuth2Provider(grants: SocialGrants): Router {
     })
     .get('/debug_token', (request, response) => {
       const query = queryOf(request);
-      // As at Facebook, the client authenticates with this combination of its id and its secret.
+      // As at Facebook, the client authenticates with this combination of id and secret.
       if (query.get('access_token') !== `${clientId}|${clientSecret}`)
         return sendError(response, 'Invalid OAuth access token.');
       const issued = grants.findToken(query.get('input_token'));

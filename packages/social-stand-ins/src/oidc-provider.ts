@@ -1,10 +1,10 @@
-// Imitates a social provider with OpenID Connect.
+// Imitates an OpenID Connect social provider.
 import express, { type Request, type Router } from 'express';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './grants.ts';
 import { bearerOf, client, formOf } from './sign-in.ts';
 
-/** `secondsSinceSignIn` returns how long the user has been signed in at the provider, for the claim `auth_time`. */
+/** `secondsSinceSignIn` returns how long ago the user signed in at the provider, for the claim `auth_time`. */
 export async function createOidcProvider(
   grants: SocialGrants,
   issuer: string,

@@ -1,4 +1,4 @@
-// Starts two stand-ins for social providers on one port, for the demo and for tests: `google` with OpenID Connect, and
+// Starts two stand-in social providers on one port, for the demo and for tests: `google` with OpenID Connect and
 // `facebook` with OAuth 2.0.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -13,9 +13,9 @@ export type Outage = 'none' | 'no-response' | 'unavailable';
 
 export interface SocialProviders {
   readonly origin: string;
-  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
+  /** The content of a SOCIAL_PROVIDERS_FILE that configures auth to use the stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /** Issues an access token of a user to the native app `clientId`. Default: the app that `settings` accepts. */
+  /** Issues a user's access token to the native app `clientId`. Default: the app that `settings` accepts. */
   readonly nativeToken: (
     name: SocialName,
     userId: string,
@@ -23,7 +23,7 @@ export interface SocialProviders {
   ) => string;
   /** Tests set these values. `no-response`: the stand-in never responds. `unavailable`: it responds with 503. */
   readonly outages: Record<SocialName, Outage>;
-  /** Tests set it: for how many seconds the users of `google` have been signed in there. Default: 0. */
+  /** Tests set how many seconds ago the users of `google` signed in there. Default: 0. */
   readonly session: { seconds: number };
   readonly stop: () => Promise<void>;
 }

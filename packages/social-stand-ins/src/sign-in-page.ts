@@ -1,4 +1,4 @@
-// Builds the sign-in page of a stand-in social provider, which has a button for each user and one to cancel.
+// Builds a stand-in provider's sign-in page, which has a button for each user and one to cancel.
 import { socialUsers } from './grants.ts';
 
 const escapeHtml = (text: string): string =>
@@ -17,7 +17,7 @@ button { display: block; width: 100%; margin: .5rem 0; padding: .75rem 1rem; tex
   border-radius: .6rem; cursor: pointer }
 small { display: block; color: light-dark(#556, #aab) }`;
 
-/** The field `user` of the form contains the id of the chosen user. It is empty if the user cancels the sign-in. */
+/** The form field `user` contains the chosen user's id. It is empty if the user cancels. */
 export function socialSignInPage(provider: string, action: string): string {
   const buttons = socialUsers.map(
     ({ id, name, email }) =>

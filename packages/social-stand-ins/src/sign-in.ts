@@ -1,4 +1,4 @@
-// Serves the sign-in page of a stand-in social provider and, for the demo, access tokens of a native app.
+// Serves a stand-in provider's sign-in page and, for the demo, access tokens of a native app.
 import express, { type Request, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
 import { socialSignInPage } from './sign-in-page.ts';
@@ -10,7 +10,7 @@ export const queryOf = ({ url }: Request) => new URLSearchParams(url.split('?')[
 export const formOf = ({ body }: Request) => new URLSearchParams(typeof body === 'string' ? body : '');
 export const bearerOf = (request: Request) => /^Bearer (.+)$/i.exec(request.get('authorization') ?? '')?.[1];
 
-/** Only a provider with OpenID Connect has an issuer, which its responses name (RFC 9207). */
+/** Only an OpenID Connect provider has an issuer, which its responses name (RFC 9207). */
 export function createSignIn(title: string, grants: SocialGrants, issuer?: string): Router {
   return (
     express
@@ -21,7 +21,7 @@ export function createSignIn(title: string, grants: SocialGrants, issuer?: strin
           response.send(socialSignInPage(title, `?${query}`));
         else response.status(400).json({ error: 'invalid_request' });
       })
-      // The form of the page sends the same query string. GET has checked it, so POST does not.
+      // The page's form sends the same query string. GET has checked it, so POST does not.
       .post('/authorize', (request, response) => {
         const query = queryOf(request);
         const callback = new URL(query.get('redirect_uri') ?? '');

@@ -22,11 +22,11 @@ register('@opentelemetry/instrumentation/hook.mjs', import.meta.url);
 
 const provider = new TracerProvider({
   resource: defaultResource().merge(detectResources({ detectors: [envDetector] })),
-  // A caller without a decision gets the share OTEL_TRACES_SAMPLER_ARG (default: 1).
+  // If the caller has made no sampling decision, OTEL_TRACES_SAMPLER_ARG sets the share of requests (default: 1).
   sampler: new ParentBasedSampler({
     root: new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
   }),
-  // At most the spans of one second are lost when the process is killed.
+  // If the process is killed, at most the spans of one second are lost.
   spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: 1_000 })],
 });
 context.setGlobalContextManager(new AsyncLocalStorageContextManager());
@@ -36,10 +36,10 @@ registerInstrumentations({
   instrumentations: [
     new HttpInstrumentation({
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
-      // The services read the trace id for their logs from `traceparent`, which a request without a caller's trace
-      // lacks.
+      // The services read the trace id for their logs from `traceparent`. A request without a caller's trace lacks this
+      // header.
       requestHook: (span, request) => {
-        // Not an outgoing request, whose header the instrumentation itself sets.
+        // The instrumentation sets the header of outgoing requests itself.
         if (!(request instanceof IncomingMessage)) return;
         const { traceId, spanId, traceFlags } = span.spanContext();
         request.headers.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
@@ -54,7 +54,7 @@ registerInstrumentations({
         span.updateName(`${request.method} ${route}`);
       },
     }),
-    // With true, the spans would contain the values of SQL parameters, which may be personal data.
+    // If true, spans would contain the values of SQL parameters, which may be personal data.
     new PgInstrumentation({ enhancedDatabaseReporting: false }),
   ],
 });

@@ -1,4 +1,4 @@
-// Searches the free times of bays, and manages holds and closures.
+// Searches free times of bays and manages holds and closures.
 import type { RequestOptions, Send } from '../operations.ts';
 import type {
   Availability,
@@ -19,19 +19,19 @@ export type Holds = ReturnType<typeof createHolds>;
 export type Closures = ReturnType<typeof createClosures>;
 
 export const createAvailabilitySearch = (send: Send) => ({
-  /** `asOf` of each page is the time at which the free times were read. */
+  /** `asOf` of each page is the time when the service read the free times. */
   search: (query: AvailabilityQuery, options?: RequestOptions): PagedList<Availability> =>
     pagedList(send, 'getAvailability', { query, ...options }),
 });
 
 export const createHolds = (send: Send) => ({
-  /** Reserves a bay until the hold expires. `bookings.create` with `holdId` turns the hold into a booking. */
+  /** Reserves a bay until the hold expires. `bookings.create` with `holdId` converts the hold to a booking. */
   create: async (hold: CreateHold, options?: CreateOptions): Promise<Hold> =>
     (await send('createHold', { body: hold, ...options })).data,
-  /** @throws {BookingsApiError} with ERR00404 when the hold has expired or was used */
+  /** @throws {BookingsApiError} with ERR00404 if the hold has expired or was used */
   get: async (id: string, options?: RequestOptions): Promise<Hold> =>
     (await send('getHold', { path: { id }, ...options })).data,
-  /** Sets a new lifetime of the hold, in seconds from now. */
+  /** The new lifetime starts now. */
   extend: async (id: string, body: ExtendHold, options?: RequestOptions): Promise<Hold> =>
     (await send('extendHold', { path: { id }, body, ...options })).data,
   delete: async (id: string, options?: RequestOptions): Promise<void> => {
@@ -42,12 +42,12 @@ export const createHolds = (send: Send) => ({
 export const createClosures = (send: Send) => ({
   create: async (closure: ClosureBody, options?: CreateOptions): Promise<Versioned<Closure>> =>
     versioned(await send('createClosure', { body: closure, ...options })),
-  /** Lists closures in the order of `startDate`, then `id`. */
+  /** Lists closures by `startDate`, then by `id`. */
   list: (query: ClosureQuery = {}, options?: RequestOptions): PagedList<ClosureList> =>
     pagedList(send, 'listClosures', { query, ...options }),
   get: async (id: string, options?: RequestOptions): Promise<Versioned<Closure>> =>
     versioned(await send('getClosure', { path: { id }, ...options })),
-  /** Replaces all fields. A field that is left out loses its value. */
+  /** Replaces all fields. A field that is left out is removed. */
   update: async (id: string, closure: ClosureBody, options?: ChangeOptions): Promise<Versioned<Closure>> =>
     versioned(await send('updateClosure', { path: { id }, body: closure, ...conditional(options) })),
   delete: async (id: string, options?: ChangeOptions): Promise<void> => {

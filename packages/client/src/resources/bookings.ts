@@ -17,7 +17,7 @@ import { type ChangeOptions, type CreateOptions, conditional, type Versioned, ve
 export type Bookings = ReturnType<typeof createBookings>;
 
 export const createBookings = (send: Send) => ({
-  /** @throws {BookingsApiError} for example with BOOK00002 when the bay is taken */
+  /** @throws {BookingsApiError} for example with BOOK00002 if the bay is taken */
   create: async (booking: CreateBooking, options?: CreateOptions): Promise<Versioned<Booking>> =>
     versioned(await send('createBooking', { body: booking, ...options })),
   get: async (id: string, options?: RequestOptions): Promise<Versioned<Booking>> =>
@@ -30,10 +30,10 @@ export const createBookings = (send: Send) => ({
   /** Needs the scopes `golf/bookings` and `golf/schedule`. Returns the number of bookings that were changed. */
   erase: async (erasure: EraseBookings, options?: RequestOptions): Promise<Erasure> =>
     (await send('eraseBookings', { body: erasure, ...options })).data,
-  /** The changes of a booking, oldest first. */
+  /** Lists the changes of a booking, oldest first. */
   history: (id: string, query: BookingHistoryQuery = {}, options?: RequestOptions): PagedList<BookingHistory> =>
     pagedList(send, 'getBookingHistory', { path: { id }, query, ...options }),
-  /** With `locationIds`, the bookings begin and end within the interval. Without, they overlap it. */
+  /** If `locationIds` is set, the bookings begin and end within the interval. Otherwise they overlap it. */
   search: (query: BookingSearch = {}, options?: RequestOptions): PagedList<BookingList> =>
     pagedList(send, 'searchBookings', { query, ...options }),
 });

@@ -1,4 +1,4 @@
-// Reads and follows the change feed. The feed has one entry for each booking, in the order of their latest changes.
+// Reads and follows the change feed. The feed has one entry for each booking, sorted by the booking's latest change.
 import { BookingsApiError, type BookingsError } from '../errors.ts';
 import type { RequestOf, Send } from '../operations.ts';
 import { isTransient, retryDelay } from '../retry.ts';
@@ -9,7 +9,7 @@ import { continuedAt } from './paged-list.ts';
 export interface ReadChangesOptions {
   /** Needed only if the token names several facilities. */
   readonly facilityId?: string;
-  /** The link `next` of the last page that you have stored. Default: the beginning of the feed. */
+  /** The `next` of the last page that you have stored. Default: the beginning of the feed. */
   readonly from?: string | undefined;
   /** Default: 500. */
   readonly limit?: number;
@@ -17,22 +17,22 @@ export interface ReadChangesOptions {
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
-  /** Called after each temporary error. The client then tries again after a delay. */
+  /** Called after each temporary error, before the client waits and tries again. */
   readonly onError?: (error: BookingsError) => void;
 }
 
-/** Store the items and `next` in one transaction. No change is then lost or stored twice. */
+/** Store the items and `next` in one transaction. Then no change is lost or stored twice. */
 export interface ChangePage {
   readonly items: readonly BookingChange[];
   /** Pass it as `from` after a restart. */
   readonly next: string;
-  /** If true, delete all stored bookings of the facility: the feed starts from its beginning. */
+  /** If true, delete all stored bookings of the facility, because the feed starts from its beginning. */
   readonly startsOver: boolean;
 }
 
 export interface Changes {
   read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
-  /** Also waits for further changes, until `options.signal` is aborted. Tries again after temporary errors. */
+  /** Also waits for further changes until `options.signal` is aborted. Tries again after temporary errors. */
   follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
 }
 
@@ -65,7 +65,7 @@ export const createChanges = (send: Send): Changes => ({
         if (!isTransient(error)) throw error;
         onError?.(error);
         failures += 1;
-        // If the signal is aborted, the loop ends at its condition.
+        // If the signal is aborted, the condition of the loop ends the loop.
         await sleep(retryDelay(failures, error), signal).catch(() => {});
       }
     }

@@ -1,10 +1,10 @@
-// Creates, reads and deletes groups: several bookings that are created together or not at all.
+// Creates, reads and deletes groups. A group is several bookings that are created together or not at all.
 import type { RequestOptions, Send } from '../operations.ts';
 import type { BookingGroup, BookingGroupDryRun, CreateBookingGroup } from '../schemas.ts';
 import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from './versions.ts';
 
 export interface Groups {
-  /** With `dryRun: true`, throws the same errors but books nothing. */
+  /** A dry run throws the same errors but books nothing. */
   create(group: CreateBookingGroup & { dryRun: true }, options?: CreateOptions): Promise<BookingGroupDryRun>;
   /** @throws {BookingsApiError} whose `problems` name the booking in `contextData.index` */
   create(group: CreateBookingGroup, options?: CreateOptions): Promise<Versioned<BookingGroup>>;

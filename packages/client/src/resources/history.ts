@@ -1,4 +1,4 @@
-// Reads the history of the bookings of a facility.
+// Reads the history of bookings at a facility.
 import type { RequestOptions, Send } from '../operations.ts';
 import type { History, HistoryQuery } from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';

@@ -1,4 +1,4 @@
-// Reads what the access token of the client allows.
+// Reads the rights of the client's access token.
 import type { RequestOptions, Send } from '../operations.ts';
 import type { Me } from '../schemas.ts';
 

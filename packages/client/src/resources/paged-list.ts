@@ -15,7 +15,7 @@ type PageOf<Id extends ListOperation> = Extract<ResultOf<Id>, Page>;
 /** A `for await` loop over the list requests one page after the other. */
 export interface PagedList<List extends Page> extends AsyncIterable<List['items'][number]> {
   pages(): AsyncIterable<List>;
-  /** Reads all pages. Use it only for lists that are known to be short. */
+  /** Reads all pages. Use it only for lists that you know to be short. */
   toArray(): Promise<List['items'][number][]>;
 }
 
@@ -49,6 +49,6 @@ export function pagedList<Id extends ListOperation>(
   };
 }
 
-/** Uses only the query of the link, so the token is never sent to another host. */
+/** Uses only the query of the link, so a link to another host cannot get the token. */
 export const continuedAt = <Id extends OperationId>(request: RequestOf<Id>, address: string): RequestOf<Id> =>
   ({ ...request, search: new URL(address).search }) as RequestOf<Id>;

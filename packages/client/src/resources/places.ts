@@ -1,4 +1,4 @@
-// Reads locations, bays and the upcoming bookings of a bay, and manages the opening hours of a location.
+// Reads locations, bays and a bay's upcoming bookings, and manages opening hours.
 import type { RequestOptions, Send } from '../operations.ts';
 import type {
   BayQuery,
@@ -18,7 +18,7 @@ export type Locations = ReturnType<typeof createLocations>;
 export type Bays = ReturnType<typeof createBays>;
 
 export const createLocations = (send: Send) => ({
-  /** Lists locations in the order of `name`. */
+  /** Lists locations by `name`. */
   list: (query: LocationQuery = {}, options?: RequestOptions): PagedList<BookingLocationList> =>
     pagedList(send, 'listBookingLocations', { query, ...options }),
   get: async (id: string, options?: RequestOptions): Promise<BookingLocation> =>
@@ -38,7 +38,7 @@ export const createLocations = (send: Send) => ({
 });
 
 export const createBays = (send: Send) => ({
-  /** Lists the bays of one location, or of all facilities of the token, in the order of `name`. */
+  /** Lists the bays of one location, or of all facilities of the token, by `name`. */
   list: (query: BayQuery = {}, options?: RequestOptions): PagedList<BookingBayList> =>
     pagedList(send, 'listBookingBays', { query, ...options }),
   upcomingBookings: (id: string, query: UpcomingBookingsQuery = {}, options?: RequestOptions): PagedList<BookingList> =>

@@ -1,10 +1,10 @@
-// Adds the ETag of a response to its resource, so that a later change can name the version that it is based on.
+// Adds the response's ETag to the resource, so that a later change can name the version that it is based on.
 import type { ApiResponse, RequestOptions } from '../operations.ts';
 
 export type Versioned<Resource> = Resource & { readonly etag: string };
 
 export interface CreateOptions extends RequestOptions {
-  /** A second call with the same key within 24 hours does not create a second resource. Default: a new key. */
+  /** A second call with the same key within 24 hours creates no second resource. Default: a new key. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -13,7 +13,7 @@ export interface ChangeOptions extends RequestOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** The type of `data` includes `undefined` for the status 304, which only requests with If-None-Match can get. */
+/** `data` is undefined only for status 304, which needs If-None-Match. This client never sends that header. */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }

@@ -1,4 +1,4 @@
-// Registers, changes, tests and replays webhooks. `@bay-booking/client/webhooks` verifies the deliveries of a webhook.
+// Registers, changes, tests and replays webhooks. `@bay-booking/client/webhooks` verifies deliveries.
 import type { RequestOptions, Send } from '../operations.ts';
 import type {
   CreateWebhook,
@@ -32,7 +32,7 @@ export const createWebhooks = (send: Send) => ({
   delete: async (id: string, options?: ChangeOptions): Promise<void> => {
     await send('deleteWebhook', { path: { id }, ...conditional(options) });
   },
-  /** For 24 hours, the service signs deliveries with the new and with the old secret. */
+  /** For 24 hours, the service signs deliveries with both the new and the old secret. */
   rotateSecret: async (id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>> =>
     versioned(await send('rotateWebhookSecret', { path: { id }, ...options })),
   ping: async (id: string, options?: RequestOptions): Promise<void> => {
@@ -44,13 +44,13 @@ export const createWebhooks = (send: Send) => ({
   /** Lists the deliveries of the last 30 days, newest first. */
   deliveries: (id: string, query: DeliveryQuery = {}, options?: RequestOptions): PagedList<DeliveryList> =>
     pagedList(send, 'listWebhookDeliveries', { path: { id }, query, ...options }),
-  /** Lists the webhooks of all owners at a facility. Needs the scope `golf/schedule`. */
+  /** Lists the webhooks of all users at a facility. Needs the scope `golf/schedule`. */
   listOfFacility: (
     id: string,
     query: { page?: number; pageSize?: number } = {},
     options?: RequestOptions,
   ): PagedList<FacilityWebhookList> => pagedList(send, 'listFacilityWebhooks', { path: { id }, query, ...options }),
-  /** Ends the events of the facility for a webhook of any owner. Needs the scope `golf/schedule`. */
+  /** Stops the facility's events for a webhook of any user. Needs the scope `golf/schedule`. */
   removeFromFacility: async (id: string, webhookId: string, options?: RequestOptions): Promise<void> => {
     await send('removeFacilityWebhook', { path: { id, webhookId }, ...options });
   },

@@ -1,4 +1,4 @@
-// Requests access tokens with the client credentials grant (RFC 6749), with a secret or a signed assertion (RFC 7523).
+// Requests access tokens with the client credentials grant (RFC 6749) and a secret or a signed assertion (RFC 7523).
 import * as oauth from 'oauth4webapi';
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
 import type { ClientCredentials } from '../options.ts';
@@ -15,10 +15,10 @@ export interface TokenRequestOptions {
   readonly allowInsecureHttp: boolean;
 }
 
-/** Without the base of the scopes of the service. */
+/** The service's scope base is added later. */
 const defaultScope = 'golf/bookings';
 
-/** Used if the token response leaves out `expires_in`, which is optional (RFC 6749 section 5.1). */
+/** A token response may leave out `expires_in` (RFC 6749 section 5.1). */
 const defaultLifetimeSeconds = 300;
 
 interface AuthorizationServer {
@@ -26,7 +26,7 @@ interface AuthorizationServer {
   readonly scope: string;
 }
 
-/** @throws {BookingsTokenError} when there is no token */
+/** @throws {BookingsTokenError} if the authorization server issues no token */
 export function createTokenRequest(
   credentials: ClientCredentials,
   { baseUrl, fetch, timeoutMs, dpop, allowInsecureHttp }: TokenRequestOptions,
@@ -58,7 +58,7 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // oauth4webapi can allow http only for all hosts or none. `connect` rejects the hosts that must use https.
+    // oauth4webapi allows http for all hosts or for none. `connect` rejects hosts that must use https.
     const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);
@@ -78,7 +78,7 @@ export function createTokenRequest(
       return oauth.processClientCredentialsResponse(metadata, client, response);
     };
     const token = await requestOnce().catch((error) => {
-      // oauth4webapi has stored the nonce of this response.
+      // oauth4webapi has stored the nonce of the rejected request's response.
       if (oauth.isDPoPNonceError(error)) return requestOnce();
       throw error;
     });
@@ -86,7 +86,7 @@ export function createTokenRequest(
     return { value: token.access_token, lifetimeMs, expiresAt: Date.now() + lifetimeMs };
   }
 
-  // Several API requests can wait for the same token request, so the signal of one API request does not abort it.
+  // Several API requests can wait for the same token request. An abort of one API request must not abort it.
   return () => withTimeout(timeoutMs, undefined, request).catch((error) => Promise.reject(tokenError(error)));
 }
 

@@ -19,7 +19,7 @@ export async function importPrivateKey(
   if (!('kty' in key)) return { key, ...(keyId && { kid: keyId }) };
   const parameters = parametersOf[key.alg ?? defaultAlgorithms[key.kty] ?? ''];
   if (!parameters) throw new TypeError(`A key of type ${key.kty} with alg ${key.alg} cannot sign client assertions`);
-  // `importKey` rejects a key if its `alg`, `use` or `key_ops` contradict `parameters`.
+  // `importKey` rejects a key whose `alg`, `use` or `key_ops` contradicts `parameters`.
   const { kid = keyId, alg: _alg, use: _use, key_ops: _operations, ...jwk } = key;
   return { key: await crypto.subtle.importKey('jwk', jwk, parameters, false, ['sign']), ...(kid && { kid }) };
 }

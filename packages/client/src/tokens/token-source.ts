@@ -1,4 +1,4 @@
-// Stores an access token, and requests a new one before it expires or when the service has rejected it.
+// Stores an access token and requests a new one before the token expires or after the service has rejected it.
 export interface AccessToken {
   readonly value: string;
   readonly expiresAt: number;
@@ -7,9 +7,9 @@ export interface AccessToken {
 
 export type TokenSource = (rejectedToken?: string) => Promise<string>;
 
-/** A token is renewed in the last minute of its lifetime, or in the last tenth of its lifetime if this is shorter. */
+/** A token is renewed in its last minute, or in the last tenth of its lifetime if that is shorter. */
 const renewalMs = 60_000;
-/** A token is not used in its last seconds, because it could expire on its way. */
+/** A token is not used in its last seconds: it could expire before the service checks it. */
 const unusedMs = 3_000;
 
 /** Simultaneous callers share one token request. */
@@ -37,7 +37,7 @@ export function createTokenSource(requestToken: () => Promise<AccessToken>): Tok
     if (remainingMs > Math.min(renewalMs, token.lifetimeMs / 10)) return token.value;
     const renewed = renew();
     if (remainingMs < unusedMs) return (await renewed).value;
-    // The old token is still valid. If the renewal fails, the next request starts another one.
+    // The old token is still valid. If the renewal fails, the next request starts another renewal.
     renewed.catch(() => {});
     return token.value;
   };

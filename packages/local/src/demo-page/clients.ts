@@ -1,4 +1,4 @@
-// Reads the clients and accounts of the demo, and builds the addresses where these clients sign users in.
+// Reads the demo's clients and accounts and builds their sign-in URLs.
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface Client {
@@ -24,24 +24,22 @@ export interface Demo {
   readonly bookings: string;
   readonly clients: readonly Client[];
   readonly accounts: readonly Account[];
-  /** The names of the social providers. */
   readonly socialNames: readonly string[];
-  /** The address of the stand-ins, unless SOCIAL_PROVIDERS_FILE names other providers. */
+  /** The URL of the stand-ins, unless SOCIAL_PROVIDERS_FILE names other providers. */
   readonly standIns: string | undefined;
-  /** The commands that book a bay. */
   readonly booking: string;
 }
 
-/** The redirect addresses of the demo have this origin, also if DEMO_PORT is another port. */
+/** The demo's redirect URIs have this origin, even if DEMO_PORT is another port. */
 const redirectOrigin = 'http://localhost:4010';
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** The PKCE verifier of every link, for clients that require PKCE. */
+/** One PKCE verifier serves all links. */
 export const codeVerifier = randomBytes(32).toString('base64url');
 const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
 
-/** Adds what an import of a personal access token may leave out. Every token may read. */
+/** Adds the fields that an imported personal access token may leave out. Every token can read. */
 export const completeClient = (client: Partial<Client>, scopeBase: string): Client =>
   ({
     grant_types: ['client_credentials'],
@@ -64,7 +62,7 @@ export const isSignedOutPath = ({ clients }: Demo, path: string): boolean =>
 export const redirectUriOf = (client: Client): string | undefined =>
   client.redirect_uris.find((uri) => uri.startsWith(`${redirectOrigin}/`));
 
-/** `state` is the id of the client, so that the page at the redirect address knows which client sent the user. */
+/** `state` is the client's id: the page at the redirect URI must know which client sent the user. */
 export function authorizationParameters(client: Client, changes: Record<string, string> = {}): URLSearchParams {
   return new URLSearchParams({
     response_type: 'code',
@@ -92,7 +90,7 @@ export function signInLinks({ auth, socialNames }: Demo, client: Client): readon
   });
   const links = client.response_types.map((responseType) => {
     if (responseType === 'code') return link('code', pkceOf(client));
-    // Only an id_token can carry the other scopes, and the implicit flow has no refresh tokens.
+    // Only a response with an id_token can carry the other scopes. The implicit flow has no refresh tokens.
     const scope = responseType.includes('id_token') ? client.scope.replace('offline_access ', '') : undefined;
     return link(`implicit: ${responseType}`, {
       response_type: responseType,

@@ -1,10 +1,10 @@
-// Builds the curl commands of the demo page.
+// Builds the demo page's curl commands.
 import { type Client, codeVerifier, customScopes, type Demo, deviceGrant, requiresPkce } from './clients.ts';
 import { assertionFields, tokenProof } from './key-client.ts';
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `-d` sends a field as it is; other values need `--data-urlencode`. A value such as `$SOCIAL` is a variable. */
+/** Values with special characters need `--data-urlencode`. A value such as `$SOCIAL` is a shell variable. */
 function fieldOf([name, value]: [string, string]): string {
   if (/^[\w.~:/-]*$/.test(value)) return `-d ${name}=${value}`;
   return `--data-urlencode ${value.startsWith('$') ? `"${name}=${value}"` : quote(`${name}=${value}`)}`;
@@ -42,7 +42,7 @@ interface Command {
   readonly text: string;
 }
 
-/** The flows without a browser. */
+/** Builds the commands of flows that need no browser. */
 export function commandsOf(demo: Demo, client: Client): readonly Command[] {
   const scope = customScopes(client).join(' ');
   const player = demo.accounts.find(({ username }) => username.startsWith('player@'));
@@ -65,7 +65,7 @@ export function commandsOf(demo: Demo, client: Client): readonly Command[] {
   );
 }
 
-/** Stores an access token of the provider in a shell variable. */
+/** Builds a command that stores the provider's access token in a shell variable. */
 const socialToken = ({ standIns }: Demo, provider: string) =>
   standIns
     ? `SOCIAL=$(curl -sS '${standIns}/${provider}/native-token?user=100001' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')\n`

@@ -1,7 +1,7 @@
-// Builds HTML in which every value is escaped, and the frame of the demo pages.
+// Builds the layout of demo pages and HTML whose values are escaped.
 import { hash } from 'node:crypto';
 
-/** HTML that is not escaped again. */
+/** HTML that must not be escaped again. */
 export class Html {
   readonly text: string;
 
@@ -20,7 +20,7 @@ function textOf(value: Value): string {
   return String(value || '').replace(/[&<>"']/g, (character) => entities[character] as string);
 }
 
-/** Escapes every value of the template, except HTML that another template built. */
+/** Escapes every value of the template except HTML that another template built. */
 export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html =>
   new Html(String.raw({ raw: parts }, ...values.map(textOf)));
 
@@ -43,7 +43,7 @@ table { width: 100%; border-collapse: collapse } th, td { padding: .4rem .5rem; 
 pre { margin: .5rem 0; padding: .75rem; overflow-x: auto; border-radius: .5rem; background: light-dark(#eef1f6, #12151a);
   font-size: .875rem } pre.text { white-space: pre-wrap; overflow-wrap: anywhere } .code { font-size: 2rem }`;
 
-/** Shows the parameters of the fragment, which the browser does not send to the server. */
+/** Shows the parameters of the URL fragment, which browsers do not send to the server. */
 const script = `
 const rows = document.querySelector('#parameters');
 for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {

@@ -1,4 +1,4 @@
-// Signs the assertions and DPoP proofs of a demo client that has a private key instead of a secret.
+// Signs assertions and DPoP proofs of the demo client that has a private key instead of a secret.
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function signJwt(clientId: string, header: object, claims: object): string {
 
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Each assertion is accepted once. */
+/** Auth accepts each assertion only once. */
 export function assertionFields({ auth }: Demo, { client_id: id }: Client): Record<string, string> {
   const claims = { iss: id, sub: id, aud: auth, iat: now(), exp: now() + lifetimeSeconds };
   return {
@@ -35,7 +35,7 @@ export function tokenProof({ auth }: Demo, { client_id: id }: Client): string {
   return signJwt(id, { typ: 'dpop+jwt', jwk: { kty, crv, x, y } }, claims);
 }
 
-/** Sends the parameters to auth, and returns the address for the browser (RFC 9126). */
+/** Sends the parameters to auth and returns the URL for the browser (RFC 9126). */
 export async function pushRequest(demo: Demo, client: Client): Promise<string> {
   const parameters = authorizationParameters(client, { ...pkceOf(client), ...assertionFields(demo, client) });
   const { request_uri } = await postForm<{ request_uri: string }>(`${demo.auth}/connect/par`, parameters);

@@ -1,4 +1,4 @@
-// Builds the pages of the demo: the flows, the redirect addresses, the device flow and the mails.
+// Builds the demo pages: flows, redirect URIs, device flow and e-mails.
 import type { KeptMail } from '../mails.ts';
 import { type Client, clientsAt, type Demo, signInLinks } from './clients.ts';
 import { commandsOf, exchangeCode, listLocations, pollDevice, refresh } from './commands.ts';
@@ -31,10 +31,10 @@ what the client gets.</p>${links}</section>
   );
 }
 
-/** Only a code of this form is part of a command, because users paste commands into a shell. */
+/** Users paste commands into a shell, so only a code of this form becomes part of a command. */
 const codePattern = /^[\w.~-]+$/;
 
-/** Shows what a client gets at its redirect address. */
+/** Shows the parameters that a client gets at its redirect URI. */
 export function redirectPage(demo: Demo, path: string, query: URLSearchParams): string {
   const clients = clientsAt(demo, path);
   const client = clients.find(({ client_id: id }) => id === query.get('state')) ?? clients[0];
@@ -95,7 +95,7 @@ export function mailPage(demo: Demo, mails: readonly KeptMail[]): string {
   return page('Mail', sections.length > 0 ? sections : html`<p>No mails since the start.</p>`);
 }
 
-/** The text of a mail, in which only addresses of auth are links. */
+/** Returns an e-mail's content. Only URLs of auth become links. */
 const linkedText = (text: string, auth: string): readonly (Html | string)[] =>
   text
     .split(/(https?:\/\/[^\s<>"']+)/)

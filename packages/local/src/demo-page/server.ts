@@ -1,4 +1,4 @@
-// Serves the demo page, where the redirect addresses of the demo clients are.
+// Serves the demo page, which also answers at the redirect URIs of the demo's clients.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { isLoopback } from '@bay-booking/service/public-address';
@@ -22,7 +22,7 @@ export async function startDemoPage(options: { port: number; host: string; demo:
   const { port, host, demo, mails } = options;
   const server = createServer(async (request, response) => {
     const url = URL.parse(request.url ?? '', 'http://localhost');
-    // Otherwise a website whose name leads to this machine could read the mails.
+    // A website whose host name resolves to this machine must not read the e-mails.
     const isForeign = isLoopbackHost(host) && !isLoopback(`http://${request.headers.host}`);
     let answer: Answer;
     if (isForeign || !url) answer = failure(421, 'Only localhost is served.');

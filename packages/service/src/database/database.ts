@@ -1,4 +1,4 @@
-// Connects to PostgreSQL, and runs statements and transactions.
+// Connects to PostgreSQL and runs statements and transactions.
 import { EventEmitter } from 'node:events';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
@@ -10,30 +10,30 @@ export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
 export { logOutages } from './outages.ts';
 
-/** Converts the text of a column to a JavaScript value, by the type of the column. */
+/** Converts a column's text to a JavaScript value, depending on the column's type. */
 export type TypeParsers = pg.CustomTypesConfig;
 
 export interface DatabaseOptions {
   readonly url: string;
   readonly applicationName: string;
-  /** The maximum number of connections. All instances together should have twice the CPU cores of the server. */
+  /** The maximum number of connections. All instances together should use twice as many as the server has CPU cores. */
   readonly poolMax?: number;
   /** False behind a PgBouncer older than 1.21 in transaction mode, which does not support prepared statements. */
   readonly prepared?: boolean;
-  /** How long one statement may take, in ms. The `statement_timeout` of the database role should be shorter. */
+  /** The maximum time of one statement in ms. The database role's `statement_timeout` should be shorter. */
   readonly queryTimeout?: number;
-  /** The parsers of columns. Default: those of pg. */
+  /** Default: the parsers of pg. */
   readonly types?: TypeParsers;
-  /** The migrations of the service. With them, `isUnavailable` is true for errors because of another schema. */
+  /** The service's migrations. If set, `isUnavailable` is true for errors that another schema causes. */
   readonly migrationsDirectory?: string;
 }
 
 interface Events {
-  /** A statement or a connection has failed. */
+  /** A statement or a connection failed. */
   failure: [error: unknown];
-  /** PostgreSQL has run a statement. */
+  /** PostgreSQL ran a statement. */
   success: [];
-  /** A transaction is run again after a deadlock or a serialization failure. */
+  /** A transaction runs again after a deadlock or a serialization failure. */
   retry: [];
 }
 
@@ -44,14 +44,13 @@ interface Connections {
   readonly inspectError: InspectError | undefined;
 }
 
-/** A pool of connections, and the query builder of knex over the same pool. */
+/** A connection pool and knex's query builder over the same pool. */
 export type Database = Knex & { readonly connections: Connections };
 
-/** A transaction that `transaction` has begun. */
 export interface Transaction {
   readonly db: Database;
   readonly client: pg.PoolClient;
-  /** The statements of `send`, whose results nobody awaits yet. */
+  /** Statements that `send` has started and nobody awaits yet. */
   readonly sent: Promise<unknown>[];
 }
 
@@ -73,18 +72,18 @@ export function connectDatabase(options: DatabaseOptions): Database {
     ...(types && { types }),
   });
   pool.on('error', (error) => events.emit('failure', error));
-  // Without a listener, a connection that is lost while it is used would end the process. Its statements fail too.
+  // If a connection in use is lost and has no listener, the process ends. The connection's statements fail too.
   pool.on('connect', (client) => client.on('error', () => {}));
   const builder = knex({
     client: 'pg',
     connectionPool: pool,
-    // If this option were true, error messages and therefore the log would contain the values of the statement.
+    // If this option were true, error messages and the log would contain the statement's values.
     compileSqlOnError: false,
     // By default, knex writes messages to the console.
     log: { warn: () => {}, error: () => {}, deprecate: () => {}, debug: () => {} },
   });
   const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
-  // knex does not close a pool that it has not created.
+  // knex closes only pools that it has created.
   Object.defineProperty(builder, 'destroy', { value: () => (pool.ended || pool.ending ? undefined : pool.end()) });
   return Object.assign(builder, { connections: { pool, events, prepared, inspectError } });
 }
@@ -109,8 +108,8 @@ export async function query<Row extends object>(
 }
 
 /**
- * Sends a statement whose result the transaction does not need. `transaction` awaits it together with the commit, and
- * fails if the statement fails.
+ * Sends a statement whose result the transaction does not need. `transaction` awaits it with the commit and fails if
+ * the statement fails.
  */
 export function send(tx: Transaction, sql: string, values: readonly unknown[] = []): void {
   const sent = run(tx.db, tx.client, sql, values);
@@ -129,10 +128,11 @@ export class Rollback<T> extends Error {
 }
 
 /**
- * Runs `work` in a transaction and returns its result. Statements that are started together, with `Promise.all` or
- * `send`, are sent without waiting for each other. After a deadlock or a serialization failure, `work` runs once more.
+ * Runs `work` in a transaction and returns its result. Statements that `Promise.all` or `send` starts together are sent
+ * without waiting for each other. After a deadlock or a serialization failure, `work` runs once more.
+ *
  * @throws {Error} the error of `work`, of a statement or of the commit. If the connection is lost during the commit,
- * it is unknown whether the transaction was committed.
+ * nobody knows whether the transaction was committed.
  */
 export async function transaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   try {
@@ -153,7 +153,7 @@ async function attempt<T>(db: Database, work: (tx: Transaction) => Promise<T>): 
     const result = await work(tx);
     const commit = client.query('commit');
     await Promise.all([...tx.sent, commit]);
-    // If a statement has failed, PostgreSQL responds to `commit` with a rollback.
+    // If a statement failed, PostgreSQL answers `commit` with a rollback.
     if ((await commit).command !== 'COMMIT') throw new Error('the transaction had failed before its end');
     return result;
   } catch (error) {
@@ -179,7 +179,7 @@ async function connect(db: Database): Promise<pg.PoolClient> {
   }
 }
 
-/** The SQLSTATE of every statement that follows a failed statement of its transaction. */
+/** PostgreSQL reports this SQLSTATE for every statement after the one that failed its transaction. */
 const inFailedTransaction = '25P02';
 
 async function run<Row extends object>(
@@ -188,7 +188,7 @@ async function run<Row extends object>(
   sql: string,
   values: readonly unknown[],
 ): Promise<readonly Row[]> {
-  // A text without values is often used only once, so it is not prepared.
+  // SQL without values is often used only once, so it is not prepared.
   const name = prepared && values.length > 0 ? statementName(sql) : undefined;
   try {
     const { rows } = await client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) });
@@ -201,7 +201,7 @@ async function run<Row extends object>(
   }
 }
 
-/** PostgreSQL stores prepared statements until the connection ends, so SQL with many variants would fill its memory. */
+/** PostgreSQL stores prepared statements until the connection ends. SQL with many variants would fill its memory. */
 const maxPreparedStatements = 500;
 const statementNames = new Map<string, string>();
 
@@ -213,7 +213,7 @@ function statementName(sql: string): string | undefined {
   return name;
 }
 
-/** Adapts a database to libraries that expect a client of pg. Statements are prepared only if `prepared` is true. */
+/** Adapts a database to libraries that expect a pg client. Statements are prepared only if `prepared` is true. */
 export function asPgClient(db: Database) {
   return {
     query: async ({ text, values = [] }: { readonly text: string; readonly values?: readonly unknown[] }) => {

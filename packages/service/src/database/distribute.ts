@@ -1,5 +1,5 @@
-// Distributes tables over the nodes of a Citus cluster (docs/operations/scale.md). Tables that are already distributed
-// are not changed, so an interrupted run can be repeated. On a PostgreSQL without Citus, nothing is changed.
+// Distributes tables over the nodes of a Citus cluster (docs/operations/scale.md). Skips tables that are already
+// distributed, so an interrupted run can be repeated. Changes nothing on PostgreSQL without Citus.
 import pg from 'pg';
 import {
   inTransaction,
@@ -11,7 +11,7 @@ import {
 
 export interface DistributedTable {
   readonly table: string;
-  /** The distribution column, whose value decides on which node a row is stored. */
+  /** The distribution column. Its value decides which node stores a row. */
   readonly column: string;
 }
 
@@ -24,14 +24,15 @@ export interface Distribution {
 
 export interface DistributeOptions {
   readonly url: string;
-  /** The directory of the migrations, all of which must have been applied. */
+  /** The migrations directory. All its migrations must have been applied. */
   readonly directory: string;
   readonly distribution: Distribution;
   readonly log?: (message: string) => void;
 }
 
 /**
- * Returns the names of the tables that this call has distributed, or undefined if Citus is not installed.
+ * Returns the names of the newly distributed tables, or undefined if Citus is not installed.
+ *
  * @throws {Error} if the schema is not of this release, no node accepts rows, or a table has another column
  */
 export async function distribute(options: DistributeOptions): Promise<readonly string[] | undefined> {
@@ -86,7 +87,7 @@ async function requireNode(client: pg.Client): Promise<void> {
   }
 }
 
-/** By default, Citus applies `set local lock_timeout` only on the coordinator and not on the worker nodes. */
+/** By default, Citus applies `set local lock_timeout` only on the coordinator. */
 async function propagateSettings(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     "select current_database() as name, current_setting('citus.propagate_set_commands') as current",
@@ -95,7 +96,7 @@ async function propagateSettings(client: pg.Client): Promise<void> {
   await client.query(`alter database ${pg.escapeIdentifier(rows[0].name)} set citus.propagate_set_commands = 'local'`);
 }
 
-/** By the name of the table. A reference table, which Citus copies to every node, has `no column`. */
+/** By table name. A reference table, which Citus copies to every node, has `no column`. */
 async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ table: string; column: string }>(
     `select logicalrelid::regclass::text as table, coalesce(column_to_column_name(logicalrelid, partkey), $1) as column
@@ -112,7 +113,8 @@ async function distributeTables(
   distribution: Distribution,
 ): Promise<void> {
   await inTransaction(client, async () => {
-    // As in transactions that create a booking, a table is locked before those that it references (no deadlocks).
+    // A transaction that creates a booking locks a table before the tables that it references. The same order here
+    // prevents deadlocks.
     const names = tables.map(({ table }) => table).toReversed();
     await client.query(`lock table ${names.join(', ')} in exclusive mode`);
     for (const table of tables) {
@@ -122,13 +124,13 @@ async function distributeTables(
   });
 }
 
-/** The value of `colocate_with`: the name of the first of the colocated tables leads to the same nodes. */
+/** Naming the first colocated table in `colocate_with` selects the same nodes. */
 function colocationOf(table: DistributedTable, { colocated }: Distribution): string {
   if (!colocated.includes(table)) return 'none';
   return table === colocated[0] ? 'default' : colocated[0].table;
 }
 
-/** After Citus has copied the rows to the nodes, the original rows stay on the disk of the coordinator. */
+/** After Citus has copied rows to the nodes, the original rows stay on the coordinator's disk. */
 async function removeLocalRows(client: pg.Client, { colocated, independent }: Distribution): Promise<void> {
   for (const { table } of [...colocated, ...independent]) {
     const { rows } = await client.query('select pg_relation_size($1::regclass) > 0 as has_rows', [table]);

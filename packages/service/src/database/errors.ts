@@ -1,13 +1,13 @@
-// Classifies the errors of PostgreSQL and of the connection to it.
+// Classifies errors of PostgreSQL and of the connection to it.
 
-/** SQLSTATEs of transactions that may succeed when repeated. */
+/** SQLSTATEs of transactions that may succeed if repeated. */
 const transactionConflicts = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
   'CIINF', // an error of Citus: the rows have just moved to another node
 ]);
 
-/** SQLSTATEs and codes of network errors whose cause usually disappears after a moment. */
+/** SQLSTATEs and network error codes whose cause is usually temporary. */
 const transientErrors = new Set([
   ...transactionConflicts,
   '55P03', // lock_not_available: a lock timeout
@@ -31,13 +31,13 @@ const transientErrors = new Set([
 ]);
 
 /**
- * Classes of SQLSTATEs that are transient: 08 connection exceptions, 28 failed authentication, 53 insufficient
- * resources (such as too many connections), 57P operator intervention (such as a shutdown), and 58 errors outside
- * PostgreSQL (such as a lost Citus worker).
+ * Transient classes of SQLSTATEs: 08 connection exceptions, 28 failed authentication, 53 insufficient resources (such
+ * as too many connections), 57P operator intervention (such as a shutdown) and 58 errors outside PostgreSQL (such as a
+ * lost Citus worker).
  */
 const transientClasses = /^(08|28|53|57P|58)/;
 
-/** Matches the messages of those connection errors and timeouts of pg, pg-pool and knex that have no code. */
+/** Matches connection errors and timeouts of pg, pg-pool and knex that have no code. */
 const connectionErrors = new RegExp(
   [
     'Connection terminated',
@@ -56,13 +56,13 @@ export function markAsUnavailable(error: unknown): void {
   if (typeof error === 'object' && error !== null) errorsMarkedAsUnavailable.add(error);
 }
 
-/** The SQLSTATE of a PostgreSQL error or the code of a network error. */
+/** Returns a PostgreSQL error's SQLSTATE or a network error's code. */
 export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Whether the same request may succeed a moment later. The response is then 503 with Retry-After. */
+/** Whether the same request may succeed later. The response is then 503 with Retry-After. */
 export function isUnavailable(error: unknown): boolean {
   if (errorsMarkedAsUnavailable.has(error as object)) return true;
   const code = errorCode(error);
@@ -71,14 +71,14 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'TimeoutError' || connectionErrors.test(error.message);
 }
 
-/** Whether the connection on which the error occurred cannot be used again. */
+/** Whether the connection cannot be used again after the error. */
 export function isConnectionError(error: unknown): boolean {
   const code = errorCode(error);
   if (code !== undefined) return /^(08|57P|E)/.test(code);
   return Error.isError(error) && connectionErrors.test(error.message);
 }
 
-/** Whether the server cannot be reached, or rejects connections. */
+/** Whether the server is unreachable or rejects connections. */
 export function isOutage(error: unknown): boolean {
   return isConnectionError(error) || /^(28|53|3D000)/.test(errorCode(error) ?? '');
 }

@@ -1,9 +1,9 @@
-// Converts a value to JSON text for a column of type jsonb.
+// Converts a value to JSON for a jsonb column.
 
-/** The escape sequence with which JSON.stringify writes a NUL character. */
+/** JSON.stringify writes a NUL character as this escape sequence. */
 const escapedNul = '\\u0000';
 
-/** Removes NUL characters from strings: parameters of requests may contain them, and PostgreSQL cannot store them. */
+/** Removes NUL characters from strings: request parameters may contain them, but PostgreSQL cannot store them. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
   if (!text.includes(escapedNul)) return text;

@@ -1,10 +1,10 @@
-// Registers the metrics of a database: the connections of its pool, its errors, and the repeated transactions.
+// Registers a database's metrics: connections of the pool, errors and repeated transactions.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
 import type { Database } from './database.ts';
 import { errorCode } from './errors.ts';
 
-/** SQLSTATEs that are counted from 0, so that Prometheus sees the increase from 0 to 1. */
+/** These SQLSTATEs are counted from 0, so that Prometheus sees the increase from 0 to 1. */
 const expectedErrors = [
   '40P01', // deadlock_detected
   '40001', // serialization_failure
@@ -44,7 +44,7 @@ export function collectDatabaseMetrics({ registry }: Metrics, { connections: { p
   events.on('retry', () => retries.inc(label));
 }
 
-/** Matches SQLSTATEs and names such as ECONNRESET. The number of these codes is limited, so they can be labels. */
+/** Matches SQLSTATEs and names such as ECONNRESET. There are few of these codes, so they can be labels. */
 const labelCodes = /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/;
 
 function errorLabel(error: unknown): string {

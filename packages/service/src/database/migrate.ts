@@ -1,8 +1,8 @@
-// Applies the numbered SQL files of a directory to a database, in their order, and each file only once
-// (docs/behaviour.md, "Start-up"). Also checks whether a release can use the schema of a database.
+// Applies a directory's numbered SQL files to a database, in order and each file once (docs/behaviour.md, "Start-up").
+// Also checks whether a release can use the database's schema.
 //
-// An advisory lock lets one of several hosts migrate after the other. It belongs to the session, so the URL must lead
-// to PostgreSQL itself and not to a connection pooler.
+// An advisory lock lets only one host migrate at a time. The session owns the lock, so the URL must lead to PostgreSQL
+// itself and not to a connection pooler.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export interface Migration {
 
 type AppliedMigration = Omit<Migration, 'sql'>;
 
-/** The SQLSTATE of a query for a table that does not exist. */
+/** The SQLSTATE of a query on a table that does not exist. */
 const undefinedTable = '42P01';
 
 export async function readAppliedMigrations(on: pg.Pool | pg.ClientBase): Promise<readonly AppliedMigration[]> {
@@ -40,7 +40,7 @@ async function unsupportedServer(on: pg.Pool | pg.ClientBase): Promise<string | 
   return unsupportedVersion(rows[0].version);
 }
 
-/** Returns why a server with this version, such as `15.18 (Debian 15.18-0+deb12u1)`, cannot be used. */
+/** Returns why a server of this version, such as `15.18 (Debian 15.18-0+deb12u1)`, cannot be used. */
 export function unsupportedVersion(version: string): string | undefined {
   return Number.parseInt(version, 10) >= oldestServerVersion
     ? undefined
@@ -48,8 +48,8 @@ export function unsupportedVersion(version: string): string | undefined {
 }
 
 /**
- * Returns why this release, which has `expected` migrations, cannot use the schema. It can use the schema of a later
- * release whose additional migrations are named `expand_…`, so that its instances serve requests during an upgrade.
+ * Returns why this release, which has `expected` migrations, cannot use the schema. A release can use a later release's
+ * schema whose additional migrations are named `expand_…`: its instances serve requests during an upgrade.
  */
 export async function schemaMismatch(on: pg.Pool | pg.ClientBase, expected: number): Promise<string | undefined> {
   const unsupported = await unsupportedServer(on);
@@ -60,7 +60,7 @@ export async function schemaMismatch(on: pg.Pool | pg.ClientBase, expected: numb
   return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
 }
 
-/** The service only reads the applied migrations. Default privileges allow its role to write all tables. */
+/** Default privileges let the service's role write all tables. It may only read the applied migrations. */
 const protectHistory = `do $$
 declare
   grantee text;
@@ -81,14 +81,14 @@ export interface MigrateOptions {
   readonly log?: (message: string) => void;
 }
 
-/** Any number that no other program uses in the same database is possible. */
+/** Any number works that no other program uses in the same database. */
 const advisoryLock = 4_206_912_021;
 /**
- * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX
- * CONCURRENTLY inside one. Such a file must be safe to run again after an interruption.
+ * A file whose first line is this comment runs outside a transaction, because CREATE INDEX CONCURRENTLY cannot run
+ * inside one. Such a file must be safe to run again after an interruption.
  */
 const noTransaction = '-- no transaction';
-/** The SQLSTATEs lock_not_available and deadlock_detected. */
+/** lock_not_available and deadlock_detected. */
 const lockErrors = ['55P03', '40P01'];
 const maxAttempts = 20;
 
@@ -109,7 +109,8 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 
 /**
  * Returns the versions that this call has applied.
- * @throws {Error} if the schema is newer than the files, an applied file was changed, or a migration fails
+ *
+ * @throws {Error} if the schema is newer than the files, an applied file has changed, or a migration fails
  */
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
@@ -136,7 +137,7 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
   });
 }
 
-/** Runs `work` on a new connection while no other process changes the schema of this database. */
+/** Runs `work` on a new connection while no other process changes this database's schema. */
 export async function withMigrationLock<T>(
   url: string,
   applicationName: string,
@@ -147,14 +148,14 @@ export async function withMigrationLock<T>(
     application_name: applicationName,
     connectionTimeoutMillis: 10_000,
   });
-  // Without a listener, a lost connection would end the process. The current or the next query fails too.
+  // A lost connection without a listener would end the process. The current or next query fails too.
   client.on('error', () => {});
   await client.connect();
   try {
-    // A migration of a large table may take longer than the `statement_timeout` of the role.
+    // Migrating a large table may take longer than the role's `statement_timeout`.
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
-    // While a statement waits for the lock of a table, all later queries of this table wait too.
+    // While a statement waits for a table lock, all later queries of the table wait too.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -162,7 +163,7 @@ export async function withMigrationLock<T>(
   }
 }
 
-/** Polls, because CREATE INDEX CONCURRENTLY of the session with the lock waits for the statements of other sessions. */
+/** Polls, because a waiting statement would block CREATE INDEX CONCURRENTLY in the session that holds the lock. */
 async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [advisoryLock]);
@@ -195,7 +196,7 @@ export async function retryOnLockError(work: () => Promise<void>): Promise<void>
 
 async function applyMigration(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
   const run = async () => {
-    // Each statement is sent separately, because Citus rejects a text with several statements.
+    // Citus rejects several statements in one query, so each statement is sent separately.
     for (const statement of splitStatements(sql)) await client.query(statement);
   };
   const record = () =>
@@ -222,15 +223,15 @@ export async function inTransaction(client: pg.Client, work: () => Promise<void>
     await work();
     await client.query('commit');
   } catch (error) {
-    // The rollback fails too if the connection is lost.
+    // The rollback also fails if the connection is lost.
     await client.query('rollback').catch(() => {});
     throw error;
   }
 }
 
 /**
- * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that is never
- * used, and that `create index if not exists` does not replace.
+ * Drops invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that is never used
+ * and that `create index if not exists` does not replace.
  */
 async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(

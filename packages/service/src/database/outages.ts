@@ -1,15 +1,17 @@
-// Logs that the database has become unavailable, and that it is available again.
+// Logs when the database becomes unavailable and when it is available again.
 import type { Logger } from '../logging.ts';
 import type { Database } from './database.ts';
 import { isOutage } from './errors.ts';
 
 const repeatMs = 60_000;
 
-/** During an outage, writes one line per minute with the number of failures. Each failed request names its cause. */
+/**
+ * During an outage, writes one line per minute with the number of failures. The line of each failed request has its own
+ * cause.
+ */
 export function logOutages({ connections: { events } }: Database, logger: Logger): void {
   let lastLineAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
-  /** Whether the log says that the database is unavailable. */
   let isAnnounced = false;
   events.on('failure', (err) => {
     if (!isOutage(err)) return;

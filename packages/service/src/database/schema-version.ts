@@ -1,7 +1,7 @@
-// Finds out whether an error of PostgreSQL occurred because the schema of the database does not fit this release.
+// Finds out whether a PostgreSQL error occurred because the database's schema does not fit this release.
 //
 // PostgreSQL reports a missing table or column with the same SQLSTATE if the statement is wrong. The applied migrations
-// show the difference between an unavailable service (503) and an internal error (500).
+// show whether the service is unavailable (503) or has an internal error (500).
 import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
 import { readMigrations, schemaMismatch } from './migrate.ts';
@@ -17,7 +17,7 @@ export function isSchemaRelated(error: unknown): boolean {
   return schemaRelatedErrors.test(errorCode(error) ?? '');
 }
 
-/** Simultaneous errors share a check. It opens a connection, because all connections of the pool may be in use. */
+/** Simultaneous errors share a check, which opens a connection because the pool may have no free one. */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;
   return async (error) => {
@@ -28,7 +28,7 @@ export function createErrorInspector(url: string, migrationsDirectory: string): 
   };
 }
 
-/** False if the database does not respond. */
+/** Returns false if the database does not respond. */
 async function hasMismatch(url: string, migrationsDirectory: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,
@@ -36,7 +36,7 @@ async function hasMismatch(url: string, migrationsDirectory: string): Promise<bo
     connectionTimeoutMillis: timeoutMilliseconds,
     query_timeout: timeoutMilliseconds,
   });
-  // Without a listener, a lost connection would end the process. The query fails too, which the catch block handles.
+  // A lost connection without a listener would end the process. The query fails too, which the catch block handles.
   client.on('error', () => {});
   try {
     await client.connect();

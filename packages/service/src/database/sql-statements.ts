@@ -1,4 +1,4 @@
-// Splits an SQL file into its statements, because the workers of Citus reject a text with several statements.
+// Splits an SQL file into statements, because Citus rejects several statements in one query.
 
 /** Comments, strings, quoted identifiers and dollar-quoted bodies can contain semicolons. */
 const statement = /(?:--.*|\/\*[\s\S]*?\*\/|'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|[^;])+/g;

@@ -1,5 +1,5 @@
-// Creates the Express application of a service, with request ids, the access log, metrics and health checks
-// (docs/behaviour.md, "Health, metrics and logs").
+// Creates a service's Express application with request ids, access log, metrics and health checks (docs/behaviour.md,
+// "Health, metrics and logs").
 import express, { type Express, Router } from 'express';
 import type { Logger } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
@@ -20,7 +20,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   const { logger, metrics, readiness, trustProxy = false, serveMetrics = true } = options;
   const app = express();
   app.disable('x-powered-by');
-  // The services set the ETag of a response themselves.
+  // The services set the ETag themselves.
   app.disable('etag');
   app.set('trust proxy', trustProxy);
   app.use(observeRequests(logger, metrics, { trustsProxy: trustProxy !== false }));
@@ -40,7 +40,7 @@ export function createMetricsApp(metrics: Metrics): Express {
   return app;
 }
 
-/** Serves this spelling of the path only, because a proxy that blocks `/metrics` may let others pass. */
+/** Serves only this spelling of the path: a proxy that blocks `/metrics` may let other spellings pass. */
 function metricsRouter({ registry }: Metrics): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.get('/metrics', async (_request, response) => {

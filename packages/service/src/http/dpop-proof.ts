@@ -1,4 +1,4 @@
-// Verifies DPoP proofs (RFC 9449 section 4.3). The caller compares `jkt` with the key of the access token, and accepts
+// Verifies DPoP proofs (RFC 9449 section 4.3). The caller must compare `jkt` with the access token's key and accept
 // each `jti` only once.
 import { hash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, errors, type JWK, jwtVerify } from 'jose';
@@ -17,19 +17,19 @@ export class DpopNonceRequired extends InvalidDpopProof {
 
 export interface ProvenRequest {
   readonly method: string;
-  /** The public address of the request. Its query is ignored. */
+  /** The request's public URL. Its query is ignored. */
   readonly url: string;
-  /** A token request has none. */
+  /** Undefined for a token request. */
   readonly accessToken?: string;
   /** The maximum difference between `iat` and `now`, in seconds. */
   readonly maxAge: number;
   readonly now?: Date;
-  /** A valid nonce replaces a recent `iat`. Without this function, nonces are ignored. */
+  /** A valid nonce replaces a recent `iat`. Nonces are ignored if this function is left out. */
   readonly isValidNonce?: (nonce: string) => boolean;
 }
 
 export interface DpopProof {
-  /** The thumbprint of the key (RFC 7638). Access tokens have it in `cnf.jkt`. */
+  /** The key's thumbprint (RFC 7638), which access tokens have in `cnf.jkt`. */
   readonly jkt: string;
   readonly jti: string;
   /** In seconds since 1970. */
@@ -38,7 +38,7 @@ export interface DpopProof {
 
 /** In characters. */
 const maxLength = 8_192;
-/** The base64url length of an RSA modulus with 4096 bits. jose checks the minimum of 2048 bits. */
+/** The base64url length of an RSA modulus of 4096 bits. jose checks the minimum of 2048 bits. */
 const maxModulusLength = 683;
 
 /** @throws {InvalidDpopProof} if the proof is malformed, too old, or for another request or access token */
@@ -83,13 +83,13 @@ async function verifySignature(proof: string, currentDate: Date) {
   }
 }
 
-/** `EmbeddedJWK` rejects private keys. A very long RSA key is rejected because it would cost too much CPU time. */
+/** `EmbeddedJWK` rejects private keys. A very long RSA key would cost too much CPU time. */
 const publicKeyOf: typeof EmbeddedJWK = (header, token) => {
   if ((header?.jwk?.n?.length ?? 0) > maxModulusLength) throw new InvalidDpopProof('The RSA key is too long.');
   return EmbeddedJWK(header, token);
 };
 
-/** Compares the addresses after normalisation, without query and fragment (RFC 9449 section 4.3). */
+/** Compares normalised URLs without query and fragment (RFC 9449 section 4.3). */
 function isSameAddress(address: string, requested: string): boolean {
   const [first, second] = [URL.parse(address), URL.parse(requested)];
   return first !== null && second !== null && first.origin === second.origin && first.pathname === second.pathname;

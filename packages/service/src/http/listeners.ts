@@ -1,4 +1,4 @@
-// Describes the HTTP servers of a service: one for its application, and one for its metrics with METRICS_PORT.
+// Describes a service's HTTP servers: one for the application and, if METRICS_PORT is set, one for metrics.
 import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Express } from 'express';
@@ -35,7 +35,7 @@ export function serviceListeners(options: ServiceListenersOptions): readonly Lis
 
 const urlOf = (host = ''): string => `http://${isIPv6(host) ? `[${host}]` : host}`;
 
-/** A web page whose host name leads to the loopback address of a reader (DNS rebinding) could use the service. */
+/** A web page whose host name leads to a reader's loopback address (DNS rebinding) could use the service. */
 function rejectOtherHosts(handler: RequestListener, publicUrl: string, respond: MalformedRequestResponder) {
   const { hostname } = new URL(publicUrl);
   const listener: RequestListener = (request, response) => {

@@ -1,4 +1,4 @@
-// Responds to requests that Node cannot parse, that time out, that have no valid Host header (RFC 9112 section 3.2), or
+// Responds to requests that Node cannot parse, that time out, that have no valid Host header (RFC 9112 section 3.2) or
 // that are for another host (RFC 9110 section 15.5.20).
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -1,25 +1,24 @@
-// Gives each request an id, a logger and the headers of every response, and logs and counts it when its response ends.
+// Gives each request an id, a logger and common response headers. Logs and counts the request when its response ends.
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** The properties of `response.locals` that this middleware sets or reads. */
 export interface RequestLocals {
   readonly requestId: string;
   readonly logger: Logger;
   /** A template such as /api/bookings/{id}. Default: the path of the Express route. */
   route?: string;
-  /** For the log and the metrics. */
+  /** Error codes for the log and the metrics. */
   codes?: readonly string[];
   /** The client and the subject of the access token, for the log. */
   clientId?: string;
   subject?: string;
-  /** Why the response is a 503. For the log. */
+  /** The cause of a 503, for the log. */
   cause?: string;
 }
 
-/** Names the cause of a 503 in the line of the request, which needs no other line. */
+/** Adds the cause of a 503 to the request's log line, so that no other line is needed. */
 export function noteCause({ locals }: Pick<Response, 'locals'>, error: unknown): void {
   let cause = error as Error & { code?: unknown };
   while (Error.isError(cause.cause)) cause = cause.cause as typeof cause;
@@ -32,8 +31,8 @@ const traceparentHeader = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$
 const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
 
 /**
- * Most requests need no logger. An object literal with a getter would take twice the memory: V8 creates a hidden class
- * for each such object.
+ * A class, because an object literal with a getter would take twice the memory: V8 creates a hidden class for each such
+ * object. The logger is created only when it is used.
  */
 class Locals implements RequestLocals {
   readonly requestId: string;
@@ -56,7 +55,7 @@ class Locals implements RequestLocals {
   }
 }
 
-/** If `trustsProxy` is true, the logged address is read from X-Forwarded-For. */
+/** If `trustsProxy` is true, the logged IP address comes from X-Forwarded-For. */
 export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy }: { readonly trustsProxy: boolean }) {
   // The fields of the access log contain no secrets, and redaction takes much CPU time.
   const accessLog = withoutRedaction(logger);

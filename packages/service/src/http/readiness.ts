@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import { readMigrations, schemaMismatch } from '../database/migrate.ts';
 
-/** Rejects if the service is not ready. The message of the error is public. */
+/** Rejects if the service is not ready. The error's message is public. */
 export type Check = () => Promise<void>;
 
 export interface Readiness {
   readonly ready: boolean;
-  /** 'ok' or the message of the error, by the name of the check. */
+  /** 'ok' or the error's message, by the check's name. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -39,7 +39,7 @@ function resultOf(check: Check): Promise<string> {
   return Promise.race([result, sleep(checkTimeoutMs, 'no answer in time', { ref: false })]);
 }
 
-/** The database responds, and this release can use its schema. */
+/** Checks that the database responds and that this release can use its schema. */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
   let expected: number | undefined;
   return async () => {

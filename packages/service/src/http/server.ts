@@ -1,5 +1,5 @@
-// Runs an HTTP server that finishes its requests before it closes, responds to malformed requests, and limits the
-// connections and the memory of clients (docs/behaviour.md, "Rate limits").
+// Runs an HTTP server that finishes its requests before it closes, responds to malformed requests and limits clients'
+// connections and memory (docs/behaviour.md, "Rate limits").
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,7 +15,7 @@ import { createRequestQueue, type RequestQueue } from './request-queue.ts';
 export const drainTimeout = 30_000;
 const firstByteTimeout = 1_000;
 const closeIdleInterval = 50;
-/** Longer than the 25 s for which a request for the change feed can wait. */
+/** Longer than the 25 s that a change feed request can wait. */
 const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB, so 5,000 connections occupy 50 MB. */
 export const defaultMaxConnections = 5_000;
@@ -24,7 +24,7 @@ export interface HttpServerOptions {
   readonly handler: RequestListener;
   readonly port: number;
   readonly host?: string | undefined;
-  /** Without it, Node responds to malformed requests with a status line only. */
+  /** If undefined, Node responds to malformed requests with only a status line. */
   readonly respondToMalformed?: MalformedRequestResponder | undefined;
   readonly maxConnections?: number | undefined;
   readonly onRefusedConnection?: () => void;
@@ -34,7 +34,7 @@ export interface HttpServerOptions {
 
 export interface HttpServer {
   readonly port: number;
-  /** Stops accepting connections, and resolves when the last response was sent, or after 30 s. */
+  /** Stops accepting connections. Resolves when the last response was sent, or after 30 s. */
   readonly drain: () => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   server.on('connection', queue.add);
   server.on('request', queue.receive);
-  // RFC 9110 section 10.1.1 allows to ignore an unknown expectation.
+  // A server may ignore an unknown expectation (RFC 9110 section 10.1.1).
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   if (respondToMalformed) {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
@@ -81,8 +81,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 /**
- * Handles a malformed request or a timeout. `response` belongs to the request that is being served, and
- * `laterResponses` to those that wait.
+ * Handles a malformed request or a timeout. `response` belongs to the request being served, `laterResponses` to the
+ * waiting requests.
  */
 function handleClientError(
   code: string | undefined,
@@ -90,8 +90,8 @@ function handleClientError(
   [response, ...laterResponses]: readonly ServerResponse[],
   respondToMalformed: MalformedRequestResponder,
 ): void {
-  // An error response would become a part of the first response, or the client would mistake it for the response to a
-  // waiting request.
+  // An error response would become part of the first response, or the client would mistake it for a waiting request's
+  // response.
   if (response?.headersSent || laterResponses.length > 0 || code === 'ECONNRESET') {
     socket.destroy();
     return;
@@ -100,7 +100,7 @@ function handleClientError(
     sendMalformedResponse(socket, malformedRequestStatus(code), respondToMalformed);
     return;
   }
-  // The error is in the request after `response`, which the client would not expect to have a response yet.
+  // The error is in the request after `response`. The client does not expect a response to that request yet.
   response.setHeader('Connection', 'close');
 }
 

@@ -1,8 +1,8 @@
-// Decides to which IP addresses an outbound request may connect. Partners choose the addresses of webhooks, key sets
-// and logout endpoints, and could make the service send requests into its own network (CWE-918).
+// Decides which IP addresses an outbound request may connect to. Partners choose the URLs of webhooks, key sets and
+// logout endpoints, and could make the service send requests into its own network (CWE-918).
 import { BlockList, isIP } from 'node:net';
 
-/** Special-purpose networks of IANA's registry (RFC 6890) and multicast. */
+/** Special-purpose networks in IANA's registry (RFC 6890), and multicast. */
 const specialIpv4 = [
   '0.0.0.0/8', // "this network"
   '10.0.0.0/8', // private

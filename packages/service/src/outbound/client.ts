@@ -1,7 +1,7 @@
 // Sends HTTP requests to URLs that partners have chosen, but connects only to public and allowed IP addresses.
 //
-// It connects to the addresses that it has checked, so an attacker cannot change the address of the name in between
-// (DNS rebinding). It does not follow redirects.
+// The client connects to the IP addresses that it has checked, so an attacker cannot change them in between (DNS
+// rebinding). It does not follow redirects.
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { createNetworkCheck, isPublicAddress } from './addresses.ts';
 
 export interface OutboundClientOptions {
-  /** Networks in CIDR notation that are allowed in addition to public addresses, also with http. */
+  /** Networks in CIDR notation that are allowed in addition to public IP addresses, also with http. */
   readonly allowNetworks: readonly string[];
   /** Default: 20. */
   readonly maxConnectionsPerHost?: number;
@@ -21,9 +21,9 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** From resolving the name to reading the response, in ms. */
+  /** Covers resolving the name, sending and reading the response, in ms. */
   readonly timeout: number;
-  /** A larger body is an error. With 0, any body is discarded. */
+  /** A larger body is an error. If 0, any body is discarded. */
   readonly maxBytes: number;
 }
 
@@ -39,7 +39,7 @@ export class AddressNotAllowed extends Error {
   override readonly name = 'AddressNotAllowed';
 }
 
-/** The connection of a larger discarded body is closed instead of reused. */
+/** If a discarded body is larger, its connection is closed instead of reused. */
 const maxDiscardedBytes = 65_536;
 
 export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20 }: OutboundClientOptions) {
@@ -58,7 +58,8 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
 
   /**
-   * Returns undefined, or what the address must or must not be. The IP addresses of a name are checked at each request.
+   * Returns undefined, or a phrase that says how the URL must change. A host name's IP addresses are checked at each
+   * request.
    */
   const urlError = (address: string): string | undefined => {
     const url = URL.parse(address);
@@ -70,7 +71,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       if (isAllowed(host, url.protocol)) return undefined;
       return isPublicAddress(host) ? 'must be an https address' : 'must lead to a public address';
     }
-    // A name can use http if it has an address in an allowed network.
+    // A name can use http if one of its IP addresses is in an allowed network.
     if (url.protocol === 'http:' && allowNetworks.length === 0) return 'must be an https address';
     return undefined;
   };
@@ -78,7 +79,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   return {
     urlError,
 
-    /** @throws {AddressNotAllowed} if the URL, or every address of its host, is not allowed */
+    /** @throws {AddressNotAllowed} if the URL is not allowed, or none of its host's IP addresses is allowed */
     request: async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
       const reason = urlError(address);
       if (reason !== undefined) throw new AddressNotAllowed(`the address ${reason}`);
@@ -87,7 +88,7 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
       if (isIP(host) !== 0) return send(url, request, { agent: agents[protocol], signal });
-      // A name is also checked if an open connection to one of its earlier addresses is reused.
+      // The name is also checked if an open connection to one of its earlier IP addresses is reused.
       const addresses = await untilAborted(resolveAllowed(host, protocol), signal);
       return send(url, request, { agent: agents[protocol], signal, lookup: lookupOf(addresses) });
     },
@@ -117,12 +118,12 @@ function send(url: URL, request: OutboundRequest, options: http.RequestOptions):
   return promise;
 }
 
-/** The URL parser has already normalised IPv4 addresses that are decimal, octal or hexadecimal numbers. */
+/** The URL parser has normalised IPv4 addresses that are decimal, octal or hexadecimal numbers. */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** Simultaneous requests share a lookup, because lookups occupy the few threads of Node. */
+/** Simultaneous requests share a lookup, because lookups occupy Node's few threads. */
 function createResolver(): Resolve {
   const running = new Map<string, Promise<readonly LookupAddress[]>>();
   return (hostname) => {
@@ -147,14 +148,14 @@ const lookupOf =
     else callback(null, first.address, first.family);
   };
 
-/** Reads a short body to its end, so that the connection can be reused. */
+/** Reads a short body completely, so that the connection can be reused. */
 function discard(response: http.IncomingMessage): void {
   let remaining = maxDiscardedBytes;
   response.on('data', (chunk: Buffer) => {
     remaining -= chunk.length;
     if (remaining < 0) response.destroy();
   });
-  // The timeout of the request also ends a body that never ends. The caller does not need it.
+  // The request's timeout also ends an endless body. The caller does not need that error.
   response.on('error', () => {});
 }
 
