@@ -206,6 +206,10 @@ describe('webhooks', () => {
       const deliveries = await client.webhooks.deliveries(id, { state: 'delivered' }).toArray();
       return deliveries.some(({ type }) => type === 'webhook.ping');
     });
+    const [sent] = await client.webhooks.deliveries(id).toArray();
+    expect(sent?.bookingId).toBeNull();
+    await client.webhooks.resend(id, sent?.id ?? '');
+    expect((await receiver.next()).headers['webhook-id']).toBe(sent?.id);
     await client.webhooks.delete(id);
     expect(await client.webhooks.list().toArray()).toEqual([]);
   });

@@ -93,6 +93,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'POST /api/booking-holds',
     'POST /api/bookings',
     'POST /api/webhooks',
+    'POST /api/webhooks/{id}/deliveries/{deliveryId}/resend',
     'POST /api/webhooks/{id}/ping',
     'POST /api/webhooks/{id}/replay',
     'POST /api/webhooks/{id}/rotate',
@@ -186,8 +187,10 @@ test('every object and every alternative has a name, so that generators of clien
 });
 
 test('addresses have the format uri, and times of day a pattern that other languages accept, as has every text', () => {
-  const { Webhook, HoursRange } = checkedIn.components.schemas;
-  expect(Webhook.properties.url).toMatchObject({ type: 'string', format: 'uri' });
+  const { Webhook, CreateWebhook, FacilityWebhookListItems, HoursRange } = checkedIn.components.schemas;
+  expect(Webhook.properties.url).toMatchObject({ type: ['string', 'null'], format: 'uri' });
+  for (const { properties } of [CreateWebhook, FacilityWebhookListItems])
+    expect(properties.url).toMatchObject({ type: 'string', format: 'uri' });
   expect(
     '00:00 23:59 24:00 7:00'.split(' ').filter((time) => new RegExp(HoursRange.properties.opens.pattern).test(time)),
   ).toEqual(['00:00', '23:59']);

@@ -78,6 +78,92 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   });
 });
 
+test('a delivery is sent again with the same id and the current state of its booking', async () => {
+  const { receiver, path } = await registerReceiver();
+  const resend = (id: string, token?: string) =>
+    system.call('POST', `${path}/deliveries/${id}/resend`, token ? { token } : {});
+  const booking = await book({ userAlias: 'Ann' });
+  const [first] = await receiver.received(1);
+  const id = String(first?.headers['webhook-id']);
+  const delivered = (count: number) =>
+    until(
+      () => deliveriesOf(path, '?state=delivered'),
+      (items) => items.length === count && items.every(({ state }: { state: string }) => state === 'delivered'),
+    );
+  expect(await delivered(1)).toMatchObject([{ id, bookingId: booking.id, attempts: 1 }]);
+
+  expect((await resend(id)).status).toBe(202);
+  const [, repeated] = await receiver.received(2);
+  expect(repeated?.headers['webhook-id']).toBe(id);
+  expect(repeated?.event).toEqual(first?.event);
+
+  const { bayId, startDate, endDate } = booking;
+  const changed = { bayId, startDate, endDate, userAlias: 'Bob' };
+  await system.call('PUT', `/api/bookings/${booking.id}`, { body: changed });
+  const [, , updated] = await receiver.received(3);
+  await delivered(2);
+  expect((await resend(id)).status).toBe(202);
+  const [, , , current] = await receiver.received(4);
+  expect(current?.headers['webhook-id']).toBe(id);
+  expect(current?.event).toMatchObject({ type: 'booking.created', data: updated?.event.data });
+  checkEvent(current?.event as ReceivedEvent['event']);
+
+  await system.call('DELETE', `/api/bookings/${booking.id}`);
+  await receiver.received(5);
+  await delivered(3);
+  expect((await resend(id)).status).toBe(202);
+  const deleted = (await receiver.received(6))[5];
+  expect(deleted?.headers['webhook-id']).toBe(id);
+  expect(deleted?.event).toMatchObject({ type: 'booking.deleted', data: { booking: { userAlias: 'Bob' } } });
+  await delivered(3);
+  expect(await deliveriesOf(path)).toContainEqual(
+    expect.objectContaining({ id, type: 'booking.deleted', modified: deleted?.event.data.modified, attempts: 4 }),
+  );
+
+  const scope = 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule';
+  const erasure = { token: await system.token(['fac-north'], { scope }), body: { ids: [booking.id] } };
+  expect((await system.call('POST', '/api/booking-erasures', erasure)).status).toBe(200);
+  expect((await resend(id)).status).toBe(202);
+  const ofDelivery = async () => receiver.events.filter(({ headers }) => headers['webhook-id'] === id);
+  const erased = (await until(ofDelivery, (events) => events.length === 5))[4];
+  expect(erased?.event.type).toBe('booking.deleted');
+  expect(JSON.stringify(receiver.events.at(-1)?.event)).not.toContain('Bob');
+  expect(erased?.event.data.booking?.userAlias).not.toBe('Bob');
+});
+
+test('a ping can be sent again, an unknown delivery and one of another facility cannot', async () => {
+  const { receiver, path } = await registerReceiver({ facilityIds: ['fac-north', 'fac-south'] });
+  await ping(path);
+  const [first] = await receiver.received(1);
+  const id = String(first?.headers['webhook-id']);
+  await until(
+    () => deliveriesOf(path, '?state=delivered'),
+    (items) => items.length === 1,
+  );
+  const resend = (delivery: string, facilities = ['fac-north', 'fac-south']) =>
+    system.token(facilities).then((token) => system.call('POST', `${path}/deliveries/${delivery}/resend`, { token }));
+  expect((await resend(id)).status).toBe(202);
+  const [, second] = await receiver.received(2);
+  expect(second?.headers['webhook-id']).toBe(id);
+  expect(second?.event).toMatchObject({ type: 'webhook.ping', data: {} });
+  await book();
+  const [, , created] = await receiver.received(3);
+  const ofNorth = String(created?.headers['webhook-id']);
+  for (const response of [
+    await resend(id, ['fac-north']),
+    await resend(ofNorth, ['fac-south']),
+    await resend('019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b'),
+    await resend('none'),
+  ])
+    expect(errorCodes(response)).toEqual(['ERR00404']);
+  expect((await resend(ofNorth, ['fac-north'])).status).toBe(202);
+  await receiver.received(4);
+  // A facility that was taken out of the webhook no longer sends events to it.
+  const north = await system.token(['fac-north']);
+  expect((await system.call('DELETE', path, { token: north })).status).toBe(204);
+  expect(errorCodes(await resend(ofNorth))).toEqual(['ERR00404']);
+});
+
 test('after a rotation, the new and the previous secret sign each delivery, but older secrets do not', async () => {
   const { receiver, path, secret } = await registerReceiver();
   const rotate = async () => (await system.call('POST', `${path}/rotate`)).body.secret as string;

@@ -46,6 +46,21 @@ test('of ten concurrent replays of 2,000 events, five are accepted', async () =>
   expect(responses.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(5).fill(429)]);
 });
 
+test('sending a delivery again counts as an event of a replay', async () => {
+  const id = await register();
+  await system.call('POST', `/api/webhooks/${id}/ping`);
+  const [{ id: delivery }] = (await system.call('GET', `/api/webhooks/${id}/deliveries`)).body.items;
+  const resend = () => system.call('POST', `/api/webhooks/${id}/deliveries/${delivery}/resend`);
+  await query(system.db, 'update webhook set replayed_events = 9999, replay_since = $2 where id = $1', [
+    id,
+    new Date(Date.now() + clockAheadMs).toISOString(),
+  ]);
+  expect((await resend()).status).toBe(202);
+  const rejected = await resend();
+  expect(rejected.status).toBe(429);
+  expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(3_500);
+});
+
 test('a replay does not send the changes between it and an earlier replay that waits', async () => {
   const id = await register();
   await query(system.db, 'update webhook_cursor set replay_number = 100, replay_until = 200 where webhook_id = $1', [

@@ -34,7 +34,7 @@ test('every token of the owner finds its webhooks, and tokens of other owners of
   const { path, id } = await register(await system.token(both, { sub: owner, client_id: 'pat-1' }));
   const newToken = await system.token(both, { sub: owner, client_id: 'pat-2' });
   expect((await get('/api/webhooks', newToken)).items).toMatchObject([{ id }]);
-  expect((await system.call('PUT', path, { token: newToken, body: { url: `${url}/2` } })).status).toBe(200);
+  expect((await system.call('PUT', path, { token: newToken, body: { url, description: '2' } })).status).toBe(200);
   const foreign = await system.token(both, { sub: newOwner(), client_id: 'pat-1' });
   expect((await get('/api/webhooks', foreign)).items).toEqual([]);
   for (const [method, suffix] of [
@@ -47,12 +47,26 @@ test('every token of the owner finds its webhooks, and tokens of other owners of
     expect((await system.call(method as string, path + suffix, { token: foreign })).status).toBe(404);
 });
 
-test('a token with some facilities of a webhook can read and delete it, but changes need all of them', async () => {
+const addDelivery = `insert into webhook_delivery
+  (id, webhook_id, type, facility_id, booking_id, modified, body, next_attempt_at, created_at)
+select gen_random_uuid(), $1, 'booking.created', facility_id, gen_random_uuid(), 1, '{}', now(), now()
+from unnest($2::text[]) facility_id`;
+
+test('a token sees only its facilities of a webhook, and changes need all of them', async () => {
   const owner = newOwner();
-  const { path, id } = await register(await system.token(both, { sub: owner }));
+  const all = await system.token(both, { sub: owner });
+  const { path, id } = await register(all);
   const token = await system.token(['fac-north'], { sub: owner });
-  expect((await get('/api/webhooks', token)).items).toMatchObject([{ id, facilityIds: both }]);
-  expect((await system.call('GET', `${path}/deliveries`, { token })).status).toBe(200);
+  const partial = { id, facilityIds: ['fac-north'], url: null };
+  expect((await get('/api/webhooks', token)).items).toMatchObject([partial]);
+  expect(await get(path, token)).toMatchObject(partial);
+  expect(await get(path, all)).toMatchObject({ facilityIds: both, url });
+  await query(system.db, addDelivery, [id, both]);
+  await system.call('POST', `${path}/ping`, { token: all });
+  const facilitiesOf = async (by: string) =>
+    (await get(`${path}/deliveries`, by)).items.map(({ facilityId }: { facilityId: string }) => facilityId).sort();
+  expect(await facilitiesOf(token)).toEqual(['fac-north']);
+  expect(await facilitiesOf(all)).toEqual(['fac-north', 'fac-south', null]);
   for (const [method, suffix, body] of [
     ['PUT', '', { url }],
     ['POST', '/rotate', undefined],
@@ -65,7 +79,45 @@ test('a token with some facilities of a webhook can read and delete it, but chan
   }
   const other = await system.token(['fac-east'], { sub: owner });
   expect((await system.call('GET', path, { token: other })).status).toBe(404);
-  expect((await system.call('DELETE', path, { token })).status).toBe(204);
+});
+
+test('DELETE takes the facilities of the token out of a webhook, and deletes a webhook that keeps none', async () => {
+  const owner = newOwner();
+  const all = await system.token(both, { sub: owner });
+  const { path } = await register(all);
+  const [north, south] = [
+    await system.token(['fac-north'], { sub: owner }),
+    await system.token(['fac-south'], { sub: owner }),
+  ];
+  const { etag } = (await system.call('GET', path, { token: north })).headers;
+  const remove = (token: string, headers = {}) => system.call('DELETE', path, { token, headers });
+  expect((await remove(north, { 'If-Match': '"other"' })).status).toBe(412);
+  expect((await remove(north, { 'If-Match': etag })).status).toBe(204);
+  expect((await remove(north)).status).toBe(404);
+  expect(await get(path, south)).toMatchObject({ facilityIds: ['fac-south'], url });
+  expect((await remove(all)).status).toBe(204);
+  expect((await system.call('GET', path, { token: all })).status).toBe(404);
+});
+
+test('only the client that registered a webhook rotates its secret and changes its URL', async () => {
+  const owner = newOwner();
+  const creator = await system.token(both, { sub: owner, client_id: 'creator' });
+  const other = await system.token(both, { sub: owner, client_id: 'other' });
+  const { path } = await register(creator);
+  const put = (token: string, body: object) => system.call('PUT', path, { token, body });
+  expect((await put(other, { url, state: 'paused' })).status).toBe(200);
+  for (const response of [
+    await system.call('POST', `${path}/rotate`, { token: other }),
+    await put(other, { url: `${url}/2`, state: 'active' }),
+  ]) {
+    expect(errorCodes(response)).toEqual(['ERR00403']);
+    expect(response.headers['www-authenticate']).toContain('error="insufficient_scope"');
+    expect(response.body.errors[0].moreInfo).toContain('Register another webhook');
+  }
+  expect(await get(path, other)).toMatchObject({ url, state: 'paused' });
+  // The change by the other client has not made it the creator.
+  expect((await system.call('POST', `${path}/rotate`, { token: creator })).status).toBe(200);
+  expect((await put(creator, { url: `${url}/2` })).body).toMatchObject({ url: `${url}/2` });
 });
 
 test.each([
@@ -103,12 +155,7 @@ test('when the owner loses a facility, its webhooks lose the facility and its wa
   const token = await system.token(both, { sub: owner, iat: nowSeconds - 100 });
   const { path, id } = await register(token);
   const onlyNorth = await register(token, { url, facilityIds: ['fac-north'] });
-  await query(
-    system.db,
-    `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
-    select gen_random_uuid(), $1, 'booking.created', facility_id, 1, '{}', now(), now() from unnest($2::text[]) facility_id`,
-    [id, both],
-  );
+  await query(system.db, addDelivery, [id, both]);
   const others = Array.from({ length: 5_000 }, (_, number) => revocation(`access ${owner} ${number}`, nowSeconds));
   const startedAt = performance.now();
   await endWebhookRights(system.db, [...others, revocation(`access ${owner} fac-north`, nowSeconds)]);

@@ -18,8 +18,8 @@ export interface Webhook {
   readonly id: string;
   /** Null until the client's next request if an earlier release created the webhook (adoption.ts). */
   readonly owner: string | null;
-  /** The client that created the webhook, or changed it last. */
-  readonly clientId: string;
+  /** The client that created the webhook. Only this client may rotate the secret or change the URL. */
+  readonly createdBy: string;
   readonly url: string;
   readonly events: readonly BookingEvent[];
   readonly facilityIds: readonly string[];
@@ -38,6 +38,8 @@ export interface Delivery {
   readonly type: EventType;
   /** The facility of the booking. Null for a ping. */
   readonly facilityId: string | null;
+  /** Null for a ping, and for an ended delivery of a release before 1.0. */
+  readonly bookingId: string | null;
   /** The number of the change in the change feed. Null for a ping. */
   readonly modified: number | null;
   readonly state: DeliveryState;

@@ -18,6 +18,7 @@ import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
 import { observeDeliveries } from './delivery/metrics.ts';
+import { createResend } from './delivery/resend.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 
@@ -66,6 +67,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       store,
       deliveries,
       cursors,
+      resend: createResend({ db, feed, bookingItem }),
       feed,
       idempotency,
       secretBox,

@@ -466,13 +466,13 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Update a webhook
-         * @description Fields that are left out do not change. The token must name all facilities of the webhook.
+         * @description Fields that are left out do not change. The token must name all facilities of the webhook. Only the client that registered the webhook can change its `url`.
          */
         put: operations["updateWebhook"];
         post?: never;
         /**
          * Delete a webhook
-         * @description Deletes the webhook and its deliveries.
+         * @description Takes the facilities of the token out of the webhook. A webhook that keeps none is deleted with its deliveries.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -491,7 +491,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret
-         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret.
+         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that registered the webhook can rotate.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -549,11 +549,31 @@ export interface paths {
         };
         /**
          * List deliveries
-         * @description The deliveries of the last 30 days, newest first.
+         * @description The deliveries of the last 30 days for the facilities of the token, newest first.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries/{deliveryId}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery again
+         * @description Sends the delivery at once, with the same `webhook-id` and the current state of the booking. The event is booking.deleted if the booking was deleted. Counts as an event of a replay.
+         */
+        post: operations["resendWebhookDelivery"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1039,12 +1059,12 @@ export interface components {
             id: string;
             /**
              * Format: uri
-             * @description The address of the receiver: https, without user information, at a public address.
+             * @description The URL of the receiver; null if the token lacks a facility of the webhook.
              */
-            url: string;
+            url: string | null;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
-            /** @description The facilities whose events are sent. */
+            /** @description The facilities whose events are sent, as far as the token names them. */
             facilityIds: string[];
             /** @description A note of the client. */
             description: string | null;
@@ -1082,7 +1102,7 @@ export interface components {
             url: string;
             /** @description The events to send; all of them by default. */
             events: ("booking.created" | "booking.updated" | "booking.deleted")[];
-            /** @description The facilities whose events are sent. */
+            /** @description The facilities whose events are sent, as far as the token names them. */
             facilityIds: string[];
             /** @description A note of the client. */
             description: string | null;
@@ -1201,6 +1221,8 @@ export interface components {
             type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
             /** @description The facility of the booking; null for a ping. */
             facilityId: string | null;
+            /** @description Booking ID; null for a ping, and for a delivery that ended before version 1.0. */
+            bookingId: string | null;
             /** @description The number of the change; null for a ping. */
             modified: number | null;
             /**
@@ -1549,7 +1571,10 @@ export interface components {
         FacilityWebhookListItems: {
             /** @description Webhook ID. */
             id: string;
-            /** @description The address of the receiver. */
+            /**
+             * Format: uri
+             * @description The URL of the receiver.
+             */
             url: string;
             /** @description The `sub` of the tokens that can change the webhook. */
             owner: string;
@@ -4936,6 +4961,7 @@ export interface operations {
                      *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b",
                      *           "type": "booking.created",
                      *           "facilityId": "fac-north",
+                     *           "bookingId": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2d",
                      *           "modified": 4711,
                      *           "state": "delivered",
                      *           "attempts": 1,
@@ -4967,6 +4993,46 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["DeliveryList"];
                 };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resendWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
+                id: string;
+                /**
+                 * @description Delivery ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event will be sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];

@@ -41,6 +41,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   pingWebhook: { method: 'POST', path: '/api/webhooks/{id}/ping' },
   replayWebhook: { method: 'POST', path: '/api/webhooks/{id}/replay' },
   listWebhookDeliveries: { method: 'GET', path: '/api/webhooks/{id}/deliveries' },
+  resendWebhookDelivery: { method: 'POST', path: '/api/webhooks/{id}/deliveries/{deliveryId}/resend' },
   listFacilityWebhooks: { method: 'GET', path: '/api/facilities/{id}/webhooks' },
   removeFacilityWebhook: { method: 'DELETE', path: '/api/facilities/{id}/webhooks/{webhookId}' },
 };

@@ -44,6 +44,10 @@ export const createWebhooks = (send: Send) => ({
   /** Lists the deliveries of the last 30 days, newest first. */
   deliveries: (id: string, query: DeliveryQuery = {}, options?: RequestOptions): PagedList<DeliveryList> =>
     pagedList(send, 'listWebhookDeliveries', { path: { id }, query, ...options }),
+  /** Sends a delivery again, with the current state of its booking. */
+  resend: async (id: string, deliveryId: string, options?: RequestOptions): Promise<void> => {
+    await send('resendWebhookDelivery', { path: { id, deliveryId }, ...options });
+  },
   /** Lists the webhooks of all users at a facility. Needs the scope `golf/schedule`. */
   listOfFacility: (
     id: string,

@@ -1,6 +1,6 @@
 // Numbers the changes, and reads the change feed: every booking of a facility at its latest change, in the order of
 // the change numbers.
-import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { compactFacility, lockFacility } from '../compaction.ts';
 import type { Actor, BookingState } from '../log.ts';
 import { handleRestore } from '../restore.ts';
@@ -74,6 +74,9 @@ from (
   order by number limit $4::int + 1
 ) change`;
 
+const latestStatement = `select ${changeColumns} from booking_change
+where facility_id = $1 and booking_id = $2 and latest and number is not null`;
+
 export interface ChangeCount {
   readonly updated: number;
   readonly deleted: number;
@@ -134,4 +137,13 @@ export function createFeedStore(db: Database) {
       return count as ChangeCount;
     },
   };
+}
+
+/** Returns the latest change of the booking at the facility that has a number, unless retention has removed it. */
+export async function findLatestChange(
+  tx: Transaction,
+  facilityId: string,
+  bookingId: string,
+): Promise<Change | undefined> {
+  return (await query<Change>(tx, latestStatement, [facilityId, bookingId]))[0];
 }

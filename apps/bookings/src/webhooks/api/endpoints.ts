@@ -12,6 +12,7 @@ import {
 } from '../../http/endpoint-parts.ts';
 import {
   deliveryListExample,
+  exampleDeliveryId,
   exampleWebhookId,
   facilityWebhookListExample,
   replayResultExample,
@@ -27,6 +28,7 @@ import {
   listWebhooks,
   pingWebhook,
   replayChanges,
+  resendDelivery,
   rotateSecret,
   updateWebhook,
 } from './manage.ts';
@@ -128,7 +130,9 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Update a webhook',
-      description: 'Fields that are left out do not change. The token must name all facilities of the webhook.',
+      description:
+        'Fields that are left out do not change. The token must name all facilities of the webhook. Only the client ' +
+        'that registered the webhook can change its `url`.',
       params,
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
@@ -145,7 +149,8 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Delete a webhook',
-      description: 'Deletes the webhook and its deliveries.',
+      description:
+        'Takes the facilities of the token out of the webhook. A webhook that keeps none is deleted with its deliveries.',
       params,
       ...deletionParts,
       handle: (request) => deleteWebhook(services, request),
@@ -158,7 +163,9 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}/rotate',
       tag,
       summary: 'Replace the secret',
-      description: 'The old secret also signs for 24 hours. A second rotation drops the oldest secret.',
+      description:
+        'The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that ' +
+        'registered the webhook can rotate.',
       params,
       success: { ...successWithSecret, description: 'The webhook with its new secret.' },
       handle: (request) => rotateSecret(services, request),
@@ -207,11 +214,26 @@ export function createWebhookEndpoints(services: WebhookServices) {
       path: '/api/webhooks/{id}/deliveries',
       tag,
       summary: 'List deliveries',
-      description: 'The deliveries of the last 30 days, newest first.',
+      description: 'The deliveries of the last 30 days for the facilities of the token, newest first.',
       params,
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
       handle: (request) => listDeliveries(services, request),
+    }),
+    defineEndpoint({
+      operationId: 'resendWebhookDelivery',
+      clientFunction: 'webhooks.resend',
+      method: 'POST',
+      access: 'write',
+      path: '/api/webhooks/{id}/deliveries/{deliveryId}/resend',
+      tag,
+      summary: 'Send a delivery again',
+      description:
+        'Sends the delivery at once, with the same `webhook-id` and the current state of the booking. The event is ' +
+        'booking.deleted if the booking was deleted. Counts as an event of a replay.',
+      params: { ...params, deliveryId: { description: 'Delivery ID.', schema: string, example: exampleDeliveryId } },
+      success: { status: 202, description: 'The event will be sent.' },
+      handle: (request) => resendDelivery(services, request),
     }),
     defineEndpoint({
       operationId: 'listFacilityWebhooks',

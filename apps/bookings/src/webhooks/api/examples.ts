@@ -12,13 +12,14 @@ export const webhookBodyExample = {
 };
 
 export const exampleWebhookId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
+export const exampleDeliveryId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b';
 
 export function webhookExample(link: MakeLink) {
   return webhookResource(
     {
       id: exampleWebhookId,
       owner: 'not part of the resource',
-      clientId: 'not part of the resource',
+      createdBy: 'not part of the resource',
       ...webhookBodyExample,
       facilityIds: ['fac-north'],
       state: 'active',
@@ -27,6 +28,7 @@ export function webhookExample(link: MakeLink) {
       createdAt: '2026-04-30T18:21:07.123Z',
       lastUpdatedAt: '2026-04-30T18:21:07.123Z',
     },
+    { facilities: ['fac-north'] },
     link,
   );
 }
@@ -53,9 +55,10 @@ export function facilityWebhookListExample(link: MakeLink) {
 
 export function deliveryListExample(link: MakeLink) {
   const delivery: Delivery = {
-    id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b',
+    id: exampleDeliveryId,
     type: 'booking.created',
     facilityId: 'fac-north',
+    bookingId: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2d',
     // The number of the change in the change feed.
     modified: 4711,
     state: 'delivered',

@@ -1,24 +1,26 @@
-// Handles the requests that list, update, delete and ping webhooks, rotate their secrets, list their deliveries, and
-// send changes again.
+// Handles the requests that list, update, delete and ping webhooks, rotate their secrets, and list or repeat their
+// deliveries.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { PageRequest } from '@bay-booking/common/page';
+import type { Caller } from '../../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { checkIfMatch, versionedResponse } from '../../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
+import { isUuid } from '../../places/tagged-id.ts';
 import { maxReplayedEvents } from '../delivery/cursor-store.ts';
 import { type DeliveryState, newSecret, type Webhook } from '../webhook.ts';
-import { webhookPath, webhookResource, withSecret } from './resource.ts';
-import { expectAllFacilities, findWebhook, type WebhookServices } from './services.ts';
+import { namesAllFacilities, webhookPath, webhookResource, withSecret } from './resource.ts';
+import { expectAllFacilities, expectCreator, findWebhook, type WebhookServices } from './services.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 
 /** How long the previous secret also signs deliveries after a rotation. */
 const previousSecretMilliseconds = 24 * 3_600_000;
 
 export async function getWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
-  return responseOf(services, await findWebhook(services, request));
+  return responseOf(services, request, await findWebhook(services, request));
 }
 
 export async function listWebhooks(
@@ -27,7 +29,7 @@ export async function listWebhooks(
 ): Promise<EndpointResponse> {
   const page = pageRequest(query, defaultPageSizes.webhooks);
   const { rows, total } = await store.list(caller, page);
-  const items = rows.map((webhook) => webhookResource(webhook, link));
+  const items = rows.map((webhook) => webhookResource(webhook, caller, link));
   return listResponse({ path: '/api/webhooks', query, page }, items, total, link);
 }
 
@@ -37,7 +39,11 @@ export async function updateWebhook(
 ): Promise<EndpointResponse> {
   const { body, caller } = request;
   const webhook = await findWebhook(services, request);
-  expectAllFacilities(services, webhook, caller);
+  const checkRights = (before: Webhook): void => {
+    expectAllFacilities(services, before, caller);
+    if (body.url !== undefined && body.url !== before.url) expectCreator(services, before, caller);
+  };
+  checkRights(webhook);
   const errors = [
     ...request.validationErrors,
     ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, services.outbound),
@@ -53,7 +59,7 @@ export async function updateWebhook(
   const latest = await services.feed.numberChanges(change.facilityIds ?? webhook.facilityIds);
   const checkVersion = ifMatchCheck(services, request);
   const check = (before: Webhook): void => {
-    expectAllFacilities(services, before, caller);
+    checkRights(before);
     checkVersion(before);
   };
   const updated = await services.store.update(webhook.id, change, caller, { latest, at: services.now(), check });
@@ -63,13 +69,18 @@ export async function updateWebhook(
   services.wakeWorker();
   const facilityIds = [...new Set([...webhook.facilityIds, ...updated.facilityIds])];
   services.audit(request, { action: 'webhook.updated', facilityIds, target: webhook.id });
-  return responseOf(services, updated);
+  return responseOf(services, request, updated);
 }
 
+/** Takes the facilities of the token out of the webhook, which deletes a webhook that keeps none. */
 export async function deleteWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
-  const { id, facilityIds } = await findWebhook(services, request);
-  if (!(await services.store.delete(id, ifMatchCheck(services, request)))) throw apiError('ERR00404');
-  services.audit(request, { action: 'webhook.deleted', facilityIds, target: id });
+  const { id } = await findWebhook(services, request);
+  const { facilities } = request.caller;
+  const before = await services.store.takeOut(id, facilities, ifMatchCheck(services, request));
+  const facilityIds = before?.facilityIds.filter((facilityId) => facilities.includes(facilityId)) ?? [];
+  if (!before || facilityIds.length === 0) throw apiError('ERR00404');
+  const action = namesAllFacilities(request.caller, before) ? 'webhook.deleted' : 'webhook.facility-removed';
+  services.audit(request, { action, facilityIds, target: id });
   return { status: 204 };
 }
 
@@ -77,6 +88,7 @@ export async function rotateSecret(services: WebhookServices, request: ApiReques
   const { caller } = request;
   const webhook = await findWebhook(services, request);
   expectAllFacilities(services, webhook, caller);
+  expectCreator(services, webhook, caller);
   const { id } = webhook;
   const at = services.now();
   const secret = newSecret();
@@ -85,7 +97,7 @@ export async function rotateSecret(services: WebhookServices, request: ApiReques
   const encrypted = services.secretBox.encrypt(secret, id);
   if (!(await services.store.rotate(id, encrypted, caller, { previousUntil, at }))) throw apiError('ERR00404');
   services.audit(request, { action: 'webhook.secret-rotated', facilityIds: webhook.facilityIds, target: id });
-  return withSecret(responseOf(services, await findWebhook(services, request)), secret);
+  return withSecret(responseOf(services, request, await findWebhook(services, request)), secret);
 }
 
 export async function pingWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
@@ -135,7 +147,7 @@ export async function replayChanges(
 function tooManyEvents(retryAt: Date, now: Date): ApiError {
   const seconds = Math.max(1, Math.ceil((retryAt.getTime() - now.getTime()) / 1000));
   return apiError('ERR00429', {
-    moreInfo: `A webhook replays at most ${maxReplayedEvents} events in an hour, and an earlier replay must end first.`,
+    moreInfo: `A webhook sends at most ${maxReplayedEvents} events again in an hour, and an earlier replay must end first.`,
     headers: { 'Retry-After': String(seconds) },
   });
 }
@@ -144,18 +156,38 @@ export async function listDeliveries(
   services: WebhookServices,
   request: ApiRequest<Partial<PageRequest> & { readonly state?: DeliveryState }>,
 ): Promise<EndpointResponse> {
-  const { query } = request;
+  const { query, caller } = request;
   const webhook = await findWebhook(services, request);
   const page = pageRequest(query, defaultPageSizes.deliveries);
-  const { rows, total } = await services.deliveries.list(webhook.id, query.state, page);
+  const { rows, total } = await services.deliveries.list(deliveryFilter(webhook, caller), query.state, page);
   return listResponse({ path: `${webhookPath(webhook)}/deliveries`, query, page }, rows, total, services.link);
 }
 
-function responseOf({ link }: WebhookServices, webhook: Webhook): EndpointResponse {
-  return versionedResponse(webhookResource(webhook, link));
+/** The deliveries that the token may see. A ping belongs to all facilities of the webhook. */
+function deliveryFilter(webhook: Webhook, caller: Caller) {
+  const hasPings = namesAllFacilities(caller, webhook);
+  return { webhookId: webhook.id, facilityIds: caller.facilities, hasPings };
+}
+
+export async function resendDelivery(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+  const { deliveryId = '' } = request.params;
+  const webhook = await findWebhook(services, request);
+  const at = services.now();
+  // A facility that was taken out of the webhook no longer sends events to it.
+  const facilityIds = webhook.facilityIds.filter((id) => request.caller.facilities.includes(id));
+  const filter = { ...deliveryFilter(webhook, request.caller), facilityIds };
+  const result = isUuid(deliveryId) ? await services.resend(filter, deliveryId, at) : 'unknown';
+  if (result === 'unknown') throw apiError('ERR00404');
+  if (result !== 'added') throw tooManyEvents(result, at);
+  services.wakeWorker();
+  return { status: 202 };
+}
+
+function responseOf({ link }: WebhookServices, { caller }: ApiRequest, webhook: Webhook): EndpointResponse {
+  return versionedResponse(webhookResource(webhook, caller, link));
 }
 
 /** Returns the function that checks If-Match when the store has locked the webhook. */
-function ifMatchCheck({ link }: WebhookServices, { header }: ApiRequest): (webhook: Webhook) => void {
-  return (webhook) => checkIfMatch(header('if-match'), webhookResource(webhook, link));
+function ifMatchCheck({ link }: WebhookServices, { header, caller }: ApiRequest): (webhook: Webhook) => void {
+  return (webhook) => checkIfMatch(header('if-match'), webhookResource(webhook, caller, link));
 }

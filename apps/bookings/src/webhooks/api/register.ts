@@ -36,7 +36,7 @@ export function registerWebhook(
     const webhook: Webhook = {
       id: randomUUID(),
       owner: ownerOf(caller),
-      clientId: caller.clientId,
+      createdBy: caller.clientId,
       // Without errors, `url` and `facilityIds` are defined. Their defaults are only for the type checker.
       url: body.url ?? '',
       events: [...new Set(body.events ?? bookingEvents)],
@@ -49,7 +49,7 @@ export function registerWebhook(
       lastUpdatedAt: at,
     };
     const secret = newSecret();
-    const response = withSecret(createdResponse(webhookResource(webhook, link)), secret);
+    const response = withSecret(createdResponse(webhookResource(webhook, caller, link)), secret);
     await store.create(
       webhook,
       secretBox.encrypt(secret, webhook.id),

@@ -71,7 +71,7 @@ export const replayResultSchema = responseSchema({
 
 const facilityWebhookSchema = responseSchema({
   id: { type: 'string', description: 'Webhook ID.' },
-  url: { type: 'string', description: 'The address of the receiver.' },
+  url: { type: 'string', format: 'uri', description: 'The URL of the receiver.' },
   owner: { type: 'string', description: 'The `sub` of the tokens that can change the webhook.' },
   clientId: { type: 'string', description: 'The client that created the webhook, or changed it last.' },
   facilityIds: { ...facilityIds, description: 'The facilities of the webhook, as far as the token names them.' },
@@ -84,9 +84,13 @@ export const facilityWebhookListSchema = listSchema(facilityWebhookSchema);
 
 const webhookFields = {
   id: { type: 'string', description: 'Webhook ID.' },
-  url,
+  url: {
+    type: nullable('string'),
+    format: 'uri',
+    description: 'The URL of the receiver; null if the token lacks a facility of the webhook.',
+  },
   events,
-  facilityIds: { ...facilityIds, description: 'The facilities whose events are sent.' },
+  facilityIds: { ...facilityIds, description: 'The facilities whose events are sent, as far as the token names them.' },
   description: { type: nullable('string'), description: 'A note of the client.' },
   state: {
     type: 'string',
@@ -105,6 +109,7 @@ export const webhookSchema = responseSchema(webhookFields);
 /** The response when a webhook is registered, and when its secret is rotated. */
 export const webhookWithSecretSchema = responseSchema({
   ...webhookFields,
+  url,
   secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
 });
 
@@ -115,6 +120,10 @@ const deliverySchema = responseSchema({
   id: { type: 'string', description: 'The webhook-id of the delivery.' },
   type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
   facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
+  bookingId: {
+    type: nullable('string'),
+    description: 'Booking ID; null for a ping, and for a delivery that ended before version 1.0.',
+  },
   modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
   state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },
   attempts: { type: 'integer', minimum: 0, description: 'The number of attempts.' },

@@ -10,6 +10,7 @@ import type { IdempotencyStore } from '../../idempotency/store.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
+import type { Resend } from '../delivery/resend.ts';
 import type { Webhook } from '../webhook.ts';
 import type { WebhookStore } from './store.ts';
 
@@ -17,6 +18,7 @@ export interface WebhookServices extends SharedServices {
   readonly store: WebhookStore;
   readonly deliveries: DeliveryStore;
   readonly cursors: CursorStore;
+  readonly resend: Resend;
   readonly feed: FeedStore;
   readonly idempotency: IdempotencyStore;
   readonly secretBox: SecretBox;
@@ -44,8 +46,20 @@ export function expectAllFacilities(
   { facilityIds }: Webhook,
   { facilities, scheme }: Caller,
 ): void {
-  const others = facilityIds.filter((id) => !facilities.includes(id));
-  if (others.length === 0) return;
-  const reason = `The token lacks facilities of the webhook: ${others.join(', ')}`;
+  if (facilityIds.every((id) => facilities.includes(id))) return;
+  const reason = 'The token lacks facilities of the webhook.';
+  throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason });
+}
+
+/** @throws {ApiError} 403 unless the client has created the webhook */
+export function expectCreator(
+  { config: { baseUrl } }: WebhookServices,
+  { createdBy }: Webhook,
+  { clientId, scheme }: Caller,
+): void {
+  if (clientId === createdBy) return;
+  const reason =
+    'Only the client that registered the webhook can rotate its secret or change its URL. ' +
+    'Register another webhook, and delete this one.';
   throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason });
 }

@@ -10,7 +10,7 @@ import { failDeliveries } from '../delivery/delivery-store.ts';
 import { takeOutFacilities } from '../rights.ts';
 import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookState } from '../webhook.ts';
 
-const columns = `id, owner, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
+const columns = `id, owner, coalesce(created_by, client_id) as "createdBy", url, events, facility_ids as "facilityIds", description, state,
 paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
 /** The webhooks of the owner $1 and, without an owner, of the client $2 (adoption.ts). */
@@ -37,8 +37,8 @@ const statements = {
   findFull: `select facility_id as "facilityId" from unnest($3::text[]) as facility (facility_id)
 where (select count(*) from webhook where ${owned} and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
   insert: `insert into webhook (id, url, events, facility_ids, description, state, secret, created_at, last_updated_at,
-  owner, client_id, grant_id, token_issued_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, to_timestamp($12))`,
+  owner, client_id, created_by, grant_id, token_issued_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $10, $11, to_timestamp($12))`,
   find: `select ${columns} from webhook where ${visible} and id = $4`,
   lock: `select ${columns} from webhook where id = $1 for update`,
   /**
@@ -47,9 +47,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, to_timestamp($12))`,
   update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
   paused_because = case when $6 = 'paused' then paused_because end,
   failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
-  last_updated_at = $7, owner = coalesce(owner, $8), client_id = $9, grant_id = $10, token_issued_at = to_timestamp($11)
+  last_updated_at = $7, owner = coalesce(owner, $8), created_by = coalesce(created_by, client_id), client_id = $9, grant_id = $10, token_issued_at = to_timestamp($11)
 where id = $1 returning ${columns}`,
-  delete: 'delete from webhook where id = $1 returning id',
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4,
   owner = coalesce(owner, $5), client_id = $6, grant_id = $7, token_issued_at = to_timestamp($8)
 where id = $1 returning id`,
@@ -80,6 +79,7 @@ export interface WebhookChange {
 /** A webhook as the owner and the staff of one of its facilities see it. */
 export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityIds' | 'state' | 'createdAt'> {
   readonly owner: string;
+  /** The client that created the webhook, or changed it last. */
   readonly clientId: string;
   readonly lastSuccessAt: string | null;
 }
@@ -192,14 +192,22 @@ export function createWebhookStore(db: Database) {
         return (await updated)[0];
       }),
 
-    /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
-    delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
+    /**
+     * Takes the facilities out of the webhook, and deletes a webhook that keeps none. Returns the webhook before, or
+     * undefined if it was already deleted. If `check` throws an error, the webhook does not change.
+     */
+    takeOut: (
+      id: string,
+      facilityIds: readonly string[],
+      check: (webhook: Webhook) => void,
+    ): Promise<Webhook | undefined> =>
       transaction(db, async (tx) => {
         const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
-        if (!webhook) return false;
+        if (!webhook) return undefined;
         check(webhook);
-        send(tx, statements.delete, [id]);
-        return true;
+        const taken = facilityIds.map((facilityId) => ({ webhookId: id, facilityId }));
+        takeOutFacilities(tx, taken);
+        return webhook;
       }),
 
     /** Returns false if the webhook was deleted. */

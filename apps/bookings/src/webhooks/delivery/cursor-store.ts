@@ -133,16 +133,24 @@ export function createCursorStore(db: Database) {
       now: Date,
     ): Promise<Date | undefined> =>
       transaction(db, async (tx) => {
-        const counted = await query(tx, statements.countReplayed, [webhookId, events, now.toISOString()]);
-        if (counted.length === 0) {
-          const [row] = await query<{ since: string }>(tx, statements.findReplaySince, [webhookId]);
-          return new Date(Date.parse(row?.since ?? now.toISOString()) + hour);
-        }
+        const retryAt = await countReplayed(tx, webhookId, events, now);
+        if (retryAt) return retryAt;
         const started = await query(tx, statements.startReplay, [webhookId, facilityId, from, to]);
         if (started.length === 0) throw new Rollback(new Date(now.getTime() + minute));
         return undefined;
       }),
   };
+}
+
+/**
+ * Counts events that a webhook gets again, and locks the webhook. Returns when the client should try again if there are
+ * too many.
+ */
+export async function countReplayed(tx: Transaction, webhookId: string, events: number, now: Date) {
+  const counted = await query(tx, statements.countReplayed, [webhookId, events, now.toISOString()]);
+  if (counted.length > 0) return undefined;
+  const [row] = await query<{ since: string }>(tx, statements.findReplaySince, [webhookId]);
+  return new Date(Date.parse(row?.since ?? now.toISOString()) + hour);
 }
 
 /** Adds a cursor for each facility that has none. `latest` maps facilities to the positions of the new cursors. */

@@ -9,21 +9,26 @@ const maxWaitingPings = 100;
 /** Ends a pending delivery. */
 export const fail = "state = 'failed', next_attempt_at = null, body = null";
 
-/** The deliveries of webhook $1 that are in state $2. If $2 is null, all its deliveries. */
+/** A condition for the deliveries of webhook $1 for the facilities $2, and its pings if $3. */
+export const ofFacilities =
+  'webhook_id = $1 and (facility_id = any($2::text[]) or (facility_id is null and $3::boolean))';
+
+/** The deliveries of `ofFacilities` that are in state $4. If $4 is null, all of them. */
 export const pageOfDeliveries = {
   // `modified` is a change number. It is converted to float8, because pg returns a bigint as a string.
-  columns: `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
+  columns: `id, type, facility_id as "facilityId", booking_id as "bookingId", modified::float8 as modified, state, attempts,
 last_status as "lastStatus", last_error as "lastError", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`,
-  from: 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)',
+  from: `from webhook_delivery where ${ofFacilities} and ($4::text is null or state = $4)`,
   orderBy: 'created_at desc, id desc',
 };
 
 export const deliveryStatements = {
-  /** Adds deliveries of webhook $1. $2 to $6 are arrays with one element per delivery. $7 is the current time. */
-  add: `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
-select id, $1, type, facility_id, modified, body, $7, $7
-from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
-  as added (id, type, facility_id, modified, body)`,
+  /** Adds deliveries of webhook $1. $2 to $7 are arrays with one element per delivery. $8 is the current time. */
+  add: `insert into webhook_delivery (id, webhook_id, type, facility_id, booking_id, modified, body, next_attempt_at,
+  created_at)
+select id, $1, type, facility_id, booking_id, modified, body, $8, $8
+from unnest($2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::text[])
+  as added (id, type, facility_id, booking_id, modified, body)`,
 
   /** $1: webhook, $2: id, $3: body, $4: the current time. */
   addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)

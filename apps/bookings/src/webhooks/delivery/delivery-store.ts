@@ -16,8 +16,15 @@ const claimMilliseconds = 30_000;
 /** The maximum number of deliveries that one statement deletes. */
 const deleteBatch = 1_000;
 
-export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId' | 'modified'> {
+export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId' | 'bookingId' | 'modified'> {
   readonly body: string;
+}
+
+/** Selects the deliveries of a webhook for these facilities, and its pings. */
+export interface DeliveryFilter {
+  readonly webhookId: string;
+  readonly facilityIds: readonly string[];
+  readonly hasPings: boolean;
 }
 
 export interface ClaimedDelivery {
@@ -104,8 +111,8 @@ export function createDeliveryStore(db: Database) {
     /**
      * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
      */
-    list: (webhookId: string, state: DeliveryState | undefined, page: PageRequest) =>
-      queryPage<Delivery>(db, pageOfDeliveries, [webhookId, state ?? null], page),
+    list: ({ webhookId, facilityIds, hasPings }: DeliveryFilter, state: DeliveryState | undefined, page: PageRequest) =>
+      queryPage<Delivery>(db, pageOfDeliveries, [webhookId, facilityIds, hasPings, state ?? null], page),
 
     /** Deletes ended deliveries that were added before `before`, in batches. */
     deleteExpired: async (before: Date): Promise<void> => {
@@ -133,6 +140,7 @@ export function addDeliveries(tx: Transaction, webhookId: string, deliveries: re
     deliveries.map(({ id }) => id),
     deliveries.map(({ type }) => type),
     deliveries.map(({ facilityId }) => facilityId),
+    deliveries.map(({ bookingId }) => bookingId),
     deliveries.map(({ modified }) => modified),
     deliveries.map(({ body }) => body),
     now.toISOString(),

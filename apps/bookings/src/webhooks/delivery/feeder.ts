@@ -125,16 +125,30 @@ async function advanceCursor(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    const { number: modified, isDeleted, state, actor } = change;
-    // The last state is unknown if the booking was deleted outside the service. Nothing can be delivered then.
-    if (!state || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;
-    const timestamp = isDeleted ? at.toISOString() : state.lastUpdatedAt;
-    const data = { facilityId, modified, actor, booking: bookingItem(state) };
-    return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
+    const body = cursor.events.includes(type) && eventBody(type, facilityId, change, bookingItem, at);
+    if (!body) return [];
+    return [{ id: randomUUID(), type, facilityId, bookingId: change.bookingId, modified: change.number, body }];
   });
   const bookingIds = changes.map(({ bookingId }) => bookingId);
   const isAdvanced = await cursors.advance(cursor, { ...move, bookingIds }, deliveries, at);
   if (isAdvanced && deliveries.length > 0) wakeWorker();
   return isAdvanced;
+}
+
+/**
+ * Returns undefined if the last state is unknown, because the booking was deleted outside the service. Nothing can be
+ * delivered then.
+ */
+export function eventBody(
+  type: BookingEvent,
+  facilityId: string,
+  { number: modified, isDeleted, state, actor }: Change,
+  bookingItem: (state: BookingState) => object,
+  at: Date,
+): string | undefined {
+  if (!state) return undefined;
+  const timestamp = isDeleted ? at.toISOString() : state.lastUpdatedAt;
+  const data = { facilityId, modified, actor, booking: bookingItem(state) };
+  return JSON.stringify({ type, timestamp, data });
 }
