@@ -14,8 +14,8 @@ import { createAudit } from './audit/audit.ts';
 import { createLogoutSender } from './backchannel-logout/sender.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
-import { createHalfSignIns } from './factors/half-sign-in-store.ts';
 import { createPasskeys } from './factors/passkeys.ts';
+import { createPendingSignIns } from './factors/pending-sign-in-store.ts';
 import { createFactorStore } from './factors/store.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
@@ -91,7 +91,7 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
     socialIdentities: createSocialIdentityStore({ db }),
     links: createOneTimeLinks({ db, key: config.encryptionKey }),
     factors: createFactorStore({ db, encryptionKeys: config.encryptionKeys }),
-    halfSignIns: createHalfSignIns({ db }),
+    pendingSignIns: createPendingSignIns({ db }),
     clients: createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),

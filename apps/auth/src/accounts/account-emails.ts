@@ -1,4 +1,4 @@
-// Sends the e-mails about an account to its owner, and verifies an e-mail address when the owner opens the mailed link.
+// Sends e-mails about an account to its owner and verifies an e-mail address when the owner opens the mailed link.
 
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
@@ -32,11 +32,11 @@ export function createAccountEmails(
   const { issuer } = config;
   const pendingResets = new Set<Promise<void>>();
 
-  /** Never rejects: the change that an e-mail is about has already been made. */
+  /** Logs a failure instead of rejecting: the request must also succeed if its e-mail cannot be queued. */
   const logFailure = (sending: Promise<void>, message: string): Promise<void> =>
     sending.catch((err: unknown) => logger.error({ err }, message));
 
-  /** Informs the owner about a change of the account. */
+  /** Tells the account owner about a change. */
   const sendNotice = async (account: Account, path: string, write: (recipient: Recipient) => Email): Promise<void> => {
     const to = emailAddressOf(account);
     if (!to) return;
@@ -104,7 +104,7 @@ export function createAccountEmails(
         'e-mail about a linked identity was not queued',
       ),
 
-    /** Verifies the address to which the link with this token was mailed. Returns false if the link no longer works. */
+    /** Verifies the e-mail address that received the link with this token. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
       const owner = await links.consume('verify-email', token);
       if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;
@@ -119,10 +119,10 @@ export function createAccountEmails(
   };
 }
 
-/** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
+/** Returns the account's e-mail address, or else the user name if it contains an @. */
 export const emailAddressOf = ({ email, username }: Pick<Account, 'email' | 'username'>): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);
 
-/** Anybody can register with the address of somebody else, and write what they want to say into the name. */
+/** Anybody can register with another person's e-mail address and write a message to that person into the name. */
 export const nameInEmail = ({ name, emailVerified }: Pick<Account, 'name' | 'emailVerified'>): string | null =>
   emailVerified ? name : null;

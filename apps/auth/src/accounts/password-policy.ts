@@ -1,4 +1,6 @@
-// Decides whether a new password is strong enough (NIST SP 800-63B section 3.1.1.2; OWASP ASVS 5, chapter V6).
+// Decides whether a new password is strong enough. As OWASP ASVS 5 (6.2.1) permits, 8 characters are enough. NIST
+// SP 800-63B-4 (section 3.1.1.2) requires 15 if the password is the only factor: this policy relies on an estimate of
+// the guesses instead.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common';
@@ -6,10 +8,10 @@ import pLimit from 'p-limit';
 import { maxPasswordLength, PasswordQueueFullError } from './passwords.ts';
 
 const minPasswordLength = 8;
-/** The score 2 of zxcvbn means that an attacker needs a million guesses or more. */
+/** zxcvbn's score 2 means that an attacker needs at least a million guesses. */
 const minScore = 2;
 
-// An estimate blocks the process: for 75 ms with the default limits of the library, and for 5 ms with these.
+// An estimate blocks the process: for 75 ms with the library's default limits, for 5 ms with these limits.
 const maxEstimatedLength = 40;
 const estimator = new ZxcvbnFactory({
   dictionary,
@@ -18,11 +20,11 @@ const estimator = new ZxcvbnFactory({
   maxLength: maxEstimatedLength,
 });
 
-/** With `nextTurn`, other requests are handled between two estimates. */
+/** `nextTurn` lets the process handle other requests between two estimates. */
 const oneAtATime = pLimit(1);
 const maxQueueLength = 100;
 
-/** Returns an error text for the user, or undefined if the length is valid. */
+/** Returns an error message for the user, or undefined if the length is valid. */
 export function validatePasswordLength(password: string): string | undefined {
   if (password === '') return 'Enter a password.';
   // `length` counts some characters, such as emoji, twice.
@@ -32,7 +34,7 @@ export function validatePasswordLength(password: string): string | undefined {
 }
 
 /**
- * Returns an error text for the user, or undefined if the password is strong enough. `about` contains facts that others
+ * Returns an error message for the user, or undefined if the password is strong enough. `about` contains facts that others
  * may know about the user. The check takes much CPU time, so a usage limit must have counted the request.
  *
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be estimated

@@ -1,4 +1,4 @@
-// Serves the page that asks a half signed-in user for the second factor of the account.
+// Serves the page that asks a user whose sign-in is pending for the account's second factor.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Account } from '../accounts/store.ts';
 import { errorMessages } from '../html/error-messages.ts';
@@ -7,12 +7,17 @@ import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
 import { setRetryAfterAndExplain } from '../html/validation-errors.ts';
-import { type Destination, halfSignInCookie, mfa, type SignInServices } from '../interaction/sign-in/start-session.ts';
-import type { HalfSignIn, StoredDestination } from './half-sign-in-store.ts';
+import {
+  type Destination,
+  mfa,
+  pendingSignInCookie,
+  type SignInServices,
+} from '../interaction/sign-in/start-session.ts';
+import type { PendingSignIn, StoredDestination } from './pending-sign-in-store.ts';
 
 interface HalfSignedIn {
   readonly id: string;
-  readonly signIn: HalfSignIn;
+  readonly signIn: PendingSignIn;
   readonly account: Account;
 }
 
@@ -21,14 +26,14 @@ const csrfContext = 'second-factor';
 const maxCodeLength = 40;
 
 export function secondFactorRoutes(services: SignInServices): Router {
-  const { site, accounts, factors, halfSignIns, cookies, devices, sessions, startSession, audit } = services;
+  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = services;
 
   const browserSecretOf = (request: Request, response: Response): string =>
-    cookies.get(request, response, halfSignInCookie) ?? '';
+    cookies.get(request, response, pendingSignInCookie) ?? '';
 
   const find = async (request: Request, response: Response): Promise<HalfSignedIn | undefined> => {
     const id = queryText(request, 'id') ?? '';
-    const signIn = await halfSignIns.find(id, browserSecretOf(request, response));
+    const signIn = await pendingSignIns.find(id, browserSecretOf(request, response));
     const account = signIn && (await accounts.findById(signIn.accountId));
     return signIn && account && !account.disabledAt ? { id, signIn, account } : undefined;
   };
@@ -73,7 +78,7 @@ export function secondFactorRoutes(services: SignInServices): Router {
     { id, account }: HalfSignedIn,
     method: 'otp' | 'pop',
   ) => {
-    const completed = await halfSignIns.consume(id, browserSecretOf(request, response));
+    const completed = await pendingSignIns.consume(id, browserSecretOf(request, response));
     if (!completed) return showExpired(response);
     const { acr, amr } = completed;
     const proven = { account, acr: acr ?? undefined, amr: [...new Set([...amr, method, mfa])] };
@@ -131,7 +136,7 @@ export function secondFactorRoutes(services: SignInServices): Router {
     await complete(request, response, user, 'otp');
   };
 
-  const withHalfSignIn =
+  const withPendingSignIn =
     (handler: (request: Request, response: Response, user: HalfSignedIn) => Promise<void>): RequestHandler =>
     async (request, response) => {
       const user = await find(request, response);
@@ -150,10 +155,10 @@ export function secondFactorRoutes(services: SignInServices): Router {
   const router = Router();
   router.get(secondFactorPath, (request, response, next) =>
     queryText(request, 'return') === undefined
-      ? withHalfSignIn((_request, shownResponse, user) => show(shownResponse, user))(request, response, next)
+      ? withPendingSignIn((_request, shownResponse, user) => show(shownResponse, user))(request, response, next)
       : askForMissingFactor(request, response, next),
   );
-  router.post(secondFactorPath, ...site.form(() => csrfContext, withHalfSignIn(submit)));
+  router.post(secondFactorPath, ...site.form(() => csrfContext, withPendingSignIn(submit)));
   router.use(secondFactorPath, site.errorHandler);
   return router;
 }

@@ -41,7 +41,7 @@ export function interactionRoutes(services: SignInServices, signInPages: SignInP
    * Asks a signed-in user for the second factor, or for its set-up, after which the browser returns here. Returns false
    * if the user has to sign in again.
    */
-  const addFactor = async (request: Request, response: Response, { uid, accountId, signIn }: Interaction) => {
+  const requireSecondFactor = async (request: Request, response: Response, { uid, accountId, signIn }: Interaction) => {
     const signedIn = await sessions.current(request, response);
     if (!signedIn || signedIn.account.id !== accountId) return false;
     if (hasTwoFactors(signedIn)) {
@@ -61,7 +61,7 @@ export function interactionRoutes(services: SignInServices, signInPages: SignInP
     const interaction = await interactions.find(request, response);
     const { uid, prompt, socialProvider } = interaction;
     if (prompt === 'consent') return consentPage.show(response, interaction);
-    if (interaction.isMissingFactor && (await addFactor(request, response, interaction))) return;
+    if (interaction.isMissingFactor && (await requireSecondFactor(request, response, interaction))) return;
     // The request chose a social provider with `acr_values=idp:NAME`.
     if (socialProvider !== undefined) return response.redirect(303, `/interaction/${uid}/social/${socialProvider}`);
     return signInPages.showSignIn(response, await signInContextOf(interaction));

@@ -76,15 +76,15 @@ export async function findConflicts(
   drafts: readonly CheckedDraft[],
   { caller: { facilities }, dryRun }: DraftOptions,
 ): Promise<readonly (readonly Conflict[])[]> {
-  const wishes = drafts.map(({ body: { externalBookingId }, reservation: { bay, times } }) => ({
+  const requestedBookings = drafts.map(({ body: { externalBookingId }, reservation: { bay, times } }) => ({
     bay,
     times,
     externalBookingId,
   }));
-  if (!wishes.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
+  if (!requestedBookings.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
   // A client that can create no booking must not learn which external ids exist.
   const referencesOf = dryRun || facilities.length === 0 ? facilities : undefined;
-  return store.findConflicts(wishes, { holdIds: holdIdsOf(drafts), referencesOf });
+  return store.findConflicts(requestedBookings, { holdIds: holdIdsOf(drafts), referencesOf });
 }
 
 /** `conflicts` are those of each draft, and `problems` those of the request as a whole. */

@@ -34,15 +34,15 @@ export interface StartSessionOptions {
   readonly interactions: Interactions;
 }
 
-/** The cookie that identifies the browser of a half sign-in. */
-export const halfSignInCookie = '_half';
+/** The cookie that identifies the browser of a pending sign-in. */
+export const pendingSignInCookie = '_half';
 const cookieLifetimeSeconds = 10 * 60;
 
 /** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
 export const mfa = 'mfa';
 
 export function createStartSession(
-  { db, audit, factors, halfSignIns }: Stores,
+  { db, audit, factors, pendingSignIns }: Stores,
   { providerSessions, sessions, devices, cookies, interactions }: StartSessionOptions,
 ) {
   /** If another account was signed in, its session ends. */
@@ -61,10 +61,10 @@ export function createStartSession(
     { account, acr, amr }: ProvenUser,
     destination: Destination,
   ): Promise<void> => {
-    const browserSecret = cookies.get(request, response, halfSignInCookie) ?? randomToken();
+    const browserSecret = cookies.get(request, response, pendingSignInCookie) ?? randomToken();
     const place = { interactionUid: null, returnTo: null, ...destination };
-    const id = await halfSignIns.add(browserSecret, { accountId: account.id, acr: acr ?? null, amr, ...place });
-    cookies.set(request, response, { name: halfSignInCookie, value: browserSecret, maxAge: cookieLifetimeSeconds });
+    const id = await pendingSignIns.add(browserSecret, { accountId: account.id, acr: acr ?? null, amr, ...place });
+    cookies.set(request, response, { name: pendingSignInCookie, value: browserSecret, maxAge: cookieLifetimeSeconds });
     response.redirect(303, `${secondFactorPath}?id=${id}`);
   };
 

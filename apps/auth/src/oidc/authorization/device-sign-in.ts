@@ -1,5 +1,5 @@
-// Finds the device request of a user code, and starts the sign-in of its user (RFC 8628 section 3.3). The page of
-// oidc-provider needs an inline script, and accepts a code only once, even if the sign-in was not finished. Our page
+// Finds the device request of a user code and starts the user's sign-in (RFC 8628 section 3.3). The page of
+// oidc-provider needs an inline script and accepts a code only once, even if the sign-in was not finished. Our page
 // creates the interaction that the library's path `/device/:uid` needs, and redirects to it.
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
@@ -18,7 +18,10 @@ type NewInteraction = new (uid: string, payload: object) => InstanceType<Provide
 
 export type DeviceRequest = NonNullable<Awaited<ReturnType<ReturnType<typeof createDeviceSignIn>>>>;
 
-/** Resolves to undefined if the code is unknown, expired or decided, or its client was removed. */
+/**
+ * Returns a function that finds the device request of a user code. The function resolves to undefined if the code is
+ * unknown or expired, if the user has already decided, or if the client was removed.
+ */
 export function createDeviceSignIn(
   provider: () => Provider,
   issuer: string,
@@ -50,7 +53,7 @@ export function createDeviceSignIn(
       clientId: client.clientId,
       clientName: client.clientName ?? client.clientId,
       begin: (request: Request, response: Response) => begin(request, response, code.params, code.reference),
-      /** Resolves to false if the user has already decided, or the code has expired. */
+      /** Resolves to false if the user has already decided or the code has expired. */
       deny: () => deviceCodes.deny(code.reference),
     };
   };

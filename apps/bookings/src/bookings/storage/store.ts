@@ -76,7 +76,7 @@ export interface UpdateOutcome {
 }
 
 /** What a request wants to book. Without times, only the bay is checked, and without a bay only the external id. */
-export interface Wish {
+export interface RequestedBooking {
   readonly bay: Bay | undefined;
   readonly times: Times | undefined;
   readonly externalBookingId?: string | null | undefined;
@@ -104,11 +104,14 @@ export function createBookingStore(db: Database) {
     create: async ({ bookings, holdIds, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
       const [{ facilityId }] = bookings;
       const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
-      const wishes = bookings.map((booking) => ({ ...booking, bay: booking, times: booking }));
+      const requestedBookings = bookings.map((booking) => ({ ...booking, bay: booking, times: booking }));
       const work = transaction<readonly (readonly Conflict[])[]>(db, async (tx) => {
         await storeResponse(tx, response, bookings[0]);
-        const [, checked] = await Promise.all([lockBays(tx, facilityId, bayIds), check(tx, wishes, { holdIds })]);
-        const conflicts = checked.map((wish) => wish.conflicts);
+        const [, checked] = await Promise.all([
+          lockBays(tx, facilityId, bayIds),
+          check(tx, requestedBookings, { holdIds }),
+        ]);
+        const conflicts = checked.map((requested) => requested.conflicts);
         if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
         const created = bookings.map((booking, index) => ({
           ...booking,
@@ -192,11 +195,14 @@ export function createBookingStore(db: Database) {
       }),
 
     /**
-     * Returns the conflicts of each wish, without a lock: for a request that writes nothing, or has other errors too,
-     * so that the response can report all of them.
+     * Returns the conflicts of each requested booking without a lock: for a request that writes nothing or has other
+     * errors too. The response can then report all errors.
      */
-    findConflicts: (wishes: readonly Wish[], options: CheckOptions): Promise<readonly (readonly Conflict[])[]> =>
-      transaction(db, async (tx) => (await check(tx, wishes, options)).map(({ conflicts }) => conflicts)),
+    findConflicts: (
+      requestedBookings: readonly RequestedBooking[],
+      options: CheckOptions,
+    ): Promise<readonly (readonly Conflict[])[]> =>
+      transaction(db, async (tx) => (await check(tx, requestedBookings, options)).map(({ conflicts }) => conflicts)),
   };
 }
 
@@ -208,12 +214,12 @@ export function deleteBookings(tx: Transaction, bookings: readonly Booking[], at
   for (const id of externalIdsOf(bookings)) send(tx, references.delete, [id]);
 }
 
-/** Finds the bay and the conflicts of each wish. The wishes of a request also conflict with each other. */
-async function check(tx: Transaction, wishes: readonly Wish[], options: CheckOptions) {
-  const externalIds = externalIdsOf(wishes);
-  const placeOf = ({ bay, times }: Wish) => `${times?.startDate} ${times?.endDate} ${bay?.facilityId}`;
-  // Wishes for the same times are read together.
-  const places = [...Map.groupBy(wishes, placeOf)].map(async ([place, ofPlace]) => {
+/** Finds each requested booking's bay and conflicts. The bookings of one request also conflict with each other. */
+async function check(tx: Transaction, requestedBookings: readonly RequestedBooking[], options: CheckOptions) {
+  const externalIds = externalIdsOf(requestedBookings);
+  const placeOf = ({ bay, times }: RequestedBooking) => `${times?.startDate} ${times?.endDate} ${bay?.facilityId}`;
+  // Requested bookings for the same times are read together.
+  const places = [...Map.groupBy(requestedBookings, placeOf)].map(async ([place, ofPlace]) => {
     const times = ofPlace[0]?.times;
     const bays = ofPlace.flatMap(({ bay }) => bay ?? []);
     const bayIds = [...new Set(bays.map(({ bayId }) => bayId))];
@@ -223,13 +229,13 @@ async function check(tx: Transaction, wishes: readonly Wish[], options: CheckOpt
   });
   const [used, states] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), Promise.all(places)]);
   const statesByPlace = new Map(states);
-  return wishes.map((wish) => {
-    const { times, externalBookingId: id } = wish;
+  return requestedBookings.map((requested) => {
+    const { times, externalBookingId: id } = requested;
     const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
-    if (!wish.bay) return { bay: undefined, conflicts: isUsed ? [idUsed] : [] };
-    const { bayId } = wish.bay;
-    const bay = statesByPlace.get(placeOf(wish))?.get(bayId);
-    const others = wishes.filter((other) => other !== wish && other.bay?.bayId === bayId);
+    if (!requested.bay) return { bay: undefined, conflicts: isUsed ? [idUsed] : [] };
+    const { bayId } = requested.bay;
+    const bay = statesByPlace.get(placeOf(requested))?.get(bayId);
+    const others = requestedBookings.filter((other) => other !== requested && other.bay?.bayId === bayId);
     const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
     const conflicts = [
       ...(isUsed ? [idUsed] : []),

@@ -9,7 +9,7 @@ export interface StoredDestination {
 }
 
 /** What the user has already proved. */
-export interface HalfSignIn extends StoredDestination {
+export interface PendingSignIn extends StoredDestination {
   readonly accountId: string;
   readonly acr: string | null;
   readonly amr: readonly string[];
@@ -20,10 +20,13 @@ const lifetimeSeconds = 10 * 60;
 const columns = `account_id as "accountId", acr, amr, interaction_uid as "interactionUid", return_to as "returnTo"`;
 const isOpen = 'id_sha256 = $1 and browser_sha256 = $2 and expires_at > now()';
 
-export function createHalfSignIns({ db }: { db: Database }) {
+export function createPendingSignIns({ db }: { db: Database }) {
   return {
     /** Returns the id. Only the browser that has `browserSecret` can use it. */
-    async add(browserSecret: string, { accountId, acr, amr, interactionUid, returnTo }: HalfSignIn): Promise<string> {
+    async add(
+      browserSecret: string,
+      { accountId, acr, amr, interactionUid, returnTo }: PendingSignIn,
+    ): Promise<string> {
       const id = randomToken();
       await query(
         db,
@@ -35,8 +38,8 @@ export function createHalfSignIns({ db }: { db: Database }) {
       return id;
     },
 
-    async find(id: string, browserSecret: string): Promise<HalfSignIn | undefined> {
-      const [row] = await query<HalfSignIn>(db, `select ${columns} from half_sign_in where ${isOpen}`, [
+    async find(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
+      const [row] = await query<PendingSignIn>(db, `select ${columns} from half_sign_in where ${isOpen}`, [
         hashSecret(id),
         hashSecret(browserSecret),
       ]);
@@ -44,8 +47,8 @@ export function createHalfSignIns({ db }: { db: Database }) {
     },
 
     /** Of several calls at the same time, only one gets the sign-in. */
-    async consume(id: string, browserSecret: string): Promise<HalfSignIn | undefined> {
-      const [row] = await query<HalfSignIn>(db, `delete from half_sign_in where ${isOpen} returning ${columns}`, [
+    async consume(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
+      const [row] = await query<PendingSignIn>(db, `delete from half_sign_in where ${isOpen} returning ${columns}`, [
         hashSecret(id),
         hashSecret(browserSecret),
       ]);
