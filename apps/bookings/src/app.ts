@@ -1,4 +1,4 @@
-// Creates every store and service once, and connects them: the HTTP application, the endpoints, webhooks and jobs.
+// Creates every store and service once and connects them: the HTTP application, endpoints, webhooks and jobs.
 import { linksBelow } from '@bay-booking/common/links';
 import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
@@ -62,7 +62,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
-  /** Aborted when the process begins to stop. Requests that wait for changes of bookings then get their response. */
+  /** Aborted when the process begins to stop. Requests that wait for changes then get their response. */
   readonly stopping?: AbortSignal;
   /** Replaces the intervals of the signing keys. */
   readonly signingKeys?: Partial<SigningKeysOptions>;
@@ -137,7 +137,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     proofs: createProofStore(db),
     bookingItem,
     erasure: createErasure(db, logger),
-    // Without WEBHOOK_KEY, the service has no webhooks.
+    // If WEBHOOK_KEY is unset, the service has no webhooks.
     webhooks:
       config.webhookKeys &&
       createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
@@ -178,7 +178,7 @@ function createExpressApp(
 ): Express {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
   const scopes = scopesOf(config.scopeBase);
-  // With METRICS_PORT, another listener serves `/metrics`.
+  // If METRICS_PORT is set, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
   logOutages(db, logger);

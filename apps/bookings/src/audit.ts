@@ -6,7 +6,6 @@ export interface AuditEvent {
   /** The subject and the action, such as `closure.created`. */
   readonly action: string;
   readonly facilityIds: readonly string[];
-  /** The id of what was changed. */
   readonly target: string | null;
 }
 
@@ -18,7 +17,7 @@ interface AuditedRequest {
 
 export type Audit = (request: AuditedRequest, event: AuditEvent) => void;
 
-/** Must be called after the change was committed. */
+/** Call it only after the change was committed. */
 export function createAudit(logger: Logger): Audit {
   return ({ caller: { clientId, subject }, requestId }, { action, facilityIds, target }) =>
     logger.info({ requestId, audit: true, action, clientId, subject, facilityIds, target }, 'audit');

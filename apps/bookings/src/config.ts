@@ -63,7 +63,7 @@ const fields = {
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 
-/** Without AUDIENCE, the audience is the base URL. */
+/** If AUDIENCE is unset, the audience is the base URL. */
 export type Config = Omit<ConfigOf<typeof fields>, 'audience' | 'authRevocationsUri'> & {
   readonly audience: string;
   readonly authRevocationsUri: string;
@@ -78,7 +78,7 @@ export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   });
 }
 
-/** An internal address of the signing keys is also the one of the revocations. */
+/** If the signing keys have an internal URL, the list of revocations has the same base. */
 function defaultRevocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' | 'authJwksUri'>): string {
   const internal = /^(.*)\/connect\/jwks$/.exec(authJwksUri ?? '')?.[1];
   return `${internal ?? authIssuer}/.well-known/revocations`;

@@ -1,4 +1,4 @@
-// Verifies the access token of a request, which must be a JWT access token (RFC 9068).
+// Verifies a request's access token, which must be a JWT access token (RFC 9068).
 //
 // A token that is bound to a key is sent with the scheme DPoP and a proof (dpop.ts). Any other token is sent with the
 // scheme Bearer (RFC 6750).
@@ -12,7 +12,7 @@ import { type AuthorizedRequest, checkProof, type DpopOptions } from './dpop.ts'
 import type { Revocations } from './revocations.ts';
 import { NoSigningKeysError, type SigningKeys } from './signing-keys.ts';
 
-/** @throws {ApiError} 401, or 503 without signing keys, the list of revocations or the store of used proofs */
+/** @throws {ApiError} 401; 503 if signing keys, the list of revocations or the store of used proofs are missing */
 export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
 export interface AccessTokenVerifierOptions extends DpopOptions {
@@ -29,7 +29,7 @@ interface VerifiedToken {
   readonly expiresAt: number;
   /** Undefined for a Bearer token. */
   readonly binding: { readonly token: string; readonly jkt: string } | undefined;
-  /** The version of the list of revocations that did not contain the token. */
+  /** The version of the list of revocations that was checked for this token. */
   checkedVersion: number | undefined;
 }
 
@@ -42,7 +42,7 @@ const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
   const { signingKeys, revocations, baseUrl, now } = options;
-  // By the Authorization header. Verifying a token that is signed with ES256 takes 100 µs.
+  // The key is the Authorization header. Verifying an ES256 signature takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
     maxSize: 20_000_000,
@@ -51,7 +51,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
 
   const findVerified = (authorization: string): VerifiedToken | undefined => {
     const token = verifiedTokens.get(authorization);
-    // A token is no longer valid if its signing key was removed from the JWKS.
+    // A token is no longer valid after its signing key was removed from the JWKS.
     return token && token.expiresAt > now().getTime() && signingKeys.has(token.kid) ? token : undefined;
   };
 
@@ -127,7 +127,7 @@ async function verifyToken(token: string, options: TokenVerification): Promise<V
   };
 }
 
-/** Tokens of programs belong to no grant and no sign-in. */
+/** Tokens of programs have no grant and no sign-in. */
 function signInOf({ amr, auth_time: time, grant_id: grantId }: JwtPayload): Caller['signIn'] {
   if (amr === undefined && time === undefined && grantId === undefined) return undefined;
   return { methods: Array.isArray(amr) ? amr : [], time: typeof time === 'number' ? time : 0 };
@@ -175,7 +175,7 @@ function headerOf(token: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Operators configure addresses with or without a trailing slash. */
+/** Operators configure URLs with or without a trailing slash. */
 export function withAndWithoutSlash(url: string): [string, string] {
   const base = url.replace(/\/$/, '');
   return [base, `${base}/`];

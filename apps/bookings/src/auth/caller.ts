@@ -1,4 +1,4 @@
-// Describes the client that sent a request, as its access token says.
+// Describes the client that sent a request, from its access token.
 
 export type Scheme = 'Bearer' | 'DPoP';
 
@@ -8,19 +8,19 @@ export interface Caller {
   readonly subject: string;
   readonly facilities: readonly string[];
   readonly scopes: readonly string[];
-  /** The scheme with which the token was sent. */
+  /** The scheme that sent the token. */
   readonly scheme: Scheme;
   /** The methods (`amr`) and the time (`auth_time`) of the user's sign-in. Undefined for a program. */
   readonly signIn: { readonly methods: readonly string[]; readonly time: number } | undefined;
   readonly tokenId: string | undefined;
   readonly grantId: string | undefined;
-  /** `iat` and `exp` of the token, in seconds since 1970. */
+  /** The token's `iat` and `exp`. */
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
 
 /**
- * The owner of what the caller creates, so that it does not depend on the client: an account, or a client that acts for
- * itself, whose tokens have its id as `sub`.
+ * Returns the owner of resources that the caller creates: an account, or a client that acts for itself. Tokens of such
+ * a client have its id as `sub`.
  */
 export const ownerOf = ({ subject }: Pick<Caller, 'subject'>): string => subject;

@@ -5,9 +5,9 @@ import { apiError } from '../errors.ts';
 import type { Scheme } from './caller.ts';
 
 export interface Challenge {
-  /** The scheme of the token. Undefined without a token: the challenge then names both schemes. */
+  /** The token's scheme. If the request has no token, the challenge names both schemes. */
   readonly scheme?: Scheme;
-  /** Left out without a token (RFC 6750 section 3.1). */
+  /** Left out if the request has no token (RFC 6750 section 3.1). */
   readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof' | 'insufficient_user_authentication';
   readonly reason?: string;
   /** The scope that the token lacks. */

@@ -32,7 +32,7 @@ export async function checkProof(
   const invalid = (error: 'invalid_token' | 'invalid_dpop_proof', reason: string) =>
     tokenError(baseUrl, { scheme: 'DPoP', error, reason });
   const { dpop } = headers;
-  // Node joins repeated headers to one text, which is not a valid proof.
+  // Node joins repeated headers to one string, which is not a valid proof.
   if (typeof dpop !== 'string') throw invalid('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifference, now: now() };
   const proof = await verifyDpopProof(dpop, request).catch((error: unknown) => {

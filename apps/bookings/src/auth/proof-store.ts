@@ -5,11 +5,11 @@ import { type Database, query } from '@bay-booking/service/database/database';
 /** Returns false if a proof with this key and `jti` was used before. */
 export type UseProof = (jkt: string, jti: string) => Promise<boolean>;
 
-/** A proof can be used for 120 s. The longer time covers differences between the clocks of the instances. */
+/** A proof can be used for 120 s. The longer time covers clock differences between instances. */
 const lifetimeSeconds = 300;
 
-// A crash of the database loses the proofs of the last 0.6 s (three times wal_writer_delay), because the commit does
-// not wait for the disk.
+// A database crash loses the proofs of the last 0.6 s (three times wal_writer_delay), because the commit does not wait
+// for the disk.
 const insert = `insert into dpop_proof (id, expires_at)
 select $1, now() + make_interval(secs => $2) from set_config('synchronous_commit', 'off', true)
 on conflict do nothing returning id`;

@@ -1,5 +1,5 @@
-// Reads the list of ended rights that the authorization server publishes, so that tokens of ended rights are refused
-// before they expire (docs/behaviour.md, "Revocation").
+// Reads the authorization server's list of ended rights, so that tokens of these rights are rejected before they expire
+// (docs/behaviour.md, "Revocation").
 import { hash } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
@@ -9,13 +9,13 @@ import type { Caller } from './caller.ts';
 import { fetchText } from './fetch-text.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** Tokens of the right `id` that were issued before `before`, in seconds since 1970, are refused. */
+/** Tokens of the right `id` that were issued before `before` (seconds since 1970) are rejected. */
 export interface EndedRight {
   readonly id: string;
   readonly before: number;
 }
 
-/** Ends what a right has created. Must be idempotent, because it gets entries more than once. */
+/** Removes what a right has created. Must be idempotent, because it gets entries more than once. */
 export type EndRights = (entries: readonly EndedRight[]) => Promise<unknown>;
 
 export interface RevocationsOptions {
@@ -31,7 +31,7 @@ export interface RevocationsOptions {
 export type Revocations = ReturnType<typeof createRevocations>;
 
 interface List {
-  /** `before` of each id. */
+  /** Maps each id to its `before`. */
   readonly entries: Map<string, number>;
   /** The number of the last entry. Undefined until the first page was read. */
   last: number | undefined;
@@ -44,8 +44,8 @@ interface Page {
   readonly more?: boolean;
 }
 
-/** The whole list is read again at this interval, in milliseconds, which removes the entries that have expired. */
-const renewalInterval = 3_600_000;
+/** At this interval, the whole list is read again, which removes expired entries. */
+const renewalIntervalMs = 3_600_000;
 const clockToleranceSeconds = 10;
 
 const newList = (): List => ({ entries: new Map(), last: undefined, startedAt: performance.now() });
@@ -58,16 +58,16 @@ export function createRevocations(options: RevocationsOptions) {
   let reading = newList();
   let version = 0;
   let readAt: number | undefined;
-  /** The entries whose rights are still to be ended. */
+  /** Entries that `endRights` has not processed yet. */
   let pending: readonly EndedRight[] = [];
-  /** The last entries are repeated, because a request that was authorized before may have created something since. */
+  /** The last entries are processed again: a request that was authorized earlier may have created something since. */
   let repeated: readonly EndedRight[] = [];
 
   const readPage = async (): Promise<boolean> => {
-    if (performance.now() - reading.startedAt > renewalInterval) reading = newList();
+    if (performance.now() - reading.startedAt > renewalIntervalMs) reading = newList();
     const { revoked, last, more } = await fetchPage(reading.last, options);
     if (reading.last !== undefined && last < reading.last) {
-      // The authorization server has removed its last entries, or was restored from a backup.
+      // The authorization server has removed its last entries or was restored from a backup.
       const mayRestart = reading === list;
       reading = newList();
       if (mayRestart) return true;
@@ -96,7 +96,7 @@ export function createRevocations(options: RevocationsOptions) {
     let hasMore = true;
     while (hasMore) {
       hasMore = await readPage();
-      // While the database is unavailable, the entries stay pending, and the list is still read.
+      // While the database is unavailable, the entries stay pending and the list is still read.
       if (failure === undefined)
         await endPendingRights().catch((error: unknown) => {
           failure = error;
@@ -120,7 +120,7 @@ export function createRevocations(options: RevocationsOptions) {
   };
 }
 
-/** Returns the ids of every right that a token depends on. The list contains hashes, so that it reveals no ids. */
+/** Returns the ids of every right that a token depends on. The list contains hashes and therefore reveals no ids. */
 function idsOf({ tokenId, clientId, grantId, subject, facilities }: Caller): readonly string[] {
   return [
     `token ${tokenId}`,
@@ -136,7 +136,7 @@ async function fetchPage(
   { uri, issuer, signingKeys, timeout = 4_000 }: RevocationsOptions,
 ): Promise<Page> {
   const token = (await fetchText(after === undefined ? uri : `${uri}?after=${after}`, timeout)).trim();
-  // Decoding the whole token here, too, would take much memory.
+  // Decoding the whole token here would take much memory.
   const header = JSON.parse(Buffer.from(token.split('.', 1)[0] as string, 'base64url').toString());
   if (header.typ !== 'revocations+jwt') throw new Error(`${uri} did not return a list of revocations`);
   const key = await signingKeys.find(header.kid);

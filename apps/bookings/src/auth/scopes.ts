@@ -11,7 +11,7 @@ export const scopesOf = (scopeBase: string): Scopes => ({
   schedule: `${scopeBase}/golf/schedule`,
 });
 
-/** Returns the sets of scopes of which a token needs one, first the usual one. Every scope allows reading. */
+/** Returns sets of scopes, the usual set first. A token needs one complete set. Every scope allows reading. */
 export function sufficientScopes(scopes: Scopes, access: Access): readonly (readonly string[])[] {
   if (access === 'read') return Object.values(scopes).map((scope) => [scope]);
   return [access === 'erase' ? [scopes.write, scopes.schedule] : [scopes[access]]];

@@ -1,8 +1,8 @@
-// Keeps the public signing keys of the authorization server. They are fetched every 30 s, and for an unknown key. While
-// the authorization server is unavailable, the last keys stay valid.
+// Keeps the authorization server's public signing keys. They are fetched every 30 s and for an unknown key. While the
+// authorization server is unavailable, the last keys stay valid.
 //
 // The cache and the rate limit of jwks-rsa are not used: the limit also counts known keys whose cache entry has
-// expired, so tokens with invented key ids would make the service reject valid tokens.
+// expired, so invented key ids would make the service reject valid tokens.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
@@ -20,24 +20,24 @@ export class NoSigningKeysError extends Error {
 }
 
 export interface SigningKeysOptions {
-  /** Without a slash at the end. */
+  /** No slash at the end. */
   readonly issuer: string;
-  /** Default: the address that discovery returns. */
+  /** Default: the URL that discovery returns. */
   readonly jwksUri?: string | undefined;
   readonly logger: Logger;
   readonly onFetchError?: () => void;
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The minimum time between two fetches for unknown keys. Shorter than KEY_PUBLISH_DELAY of auth, so a new key is
-   * known before it signs.
+   * The minimum time between two fetches for unknown keys. Must be shorter than KEY_PUBLISH_DELAY of auth: a new key
+   * must be known before it signs.
    */
   readonly unknownKeyInterval?: number;
 }
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 
-/** Without keys, every check of the loop fetches them. */
+/** While the service has no keys, the loop fetches them at this interval. */
 const checkInterval = 2_000;
 
 export function createSigningKeys(options: SigningKeysOptions) {
@@ -61,7 +61,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
   const fetchKeys = async (): Promise<void> => {
     attemptedAt = performance.now();
     try {
-      // Fails if there is no signing key. Unlike the types say, `kid` and `alg` may be missing.
+      // Fails if there is no signing key. `kid` and `alg` may be missing, although their types say otherwise.
       const found = await client.getSigningKeys();
       keys = new Map(found.map((key) => [key.kid, { key: createPublicKey(key.getPublicKey()), alg: key.alg }]));
       fetchedAt = performance.now();
@@ -79,7 +79,7 @@ export function createSigningKeys(options: SigningKeysOptions) {
     return fetching;
   };
 
-  /** A token needs no `kid` if the authorization server has a single key (RFC 7515 section 4.1.4). */
+  /** If the authorization server has a single key, a token needs no `kid` (RFC 7515 section 4.1.4). */
   const lookUp = (kid: string | undefined): SigningKey | undefined =>
     kid === undefined && keys.size === 1 ? keys.values().next().value : keys.get(kid);
 

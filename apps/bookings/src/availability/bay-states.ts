@@ -1,4 +1,4 @@
-// Reads what decides whether times of bays can be booked: rules, closures, bookings and holds.
+// Reads everything that decides whether a bay can be booked: rules, closures, bookings and holds.
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { findSchedule } from '../opening-hours/schedule.ts';
@@ -28,19 +28,19 @@ interface ClosedRow {
   readonly times: readonly (readonly [start: number, end: number])[];
 }
 
-// A subquery hides the value from the planner of PostgreSQL. It would otherwise plan the statement again for every
-// execution, which takes longer than the execution.
+// A subquery hides the value from PostgreSQL's planner, which would otherwise plan the statement again for every
+// execution. Planning takes longer than the execution.
 const bayIds = '(select $2::text[])::text[]';
 const from = '(select $3::timestamptz)';
 const to = '(select $4::timestamptz)';
 
-// In another time zone than UTC, JavaScript could not read the offsets of early years, which contain seconds.
+// In other time zones, offsets of early years contain seconds, which JavaScript cannot read.
 const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
 const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`;
 const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
   and id is distinct from $5::uuid`;
 
-/** The closures of a bay, with their reasons. */
+/** A bay's closures and their reasons. */
 const closuresOfBay = `(
     select json_agg(closure) from (
       select ${times}, reason from booking_closure where facility_id = $1 and end_date > ${from}
@@ -50,8 +50,8 @@ const closuresOfBay = `(
   )`;
 
 /**
- * Reads the bays $2, and what touches the interval from $3 to $4, except the booking $5 and the holds $6. The bookings
- * of a bay do not overlap, so of those that began before the interval, only the last one can reach into it.
+ * Reads the bays $2 and everything that touches the interval from $3 to $4, except the booking $5 and the holds $6. A
+ * bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
  */
 const bayStates = (
   closures: string,
@@ -78,7 +78,7 @@ const statesWithoutClosures = bayStates('null');
 
 /**
  * Reads when the bays $2 and their locations are closed between $3 and $4, in seconds since 1970. Closures that touch
- * or overlap are joined. Each closure of a location is read once, however many bays it has.
+ * or overlap are joined. A location's closure is read once, however many bays the location has.
  */
 const closedTimes = `with closure as materialized (
   select location_id, bay_ids, tstzrange(start_date, end_date) as time from booking_closure
@@ -94,14 +94,14 @@ select id, is_location as "isLocation", (
   select json_agg(array[date_part('epoch', lower(time)), date_part('epoch', upper(time))]) from unnest(times) time
 ) as times from closed`;
 
-/** Returns the time of the database, whose clock decides when holds expire. */
+/** Returns the time of the database. Its clock decides when holds expire. */
 export async function readClock(db: Queryable): Promise<string> {
   const [row] = await query<{ now: string }>(db, 'select clock_timestamp()::timestamptz(3) as now');
   if (!row) throw new Error('the database returned no time');
   return row.now;
 }
 
-/** What does not prevent a request. */
+/** Bookings and holds that do not prevent a request. */
 export interface Exceptions {
   /** The booking that the request changes. */
   readonly bookingId?: string | undefined;
@@ -110,8 +110,8 @@ export interface Exceptions {
 }
 
 /**
- * Returns the bays that exist, by id. In a transaction, a statement before this one must have locked the bays. Without
- * an interval, the bays have no closures, bookings and holds.
+ * Returns the existing bays by id. In a transaction, an earlier statement must have locked the bays. If `interval` is
+ * undefined, closures, bookings and holds are not read.
  */
 export async function readBayStates(
   on: Queryable,
@@ -125,7 +125,7 @@ export async function readBayStates(
   return new Map(rows.map((row) => [row.id, toBay(row)]));
 }
 
-/** Returns the bays that exist, by id. Their closures have no reasons, so that many closures take little time. */
+/** Returns the existing bays by id. Reasons of closures are left out, so that many closures take little time. */
 export async function readBayStatesWithoutReasons(
   db: Database,
   facilityId: string,

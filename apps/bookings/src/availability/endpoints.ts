@@ -22,7 +22,6 @@ type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 const defineEndpoint = endpointDefiner<Caller>();
 const maxLengthMs = maxDays * 24 * 3_600_000;
 
-/** A time when the bay of the example is free. */
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
 export interface AvailabilityServices extends SharedServices {
@@ -95,7 +94,7 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   const isPlaceReported = routerErrors.some(({ field }) => field === 'locationIds' || field === 'bayIds');
   if (!query.locationIds && !query.bayIds && !isPlaceReported)
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
-  // A date is undefined if it is missing or not valid. `routerErrors` then contains its error.
+  // If a date is undefined, it is missing or invalid and `routerErrors` contains its error.
   const { start, end } = parseDates(query);
   const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
   if (lengthMs > maxLengthMs)

@@ -1,4 +1,4 @@
-// Validates the bay and the times of a request for a booking or a hold, and finds the facility of the bay.
+// Validates the bay and times of a booking or hold request and finds the bay's facility.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -31,7 +31,7 @@ interface ReservationServices {
   readonly now: Date;
 }
 
-/** `requestErrors` are the validation errors that were found before. The body can be incomplete. */
+/** `requestErrors` are earlier validation errors. The body can be incomplete. */
 export async function validateReservation(
   { bayId, startDate, endDate }: Partial<Times> & { readonly bayId?: string },
   requestErrors: readonly ValidationError[],
@@ -55,7 +55,7 @@ async function findBay(bayId: string, facilities: readonly string[], catalogue: 
   return facilityId === undefined ? undefined : { facilityId, bayId };
 }
 
-/** Creates the error that reports all errors of a request together. Each error also has this `contextData`. */
+/** Creates one error with all problems of a request. Each problem has this `contextData`. */
 export function reservationError(...values: Parameters<typeof problemsOfReservation>): ApiError {
   return badRequest(problemsOfReservation(...values));
 }

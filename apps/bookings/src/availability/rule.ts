@@ -13,7 +13,7 @@ export interface Hold extends Interval {
   readonly expiresAt: string;
 }
 
-/** What decides whether the times of a bay can be booked. Times are in milliseconds since 1970. */
+/** Everything that decides whether a bay can be booked. Times are in milliseconds since 1970. */
 export interface BayState {
   readonly bookable: boolean;
   readonly schedule: Schedule;
@@ -24,22 +24,21 @@ export interface BayState {
   readonly holds: readonly Hold[];
 }
 
-/** A reason why an interval cannot be booked. */
 export interface Conflict {
   readonly code: ErrorCode;
   readonly moreInfo: string;
-  /** Says in fields what `moreInfo` says in words, for `contextData`. */
+  /** `moreInfo` as fields, for `contextData`. */
   readonly context?: { readonly heldUntil: string } | { readonly closure: string };
 }
 
 export interface ConflictOptions {
-  /** True for an update that keeps the bay and the times. Opening hours and closures are then not checked again. */
+  /** True for an update that keeps the bay and the times: opening hours and closures are not checked again. */
   readonly ignoresHoursAndClosures?: boolean;
 }
 
 /**
- * Returns every reason why the interval cannot be booked. `bay` is undefined if the bay does not exist. Without an
- * interval, only the bay is checked.
+ * Returns every reason why the interval cannot be booked. `bay` is undefined if the bay does not exist. If `interval`
+ * is undefined, only the bay is checked.
  */
 export function findConflicts(
   bay: BayState | undefined,
@@ -71,7 +70,7 @@ function findClosedTime({ schedule, closures }: BayState, interval: Interval): r
   return closure.reason === null ? closed('blocked', 'blocked') : closed(closure.reason, `blocked: ${closure.reason}`);
 }
 
-/** Returns the parts of the interval that can be booked, in order of time. */
+/** Returns the bookable parts of the interval in order of time. */
 export function findGaps({ bookable, schedule, closures, bookings, holds }: BayState, interval: Interval): Interval[] {
   if (!bookable || interval.start >= interval.end) return [];
   const open = schedule

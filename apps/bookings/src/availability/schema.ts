@@ -4,7 +4,7 @@ import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema, t
 
 const string = { type: 'string' } as const;
 
-/** The maximum length of the interval of a search, in days of 24 hours. */
+/** The maximum length of a search interval. */
 export const maxDays = 32;
 
 export const availabilityQuerySchema = {

@@ -1,4 +1,4 @@
-// Validates the bookings that a request wants to create, and reports every error of all of them.
+// Validates the bookings that a request wants to create and reports every error of every booking.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -19,7 +19,7 @@ export interface DraftRequest {
   /** The valid fields. */
   readonly body: CreateBody;
   readonly errors: readonly ValidationError[];
-  /** The `contextData` of its errors. */
+  /** The `contextData` of this booking's errors. */
   readonly context: Problem['contextData'];
 }
 
@@ -35,13 +35,13 @@ export interface Draft extends CheckedDraft {
 export interface DraftOptions {
   readonly caller: Caller;
   readonly now: Date;
-  /** The errors of the request as a whole. */
+  /** Errors of the whole request. */
   readonly requestErrors?: readonly ValidationError[];
-  /** Whether the request books nothing, so that it must not reveal the external ids of other facilities. */
+  /** Whether the request books nothing. It must then not reveal external ids of other facilities. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** @throws {ApiError} 400 with every error that can be found */
+/** @throws {ApiError} 400 with every error that was found */
 export async function validateDrafts(
   services: BookingServices,
   requests: readonly DraftRequest[],
@@ -61,7 +61,7 @@ export async function validateDrafts(
     return valid ? [{ ...draft, valid }] : [];
   });
   if (allErrors.length === 0 && drafts.length === requests.length) return drafts;
-  // The response also reports the conflicts that can already be found.
+  // The response also reports conflicts that can already be found.
   throw draftsError(checked, await findConflicts(services, checked, options), problemsOf(allErrors));
 }
 
@@ -70,7 +70,6 @@ function findFacilityErrors(drafts: readonly CheckedDraft[]): readonly Validatio
   return facilities.size > 1 ? [{ field: 'bookings', kind: 'invalid', hint: 'must be of one facility' }] : [];
 }
 
-/** Returns the conflicts of each draft. */
 export async function findConflicts(
   { store }: BookingServices,
   drafts: readonly CheckedDraft[],
@@ -87,7 +86,7 @@ export async function findConflicts(
   return store.findConflicts(requestedBookings, { holdIds: holdIdsOf(drafts), referencesOf });
 }
 
-/** `conflicts` are those of each draft, and `problems` those of the request as a whole. */
+/** `conflicts` has the conflicts of each draft. `problems` are those of the whole request. */
 export function draftsError(
   drafts: readonly CheckedDraft[],
   conflicts: readonly (readonly Conflict[])[],

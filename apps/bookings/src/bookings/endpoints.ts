@@ -1,4 +1,4 @@
-// Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, find.ts and list.ts.
+// Describes the endpoints for bookings. Their handlers are in create.ts, update.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import {
@@ -78,7 +78,7 @@ export function createBookingEndpoints(services: BookingServices) {
         headers: { ...etag, ...locationHeader },
       },
       errorContext,
-      // The handler reports the validation errors together with the errors that it finds itself.
+      // The handler reports these validation errors together with errors that it finds itself.
       handlesValidationErrors: true,
       handle: (request) => createBooking(services, request),
     }),

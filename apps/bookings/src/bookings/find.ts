@@ -5,14 +5,14 @@ import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import type { Booking } from './resource.ts';
 import type { BookingStore } from './storage/store.ts';
 
-/** @throws {ApiError} 404 if no facility that the token names has this booking */
+/** @throws {ApiError} 404 if no facility of the token has this booking */
 export async function findBooking(store: BookingStore, id: string, { facilities }: Caller): Promise<Booking> {
   if (isUuid(id)) {
     const likely = findLikelyFacilities(facilities, id);
     const found = likely.length > 0 ? await store.find(likely, id) : undefined;
     if (found) return found;
-    // The second query includes the likely facilities again, because the booking can have moved to one of them since
-    // the first query.
+    // The second query includes the likely facilities again: the booking can have moved to one of them since the first
+    // query.
     const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
     if (moved) return moved;
   }
@@ -20,8 +20,8 @@ export async function findBooking(store: BookingStore, id: string, { facilities 
 }
 
 /**
- * Calls `write` with the facility of the booking, first with the likely one. `write` returns undefined if the facility
- * does not have the booking, for example because another request has moved it meanwhile.
+ * Calls `write` with the booking's facility, the likely one first. `write` returns undefined if the facility does not
+ * have the booking, for example because another request has moved it.
  */
 export async function writeAtFacility<T>(
   store: BookingStore,

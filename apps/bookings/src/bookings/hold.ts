@@ -1,4 +1,4 @@
-// Finds the hold that a booking uses up, and checks that the booking fits into it.
+// Finds the hold that a booking uses up and checks that the booking fits into the hold.
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import type { Hold } from '../holds/hold.ts';
@@ -13,7 +13,7 @@ interface HoldUse {
   readonly endDate?: string;
 }
 
-/** Without the hold, which can have expired, the booking can still succeed, because the bay may be free. */
+/** A missing hold is not an error: it can have expired, but the bay may still be free. */
 export async function findHold(holds: HoldStore, body: HoldUse, caller: Caller) {
   const hold = body.holdId === undefined ? undefined : await holds.find(body.holdId, caller);
   return { hold, holdErrors: hold ? findErrors(hold, body) : [] };
@@ -23,7 +23,7 @@ function findErrors(hold: Hold, { bayId, startDate, endDate }: HoldUse): Validat
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
   const { start, end } = parseDates({ startDate, endDate });
-  // The validation of the booking reports missing and invalid times.
+  // The booking's validation reports missing and invalid times.
   if (!start || !end || end < start) return [];
   return contains(intervalOf(hold), { start: start.getTime(), end: end.getTime() })
     ? []

@@ -1,4 +1,4 @@
-// Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
+// Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
@@ -42,13 +42,14 @@ export async function listUpcomingBookings(
   return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, { ...query }, page);
 }
 
-/** Selects the facilities in which bookings can match the filter. Returns undefined if there is no such facility. */
+/** Selects facilities that can have matching bookings. Returns undefined if there is no such facility. */
 async function findCriteria(
   { catalogue, now }: BookingServices,
   filter: BookingFilter,
   { facilities }: Caller,
 ): Promise<Criteria | undefined> {
-  // `mergeSearch` removes ids that are not UUIDs, so these arrays can be empty although the request contains ids.
+  // `mergeSearch` removes ids that are not UUIDs. These arrays can therefore be empty although the request contains
+  // ids.
   if (facilities.length === 0 || filter.ids?.length === 0 || filter.groupIds?.length === 0) return undefined;
   let selected = facilities;
   const select = async (kind: 'bays' | 'locations', ids: readonly string[]): Promise<void> => {

@@ -1,4 +1,4 @@
-// Defines the types of a booking, and derives its JSON and its ETag (specification, "Booking").
+// Defines a booking's types and derives its JSON and ETag (specification, "Booking").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { BookingState } from '../changes/log.ts';
@@ -19,31 +19,31 @@ export type { Booking } from './storage/columns.ts';
 /** A booking as clients see it, apart from its links. */
 export type PublicBooking = Pick<Booking, PublicField>;
 
-/** A booking that is not stored yet. Its location is that of the bay. */
+/** A booking that is not stored yet. Its location is its bay's location. */
 export type NewBooking = Omit<Booking, 'locationId'>;
 
-/** The values of the fields that an update replaces. `metadata` is undefined if it stays. */
+/** Values of fields that an update replaces. `metadata` is undefined if it stays unchanged. */
 export type BookingChange = Pick<Booking, Exclude<UpdateField, 'metadata'>> & {
   readonly metadata: Metadata | null | undefined;
 };
 
-/** Returns null if the metadata is empty, and undefined if the request has none. */
+/** Returns null if the metadata is empty, undefined if the request has no metadata. */
 export function metadataOf({ metadata }: { readonly metadata?: Metadata | null }): Metadata | null | undefined {
   return metadata && Object.keys(metadata).length === 0 ? null : metadata;
 }
 
-/** The ETag of a booking, without quotes. */
+/** Returns the ETag without quotes. */
 export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'lastUpdatedAt'>): string {
   return `${version}-${Date.parse(lastUpdatedAt)}`;
 }
 
-/** @throws {ApiError} 412 if the header If-Match does not allow the version of the booking */
+/** @throws {ApiError} 412 if If-Match does not allow the booking's version */
 export function checkIfMatch(ifMatch: string | undefined, booking: Booking): void {
   const etags = tagsToMatch(ifMatch);
   if (etags && !etags.includes(etagOf(booking))) throw apiError('ERR00412', { context: errorContextOf(booking) });
 }
 
-/** The `contextData` of errors. The external booking id is empty if there is none. */
+/** The external booking id is `''` if the booking has none. */
 export function errorContextOf({ externalBookingId }: { readonly externalBookingId?: string | null }) {
   return { externalBookingId: externalBookingId ?? '' };
 }
@@ -52,12 +52,12 @@ export function bookingPath({ id }: Pick<NewBooking, 'id'>): string {
   return `/api/bookings/${id}`;
 }
 
-/** Returns a booking as an item of a list. Items have only the link `self`. */
+/** Returns a booking as a list item, which has only the link `self`. */
 export function bookingItem(booking: PublicBooking, link: MakeLink) {
   return toJson(booking, { self: link('GET', bookingPath(booking)) });
 }
 
-/** Returns the function that turns a state in the log of changes into an item of a list. */
+/** Returns a function that converts a state in the log of changes to a list item. */
 export function createStateItem(link: MakeLink): (state: BookingState) => object {
   return (state) => bookingItem(pick(publicFields, state), link);
 }

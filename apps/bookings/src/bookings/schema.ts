@@ -1,5 +1,5 @@
-// Defines the JSON Schemas of bookings and of the requests for bookings. The schemas validate requests, and the OpenAPI
-// document is generated from them (specification, "Booking").
+// Defines the JSON Schemas of bookings and booking requests. They validate requests and are part of the OpenAPI
+// document (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import {
@@ -24,8 +24,7 @@ const metadata = {
 } as const;
 
 const updateFields = {
-  // The schema allows every string, so that a string which cannot be an id gets ERR00012, like any other id that does
-  // not exist.
+  // The schema allows every string: a string that cannot be an id gets ERR00012, like any other id that does not exist.
   bayId: { type: 'string', description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },

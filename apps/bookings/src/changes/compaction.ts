@@ -1,9 +1,9 @@
-// Compacts the log: gives the changes of a facility their numbers, which are the order in which readers see them, and
-// adds them to the bins (see totals/bins.ts).
+// Compacts the log: numbers a facility's changes in the order that readers see and adds them to the bins
+// (totals/bins.ts).
 //
-// A sequence of PostgreSQL cannot number the changes, because transactions do not commit in the order in which they
-// take numbers from it. A reader that continues after the highest number it has seen would miss a lower number that is
-// committed later. Changes are therefore committed without a number, and numbered later under a lock of the facility
+// A PostgreSQL sequence cannot number the changes, because transactions do not commit in the order of their numbers. A
+// reader that continues after the highest number would miss a lower number that is committed later. Changes are
+// therefore committed without a number and numbered later under a lock of the facility
 // (docs/decisions/0008-log-of-changes.md).
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { checkNotRestored, handleRestore } from './restore.ts';
@@ -14,8 +14,8 @@ const lockStatement = 'select id from facility where id = $1 for no key update';
 const tryLockStatement = `${lockStatement} skip locked`;
 
 /**
- * Numbers the changes (`numbered`), raises the number of the facility (`headed`), and adds the changes to the bins. The
- * statement runs after the lock, so it sees the numbers that the previous owner of the lock has given.
+ * Numbers the changes (`numbered`), raises the facility's number (`headed`) and adds the changes to the bins. The
+ * statement runs after the lock, so it sees the numbers that the previous holder of the lock has given.
  */
 const compactStatement = `with unnumbered as (
   select booking_id, version, action,
@@ -51,7 +51,7 @@ group by facility_id order by facility_id limit $1`;
 /** The maximum number of facilities in one run of `compactChanges`. The next run continues. */
 const maxFacilities = 1_000;
 
-/** Compactions and recounts of a facility run one at a time. Requests that write bookings do not wait. */
+/** Only one compaction or recount of a facility runs at a time. Requests that write bookings do not wait. */
 export function lockFacility(tx: Transaction, facilityId: string): void {
   send(tx, lockStatement, [facilityId]);
 }

@@ -2,7 +2,7 @@
 import { send, type Transaction } from '@bay-booking/service/database/database';
 import { timeRange } from '../database/sql.ts';
 
-/** Who made a change. Both fields are null if the service itself made it. */
+/** Who made a change. Both fields are null if the service made it. */
 export interface Actor {
   readonly clientId: string | null;
   readonly subject: string | null;
@@ -12,10 +12,10 @@ export interface Author extends Actor {
   readonly requestId: string | null;
 }
 
-/** The author of what the service does by itself. */
+/** The author of changes that the service makes. */
 export const serviceItself: Author = { clientId: null, subject: null, requestId: null };
 
-/** The public fields of a booking and its location. Times are ISO 8601 texts in UTC with milliseconds. */
+/** A booking's public fields and its location. Times are ISO 8601 strings in UTC with milliseconds. */
 export type BookingState = Readonly<Record<string, unknown>> & {
   readonly id: string;
   readonly bayId: string;
@@ -30,7 +30,7 @@ export type ChangeAction = (typeof changeActions)[number];
 export interface BookingChange {
   readonly facilityId: string;
   readonly bookingId: string;
-  /** The version of the booking after the change. A deletion counts as one more version. */
+  /** The booking's version after the change. A deletion counts as one more version. */
   readonly version: number;
   readonly at: string;
   readonly action: ChangeAction;
@@ -38,7 +38,7 @@ export interface BookingChange {
   readonly before: BookingState | null;
   /** Null for `deleted`, and for `erased` if the booking was deleted before. */
   readonly after: BookingState | null;
-  /** For a move: the facility from which the booking came, or to which it went. */
+  /** The facility that a move came from or went to. */
   readonly otherFacilityId?: string;
 }
 
@@ -56,7 +56,7 @@ select $1, "bookingId", version, at, action, $2, $3, $4, before, after, "otherFa
 from jsonb_to_recordset($5::jsonb) as change ("bookingId" uuid, version integer, at timestamptz, action text,
   before jsonb, after jsonb, "otherFacilityId" text)`;
 
-/** Must be called in the transaction that writes the bookings. */
+/** Call it in the transaction that writes the bookings. */
 export function appendChanges(tx: Transaction, changes: readonly BookingChange[], author: Author): void {
   const { clientId, subject, requestId } = author;
   for (const [facilityId, ofFacility] of Map.groupBy(changes, (change) => change.facilityId))

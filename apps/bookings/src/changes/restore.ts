@@ -1,7 +1,7 @@
-// Recognises a database that was restored from a backup, whose next change numbers readers may have seen already.
+// Recognises a database that was restored from a backup. Readers may already have seen its next change numbers.
 //
-// The feed then continues with numbers that are higher than all before: with the time in milliseconds. Clients are told
-// to read the feed from its beginning (410), because the restored database may lack changes that they have read.
+// The feed then continues with the time in milliseconds, which is higher than all earlier numbers. Clients must read
+// the feed from its beginning (410), because the restored database may lack changes that they have read.
 import {
   type Database,
   markAsUnavailable,

@@ -73,7 +73,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       const at = Math.max(clock().getTime(), Date.parse(current.lastUpdatedAt) + 1);
       return { ...requested, id: old.id, createdAt: current.createdAt, lastUpdatedAt: new Date(at).toISOString() };
     });
-    // Without the closure, another request has deleted it, or moved it to another facility.
+    // If no closure was updated, another request has deleted it or moved it to another facility.
     if (!updated) return update(await find(old.id, request.caller), requested, request);
     const facilityIds = [...new Set([old.facilityId, updated.facilityId])];
     audit(request, { action: 'closure.updated', facilityIds, target: old.id });

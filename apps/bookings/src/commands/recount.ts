@@ -6,7 +6,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { bookingState } from '../bookings/storage/columns.ts';
 import { recount } from '../changes/recount.ts';
 
-/** In milliseconds. Recounting reads every booking, so its statements may take long. */
+/** Recounting reads every booking, so its statements may take long. */
 const queryTimeout = 3_600_000;
 
 runCommand(async () => {

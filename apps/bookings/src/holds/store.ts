@@ -21,7 +21,7 @@ import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf, type Times } from '../time/interval.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 
-/** With `any($1)` in place of `= $1`, PostgreSQL would plan the statement for every execution: 250 µs, not 60 µs. */
+/** With `any($1)` instead of `= $1`, PostgreSQL would plan the statement for every execution: 250 µs, not 60 µs. */
 const findHold = `select facility_id as "facilityId", id, bay_id as "bayId", start_date as "startDate",
   end_date as "endDate", expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId"
 from booking_hold where facility_id = $1 and id = $2::uuid and subject = $3
@@ -87,7 +87,9 @@ export function createHoldStore(db: Database) {
 
     now: () => readClock(db),
 
-    /** Returns every reason why the hold was not created. `response` is undefined without an Idempotency-Key. */
+    /**
+     * Returns every reason why the hold was not created. `response` is undefined if the request had no Idempotency-Key.
+     */
     create: (
       hold: Hold,
       caller: Caller,

@@ -1,4 +1,4 @@
-// Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
+// Converts every error to a response with the error envelope. Only the log has details of unexpected errors.
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
@@ -45,7 +45,7 @@ function apiErrorOf(error: unknown): ApiError {
 
 const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 421: 'ERR00400', 431: 'ERR00431' } as const;
 
-/** The response to a request that never reaches the application, such as malformed HTTP. */
+/** Responds to a request that never reaches the application, such as malformed HTTP. */
 export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
   headers: {
     ...commonHeaders,

@@ -15,7 +15,7 @@ const windowSeconds = 60;
 /** The limit for all subjects of a client, as a multiple of the limit for one subject. */
 const clientFactor = 10;
 
-/** With 0, there is no limit. */
+/** The value 0 means no limit. */
 export function createRateLimit(
   db: Database,
   requestsPerMinute: number,
@@ -40,7 +40,8 @@ export function createRateLimit(
   return async ({ clientId, subject, facilities }) => {
     try {
       const headers = headersOf(requestsPerMinute, await bySubject.consume(keyOf(clientId, subject)));
-      // Anybody can get a token without facilities from a public client, and must not use up the limit of its others.
+      // Anybody can get a token without facilities from a public client. Such tokens must not use up the client's
+      // limit.
       if (facilities.length > 0) await byClient.consume(keyOf(clientId));
       return headers;
     } catch (error) {
@@ -49,7 +50,7 @@ export function createRateLimit(
         const headers = headersOf(requestsPerMinute, error);
         throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });
       }
-      // The request is served nevertheless. If it needs the database, its own statement reports the problem.
+      // The request is still served. If it needs the database, its own statement reports the problem.
       onError(error);
       return {};
     }

@@ -16,7 +16,7 @@ export function responseSchema<const Properties extends object>(
   return { type: 'object', required, additionalProperties: false, properties } as const;
 }
 
-/** The validation refuses lone surrogates too, which a pattern cannot exclude in every language. */
+/** The validation also rejects lone surrogates, which a pattern cannot exclude in every language. */
 export function patternWithout(range: string): string {
   return `^[^${range}]*$`;
 }

@@ -60,7 +60,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
       success: { status: 200, description: 'The location.', schema: locationSchema, example: locationExample },
       handle: async ({ params: { id = '' }, caller }) => {
-        // PostgreSQL returns an error for some texts, such as U+0000.
+        // PostgreSQL returns an error for some strings, such as U+0000.
         const row = isText(id) ? await store.findLocation(caller.facilities, id) : undefined;
         if (!row) throw apiError('ERR00404');
         return { status: 200, body: locationResource(row, link) };

@@ -2,7 +2,7 @@
 // before bays, and bays by facility and id, so two transactions cannot wait for each other.
 import { query, type Transaction } from '@bay-booking/service/database/database';
 
-/** These bays, and all bays of these locations. */
+/** These bays and all bays of these locations. */
 export interface Places {
   readonly facilityId: string;
   readonly locationIds: readonly string[];
@@ -16,8 +16,8 @@ const lockBaysOfPlaces = `select id from bay where facility_id = $1 and (locatio
 order by id for no key update`;
 
 /**
- * Locks bays of which a transaction takes time. The statements that follow see everything that other transactions
- * with the lock have written.
+ * Locks bays before a transaction takes time of them. Later statements see everything that earlier holders of the lock
+ * have written.
  */
 export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
   return query(tx, lockSomeBays, [facilityId, bayIds]);

@@ -1,13 +1,13 @@
-// Reads timestamps of database rows as ISO 8601 text in UTC, and compares them.
+// Reads timestamps of database rows as ISO 8601 strings in UTC and compares them.
 //
-// Rearranging the text of PostgreSQL takes a fifth of the time that a Date takes, and a page can have 4000 timestamps.
+// Rearranging PostgreSQL's output takes a fifth of the time that a Date takes. A page can have 4000 timestamps.
 import { types } from 'pg';
 
 const timestamptz = 1184;
 const utcTimestamp = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,3})?\+00$/;
 const parseTimestamp = types.getTypeParser(timestamptz) as (text: string) => Date;
 
-/** If the time zone of the session is not UTC, timestamps have other offsets, and need a Date. */
+/** If the session's time zone is not UTC, timestamps have other offsets and need a Date. */
 export function toIso(text: string): string {
   if (!utcTimestamp.test(text)) return parseTimestamp(text).toISOString();
   // A timestamp without a fraction has 22 characters.
@@ -20,7 +20,7 @@ export const isoTimestamps = {
     oid === timestamptz ? toIso : types.getTypeParser(oid, format),
 };
 
-/** Returns the later time as text. `lastUpdatedAt` never decreases, even if the clocks of two instances differ. */
+/** `lastUpdatedAt` must never decrease, even if the clocks of two instances differ. */
 export function later(lastUpdatedAt: string, at: Date): string {
   const now = at.toISOString();
   return now > lastUpdatedAt ? now : lastUpdatedAt;

@@ -1,10 +1,10 @@
-// Defines what a search selects, and its shape: everything that the text of its SQL depends on.
+// Defines a search's criteria and its shape: everything that its SQL depends on.
 import type { Scope } from '../../changes/totals/totals.ts';
 import type { Size } from '../../database/sql.ts';
 import type { BookingFilter } from './filter.ts';
 
 export interface Criteria extends BookingFilter {
-  /** The facilities in which the search finds bookings. Never empty. */
+  /** The facilities to search. Never empty. */
   readonly facilities: readonly string[];
   readonly now: Date;
   /**
@@ -67,8 +67,8 @@ export function isSelective(shape: Shape): boolean {
 }
 
 /**
- * Returns the parameter at which a search is split: into bookings in progress at this instant, and bookings that start
- * later. A single condition would make PostgreSQL sort every future booking. Undefined if the search is not split.
+ * Returns the parameter that splits a search into bookings in progress at this instant and later bookings. A single
+ * condition would make PostgreSQL sort every future booking. Undefined if the search is not split.
  */
 export function splitInstant(shape: Shape): 'now' | 'start' | undefined {
   const { time, isActive, upcoming } = shape;
@@ -79,7 +79,7 @@ export function splitInstant(shape: Shape): 'now' | 'start' | undefined {
 }
 
 /**
- * Returns an instant as a parameter. Dates of bookings are in the years 1 to 9999 (date-times.ts). PostgreSQL does not
+ * Returns an instant as a parameter. Bookings have dates in the years 1 to 9999 (date-times.ts). PostgreSQL does not
  * read other years as ISO 8601 defines them.
  */
 export function instantText(instant: Date): string {

@@ -1,10 +1,9 @@
-// Makes one filter of the query and the body of GET /api/bookings (docs/behaviour.md, "Searching bookings").
+// Combines the query and the body of GET /api/bookings into one filter (docs/behaviour.md, "Searching bookings").
 //
-// The specification describes two uses of this endpoint: a list by location, and a search. With `locationIds`, the
-// dates select bookings that start and end within the interval. Without `locationIds`, they select bookings that
-// overlap the interval.
+// The specification describes two uses of this endpoint: a list by location and a search. If `locationIds` is set, the
+// dates select bookings that start and end within the interval. Otherwise they select bookings that overlap it.
 //
-// Both dates can be in the query or in the body. The query takes precedence, and no other field of the body is read.
+// Both dates can be in the query or in the body. The query takes precedence. Other fields of the body are not read.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -38,7 +37,7 @@ export interface BookingFilter {
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The query of the links between pages. It also contains the dates of the body. */
+  /** The query of the page links, which also contains the dates of the body. */
   readonly linkQuery: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }
@@ -51,7 +50,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   const hasLocations = locationIds !== undefined;
 
   const validationErrors = [...routerErrors];
-  // With `locationIds`, a request must have both dates or none.
+  // If `locationIds` is set, a request must have both dates or none.
   const requireDate = (field: string, date: Date | undefined, otherDate: Date | undefined): void => {
     // A date that is not valid is undefined here, and the router has already reported it.
     const isReported = routerErrors.some((error) => error.field === field);
@@ -61,7 +60,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   requireDate('endDate', end, start);
   validationErrors.push(...findReversedIntervalErrors(start, end));
 
-  // With `locationIds` and only one date, the filter is not used, because the request has an error.
+  // A request with `locationIds` and only one date has an error, so it needs no filter.
   let time: TimeFilter | undefined;
   if (hasLocations && start && end) time = { kind: 'within', start, end };
   else if (start || end) time = { kind: 'overlapping', start, end };

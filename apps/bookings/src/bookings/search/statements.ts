@@ -89,8 +89,8 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
       true,
     );
 
-  // For several facilities or bays, the first rows of each facility or bay are read and then sorted. Sorting all rows
-  // took hundreds of times as long. Only the keys are sorted, so that PostgreSQL reads them from an index alone.
+  // For several facilities or bays, the first rows of each are read and then sorted. Sorting all rows took hundreds of
+  // times as long. Only the keys are sorted, so that PostgreSQL reads them from an index alone.
   const pageOfEach = (table: string, owner: Condition, selected: readonly Condition[]): Knex.QueryBuilder => {
     const rows = db.raw('?? cross join lateral ? page', [table, firstRows('facility_id, id, start_date', owner)]);
     const keys = pageInOrder(
@@ -105,8 +105,8 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
       .orderByRaw('booking.start_date, booking.id');
   };
   if (isReadByBay(shape)) {
-    // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap, which contains the bay
-    // but returns rows in no order.
+    // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap. This index contains the
+    // bay but returns rows in no order.
     const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
     return pageOfEach('bay', ofBay, [
       [`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']],
@@ -117,8 +117,8 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
     return pageOfEach('facility', ['facility_id = facility.id'], [['facility.id = any(?)', ['facilities']]]);
   const owner = ofFacilities(shape);
   if (parts.length === 1) {
-    // With metadata, PostgreSQL cannot estimate how many rows match. The expression prevents it from reading all
-    // bookings in the order of their starts until the page is full.
+    // PostgreSQL cannot estimate how many rows match metadata. The expression prevents it from reading all bookings in
+    // the order of their starts until the page is full.
     const start = shape.metadata ? "booking.start_date + interval '0'" : 'booking.start_date';
     return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), `${start}, booking.id`);
   }
@@ -133,8 +133,8 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
 function partsOf(shape: Shape): readonly Part[] {
   const split = splitInstant(shape);
   if (!split) return [{ conditions: [] }];
-  // If a search for active bookings is split at the start of an interval, the result of `conditionsOf` contains the
-  // condition that the bookings are active.
+  // If a search for active bookings is split at the start of an interval, `conditionsOf` already contains the condition
+  // for active bookings.
   const [short, long] = inProgressAt(split, shape.isActive === true && split === 'now');
   const later: Condition = ['start_date > ?::timestamptz', [split]];
   return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: [later] }];

@@ -1,4 +1,4 @@
-// Searches bookings: reads one page, and counts all bookings of the search.
+// Searches bookings: reads one page and counts all matching bookings.
 import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { boundaries } from '../../changes/totals/totals.ts';
@@ -58,8 +58,8 @@ function binValues(criteria: Criteria, bins: SearchStatements['bins']): Readonly
   if (!bins?.at || !bins.side) return {};
   const { at, side, inProgress } = bins;
   const instant = (at === 'now' ? criteria.now : criteria.time?.[at]) as Date;
-  // With `inProgress`, the bookings in progress at the instant are counted separately. The boundary of the starts that
-  // the bins count is then 1 ms after the instant.
+  // If `inProgress` is set, bookings in progress at the instant are counted separately. The bins then count starts from
+  // 1 ms after the instant.
   const bound = inProgress ? new Date(instant.getTime() + 1) : instant;
   const values = Object.entries({ instant: bound, ...boundaries(shapeOf(criteria), side, bound) });
   return Object.fromEntries(values.map(([name, value]) => [name, instantText(value)]));

@@ -10,9 +10,9 @@ import { timeRange } from '../../database/sql.ts';
 interface Column {
   readonly column: string;
   readonly type: 'integer' | 'jsonb' | 'text' | 'timestamptz' | 'uuid';
-  /** Whether the value can be null. JSON does not contain fields that are null. */
+  /** Whether the value can be null. JSON leaves out null fields. */
   readonly optional?: true;
-  /** The requests in which clients set the field. The service sets all other fields. */
+  /** Requests that set the field. The service sets all other fields. */
   readonly setBy?: 'create' | 'create and update';
   /** Whether the field is hidden from clients. */
   readonly internal?: true;
@@ -49,7 +49,7 @@ export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 /** The client's own fields of a booking. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
+/** Times are strings in UTC with milliseconds, as in responses, and can be compared as strings. */
 export type Booking = {
   readonly [F in Field]:
     | (Table[F]['type'] extends 'integer' ? number : Table[F]['type'] extends 'jsonb' ? Metadata : string)
@@ -62,7 +62,7 @@ export const updateFields = fieldsThat(({ setBy }) => setBy === 'create and upda
 export const publicFields = fieldsThat(({ internal }) => !internal) as PublicField[];
 export const optionalFields = fieldsThat(({ optional }) => optional === true) as FieldsWith<{ optional: true }>[];
 
-/** The text that replaces the value of a personal field. */
+/** Replaces the value of a personal field. */
 export const erasedText = 'erased';
 
 /** The personal fields with their values after an erasure. */
@@ -96,14 +96,14 @@ function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<
   return names.map((field) => source[field]);
 }
 
-/** Returns these fields of `source`. A field without a value is null. */
+/** Returns these fields of `source`. A missing field is null. */
 export function pick<F extends Field>(names: readonly F[], source: Readonly<Partial<Record<F, unknown>>>) {
   const picked: Partial<Record<F, unknown>> = {};
   for (const field of names) picked[field] = source[field] ?? null;
   return picked as Pick<Booking, F>;
 }
 
-/** Returns the state of a booking in the log of changes (changes/log.ts). */
+/** Returns a booking's state in the log of changes (changes/log.ts). */
 export function stateOf(booking: Booking): BookingState {
   return { ...pick(publicFields, booking), locationId: booking.locationId };
 }
@@ -120,8 +120,8 @@ function stateValue({ column, type }: Column): string {
 }
 
 /**
- * The time that a booking or a hold occupies. If its start equals its end, it occupies this instant. Must equal the
- * expression of the constraint booking_no_overlap, so that searches by time can use the index of the constraint.
+ * The time that a booking or a hold occupies: an instant if its start equals its end. Must equal the expression of the
+ * constraint booking_no_overlap, so that searches by time can use the constraint's index.
  */
 export const bookedRange = timeRange('start_date', 'end_date');
 
@@ -132,7 +132,7 @@ export const findBooking = `${selectBookings} where facility_id = any($1) and id
 export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid for update`;
 
 const insertStatements = new Map<number, string>();
-/** Returns the statement that inserts so many bookings. */
+/** Returns the statement that inserts `count` bookings. */
 export function insertBookings(count: number): string {
   const existing = insertStatements.get(count);
   if (existing) return existing;

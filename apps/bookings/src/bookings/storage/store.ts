@@ -1,7 +1,7 @@
 // Reads, creates, updates and deletes bookings.
 //
-// Every write is one transaction: it locks the bays of which it takes time, looks, decides and writes. All transactions
-// lock rows in the same order: idempotency key, bays by facility and id, bookings, holds, external booking ids.
+// Every write is one transaction: it locks the affected bays, looks, decides and writes. All transactions lock rows in
+// the same order: idempotency key, bays by facility and id, bookings, holds, external booking ids.
 import {
   type Database,
   errorCode,
@@ -55,7 +55,6 @@ export interface Creation {
 interface Write {
   readonly facilityId: string;
   readonly id: string;
-  /** The time of the request. */
   readonly at: Date;
   readonly sender: Sender;
   /** Gets the locked booking. If it throws an error, nothing is written. */
@@ -75,7 +74,7 @@ export interface UpdateOutcome {
   readonly conflicts: readonly Conflict[];
 }
 
-/** What a request wants to book. Without times, only the bay is checked, and without a bay only the external id. */
+/** If `times` is undefined, only the bay is checked. If `bay` is undefined, only the external id is checked. */
 export interface RequestedBooking {
   readonly bay: Bay | undefined;
   readonly times: Times | undefined;
@@ -100,7 +99,7 @@ export function createBookingStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
       (await query<Booking>(db, findBooking, [facilities, id]))[0],
 
-    /** Returns the conflicts of each booking, or no list if the bookings were created. */
+    /** Returns the conflicts of each booking, or an empty array if the bookings were created. */
     create: async ({ bookings, holdIds, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
       const [{ facilityId }] = bookings;
       const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
@@ -172,7 +171,7 @@ export function createBookingStore(db: Database) {
           appendChanges(tx, [changeOf(current, updated, updated.lastUpdatedAt)], authorOf(sender));
           return { booking: updated, conflicts };
         }
-        // Citus cannot change the facility of a row, because the facility decides on which node the row is.
+        // Citus cannot change a row's facility, which decides which node has the row.
         send(tx, deleteBooking, [facilityId, id]);
         send(tx, insertBookings(1), insertValues([updated]));
         const changes = [
@@ -271,7 +270,7 @@ function authorOf({ caller: { clientId, subject }, requestId }: Sender): Author 
 }
 
 /**
- * A constraint of the table is the last line of defence against overlaps. Its violation is a defect, so the error has a
+ * The table's constraint is the last line of defence against overlaps. A violation is a defect, so the error has a
  * cause, which is logged.
  */
 function throwOverlap(error: unknown): never {
