@@ -8,6 +8,9 @@ const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
 export const signInPath = (returnTo: string, { again = false } = {}): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
+/** Continues an authorization request that asks for a fresh sign-in, after the user has confirmed the sign-in. */
+export const freshSignInPath = (interactionUid: string): string => `/interaction/${interactionUid}/fresh`;
+
 /** The page that asks a half signed-in user for the second factor. */
 export const secondFactorPath = '/sign-in/second-factor';
 export const securityPath = '/account/security';

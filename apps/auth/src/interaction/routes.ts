@@ -2,7 +2,7 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import { missingFactorPath } from '../html/local-path.ts';
+import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { Interaction } from '../oidc/authorization/interactions.ts';
 import { createConsentPage } from './consent/consent-page.ts';
@@ -65,6 +65,14 @@ export function interactionRoutes(services: SignInServices, signInPages: SignInP
     // The request chose a social provider with `acr_values=idp:NAME`.
     if (socialProvider !== undefined) return response.redirect(303, `/interaction/${uid}/social/${socialProvider}`);
     return signInPages.showSignIn(response, await signInContextOf(interaction));
+  });
+  router.get('/interaction/:uid/fresh', async (request, response) => {
+    const { uid, prompt, beganAt, signIn } = await interactions.find(request, response);
+    const signedIn = prompt === 'login' ? await sessions.current(request, response) : undefined;
+    if (!signedIn) return response.redirect(303, `/interaction/${uid}`);
+    const { account, signedInAt, acr, amr } = signedIn;
+    if (signedInAt < beganAt) return response.redirect(303, signInPath(freshSignInPath(uid), { again: true }));
+    return signIn(response, { accountId: account.id, signedInAt, acr, amr });
   });
   router.post(
     '/interaction/:uid/consent',

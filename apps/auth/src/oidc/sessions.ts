@@ -22,6 +22,8 @@ export interface ProvenIdentity {
   readonly accountId: string;
   /** `idp:NAME` after a social sign-in. */
   readonly acr?: string | undefined;
+  /** In seconds since 1970. Default: now. */
+  readonly signedInAt?: number | undefined;
   /** The methods of authentication, such as `pwd` for a password (RFC 8176). */
   readonly amr: readonly string[];
 }
@@ -54,14 +56,17 @@ export function createProviderSessions(
     },
 
     /** If another account was signed in, its session ends. */
-    async start(request: IncomingMessage, response: ServerResponse, { accountId, acr, amr }: ProvenIdentity) {
+    async start(
+      request: IncomingMessage,
+      response: ServerResponse,
+      { accountId, signedInAt = now(), acr, amr }: ProvenIdentity,
+    ) {
       const session = await sessionOf(request, response);
       if (session.accountId && session.accountId !== accountId) {
         await revokeSessionGrants(session.authorizations);
         await endSession(session.jti);
         session.authorizations = undefined;
       }
-      const signedInAt = now();
       session.loginAccount({ accountId, loginTs: signedInAt, acr, amr: [...amr] });
       // A new cookie value at every sign-in prevents session fixation.
       session.resetIdentifier();

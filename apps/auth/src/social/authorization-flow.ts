@@ -10,9 +10,21 @@ import type { SocialProviders } from './settings.ts';
 import { createSocialStore, type FlowPurpose, type PendingFlow } from './store.ts';
 
 export type CallbackResult =
-  | { readonly flow: PendingFlow; readonly identity: SocialIdentity }
+  | ({ readonly flow: PendingFlow; readonly identity: SocialIdentity } & Freshness)
   /** `reason` is for the log. Users do not see it. */
   | { readonly flow: PendingFlow; readonly failure: 'cancelled' | 'failed'; readonly reason: string };
+
+export interface Freshness {
+  /** Whether the user has signed in at the provider since the flow began. Undefined: the provider does not say. */
+  readonly isFresh: boolean | undefined;
+  /** When the user is known to have signed in at the provider, in seconds since 1970, but at most a day ago. */
+  readonly signedInAt: number;
+}
+
+/** The clock of the provider may differ by as much. */
+const clockToleranceSeconds = 30;
+/** A session lasts for 30 days since the sign-in. An older sign-in at the provider must not end it at once. */
+const oldestSignInSeconds = 24 * 3600;
 
 export function createAuthorizationFlow({ config, db }: Stores, providers: SocialProviders) {
   const store = createSocialStore({ db });
@@ -22,11 +34,16 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
     /**
      * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
      * no such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies
-     * the browser at the callback.
+     * the browser at the callback. With `mustSignIn`, an old session at the provider must not be enough.
      *
      * @throws {Error} if the provider cannot be reached
      */
-    async begin(name: string, browserSecret: string, purpose: FlowPurpose): Promise<URL | undefined> {
+    async begin(
+      name: string,
+      browserSecret: string,
+      purpose: FlowPurpose,
+      mustSignIn: boolean,
+    ): Promise<URL | undefined> {
       const provider = providers.get(name);
       if (!provider) return undefined;
       const secrets = {
@@ -34,9 +51,8 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
         nonce: openid.randomNonce(),
         codeVerifier: openid.randomPKCECodeVerifier(),
       };
-      const isConfirmation = purpose.confirmAccountId !== null;
-      if (isConfirmation && !provider.canConfirm) return undefined;
-      const url = await provider.authorizationUrl(callbackUrlOf(name), secrets, isConfirmation);
+      if (purpose.confirmAccountId !== null && !provider.canConfirm) return undefined;
+      const url = await provider.authorizationUrl(callbackUrlOf(name), secrets, mustSignIn);
       const { state, nonce, codeVerifier } = secrets;
       await store.add(state, browserSecret, { ...purpose, provider: name, nonce, codeVerifier });
       return url;
@@ -52,14 +68,23 @@ export function createAuthorizationFlow({ config, db }: Stores, providers: Socia
       const flow = await store.consume(state, browserSecret, name);
       if (!flow) return undefined;
       const { nonce, codeVerifier, age } = flow;
-      const maxAge = flow.confirmAccountId === null ? undefined : age;
       try {
-        return { flow, identity: await provider.redeemCallback(url, { state, nonce, codeVerifier }, maxAge) };
+        const { identity, authTime } = await provider.redeemCallback(url, { state, nonce, codeVerifier });
+        return { flow, identity, ...freshnessOf(authTime, age) };
       } catch (error) {
         const failure = error instanceof SignInCancelledError ? 'cancelled' : 'failed';
         return { flow, failure, reason: describe(error as Error) };
       }
     },
+  };
+}
+
+function freshnessOf(authTime: number | undefined, flowAge: number): Freshness {
+  const now = Math.floor(Date.now() / 1000);
+  const signedInAt = Math.min(now, Math.max(authTime ?? 0, now - oldestSignInSeconds));
+  return {
+    signedInAt,
+    isFresh: authTime === undefined ? undefined : authTime >= now - flowAge - clockToleranceSeconds,
   };
 }
 

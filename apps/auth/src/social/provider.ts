@@ -35,17 +35,20 @@ export interface SocialProvider {
   /** Whether the provider can make users sign in again, and says when they did (OpenID Connect Core `max_age`). */
   readonly canConfirm: boolean;
   /**
-   * With `isConfirmation`, the user must sign in again at the provider.
+   * With `mustSignIn`, the user must sign in again at a provider that `canConfirm`.
    * @throws {Error} if the provider cannot be reached
    */
-  readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets, isConfirmation?: boolean) => Promise<URL>;
+  readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets, mustSignIn?: boolean) => Promise<URL>;
   /**
-   * Exchanges the code of the callback for the user's identity. With `maxAge`, the user must have signed in at the
-   * provider within so many seconds.
+   * Exchanges the code of the callback for the user's identity. `authTime`, in seconds since 1970, is missing if the
+   * provider does not say when the user signed in.
    * @throws {SignInCancelledError} if the user cancelled at the provider
    * @throws {Error} for every other failure
    */
-  readonly redeemCallback: (callbackUrl: URL, secrets: FlowSecrets, maxAge?: number) => Promise<SocialIdentity>;
+  readonly redeemCallback: (
+    callbackUrl: URL,
+    secrets: FlowSecrets,
+  ) => Promise<{ readonly identity: SocialIdentity; readonly authTime?: number | undefined }>;
   /**
    * Returns the owner of an access token that a native app got from the provider.
    * @throws {NativeTokenError} if the provider does not confirm that the token is valid and was issued to our app

@@ -46,7 +46,8 @@ export function directSignInRoutes(
       destination: await nameDestination(returnTo, signedIn),
       providers: providerLinks(await findProviders(reauthenticate), '', query),
       csrfContext,
-      allowExternalFormTargets: false,
+      // The next redirects lead to the client.
+      allowExternalFormTargets: returnTo.startsWith('/interaction/'),
       reauthenticate,
       next: { returnTo },
     };

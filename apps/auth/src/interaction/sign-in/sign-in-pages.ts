@@ -106,7 +106,8 @@ export function createSignInPages(services: SignInServices) {
     const outcome = await confirmationCodes.use(user, code);
     if (outcome === 'right') {
       // `otp` means a code that works once (RFC 8176).
-      return startSession(request, response, { account, amr: ['otp'] }, context.next);
+      const amr = [...user.amr.filter((method) => method === 'fed'), 'otp'];
+      return startSession(request, response, { account, acr: user.acr, amr }, context.next);
     }
     audit.record({
       kind: 'sign-in.refused',

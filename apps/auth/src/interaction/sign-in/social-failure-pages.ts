@@ -4,7 +4,7 @@ import type { MessagePage } from '../../html/site.ts';
 import type { FlowPurpose } from '../../social/store.ts';
 
 /**
- * - `failed`: the provider's response could not be used.
+ * - `failed`: the provider's response could not be used, or is about an old sign-in.
  * - `unavailable`: the provider cannot be reached.
  * - `refused`: the account of the user is disabled.
  */

@@ -4,8 +4,8 @@ import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages } from '../../html/error-messages.ts';
 import { queryText } from '../../html/form-body.ts';
-import { localPath, signInPath } from '../../html/local-path.ts';
-import { newBrowserSecret } from '../../social/authorization-flow.ts';
+import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
+import { type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
 import { titleOfProvider } from '../../social/settings.ts';
 import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
 import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
@@ -25,12 +25,18 @@ export function createSocialRoutes(services: SignInServices) {
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
 
   /** Redirects the browser to the provider. The page "Your account" also calls this function. */
-  const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+  const begin = async (
+    request: Request,
+    response: Response,
+    name: string,
+    purpose: FlowPurpose,
+    mustSignIn = purpose.confirmAccountId !== null,
+  ): Promise<void> => {
     // A second flow in the same browser uses the same secret, so that the first flow still works.
     const browserSecret = cookies.get(request, response, cookieName) ?? newBrowserSecret();
     let url: URL | undefined;
     try {
-      url = await authorizationFlow.begin(name, browserSecret, purpose);
+      url = await authorizationFlow.begin(name, browserSecret, purpose, mustSignIn);
     } catch (err) {
       response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
       return showFailure(response, name, purpose, 'unavailable');
@@ -83,20 +89,38 @@ export function createSocialRoutes(services: SignInServices) {
     response.redirect(303, '/account?done=linked');
   };
 
+  /** An old session at the provider must not make ours fresh. */
+  const refuseOldSignIn = (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    const detail = { provider: name, reason: 'old sign-in at the provider' };
+    audit.record({ kind: 'sign-in.refused', address: request.ip, detail });
+    return showFailure(response, name, purpose, 'failed');
+  };
+
   /** Signs in the user who owns the social identity. The first sign-in creates an account. */
-  const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
+  const signIn = async (
+    request: Request,
+    response: Response,
+    purpose: FlowPurpose,
+    { identity, isFresh, signedInAt }: { readonly identity: SocialIdentity } & Freshness,
+  ) => {
     const { provider: name } = identity;
+    const { interactionUid, returnTo } = purpose;
+    // An interaction that is over must not sign the user in.
+    const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
+    const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
+    if (needsProof && isFresh === false) return refuseOldSignIn(request, response, name, purpose);
     const account = await services.findOrCreateSocialAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
       return showFailure(response, name, purpose, 'refused');
     }
-    const { interactionUid, returnTo } = purpose;
-    // An interaction that is over must not sign the user in.
-    if (interactionUid !== null) await interactions.findByUid(interactionUid);
     // `fed` (federated) means that another provider has authenticated the user.
-    const user = { account, acr: `idp:${name}`, amr: ['fed'] };
+    const user = { account, signedInAt, acr: `idp:${name}`, amr: ['fed'] };
+    // A second factor proves that the user is there.
+    if (interaction && needsProof && !(await services.factors.hasSecondFactor(account.id))) {
+      return services.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
+    }
     const destination = interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
     await services.startSession(request, response, user, destination);
   };
@@ -124,8 +148,9 @@ export function createSocialRoutes(services: SignInServices) {
 
   const router = Router();
   router.get('/interaction/:uid/social/:name', async (request, response) => {
-    const { uid } = await interactions.find(request, response);
-    await begin(request, response, request.params.name, { ...otherPurposes, interactionUid: uid });
+    const { uid, needsFreshSignIn } = await interactions.find(request, response);
+    const purpose = { ...otherPurposes, interactionUid: uid };
+    await begin(request, response, request.params.name, purpose, needsFreshSignIn);
   });
   router.get('/social/:name', async (request, response) => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
@@ -159,8 +184,9 @@ export function createSocialRoutes(services: SignInServices) {
     }
     const { identity } = result;
     if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
-    if (flow.confirmAccountId !== null) return confirm(request, response, flow, identity);
-    return signIn(request, response, flow, identity);
+    if (flow.confirmAccountId === null) return signIn(request, response, flow, result);
+    if (!result.isFresh) return refuseOldSignIn(request, response, name, flow);
+    return confirm(request, response, flow, identity);
   });
   // interaction/routes.ts handles the errors of paths below `/interaction`.
   router.use('/social', site.errorHandler);

@@ -46,9 +46,10 @@ export function createStartSession(
   { providerSessions, sessions, devices, cookies, interactions }: StartSessionOptions,
 ) {
   /** If another account was signed in, its session ends. */
-  const start = async (request: Request, response: Response, { account, acr, amr }: ProvenUser) => {
+  const start = async (request: Request, response: Response, { account, ...proven }: ProvenUser) => {
     const accountId = account.id;
-    const { uid, signedInAt } = await providerSessions.start(request, response, { accountId, acr, amr });
+    const { acr, amr } = proven;
+    const { uid, signedInAt } = await providerSessions.start(request, response, { accountId, ...proven });
     await addSession(db, { uid, accountId, userAgent: request.get('user-agent'), address: request.ip });
     devices.issue(request, response, account);
     sessions.forget(request);

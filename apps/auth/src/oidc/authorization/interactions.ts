@@ -6,7 +6,7 @@ import { ownMetadataOf } from '../clients/registered-client.ts';
 import { splitScope } from '../scopes.ts';
 import type { ProvenIdentity } from '../sessions.ts';
 import { mfaReason } from './interaction-policy.ts';
-import { idpParameter } from './requests.ts';
+import { idpParameter, needsFreshSignIn } from './requests.ts';
 
 /** Pages show this error as an expired sign-in. */
 export class InteractionExpired extends Error {
@@ -63,6 +63,9 @@ function describe(provider: Provider, stored: StoredInteraction) {
     prompt: stored.prompt.name,
     /** Whether the signed-in user must only add the second factor. */
     isMissingFactor: stored.prompt.reasons.length === 1 && stored.prompt.reasons[0] === mfaReason,
+    needsFreshSignIn: needsFreshSignIn(stored.params),
+    /** In seconds since 1970. */
+    beganAt: stored.iat,
     requestedScopes: splitScope(parameter('scope')),
     redirectUri: parameter('redirect_uri'),
     isForDevice: stored.deviceCode !== undefined,

@@ -30,6 +30,14 @@ const levelOf = (acrValues: unknown): string | undefined =>
 export const needsTwoFactors = (params: Readonly<Record<string, unknown>> = {}): boolean =>
   params[mfaParameter] !== undefined || levelOf(params.acr_values) === twoFactors;
 
+/** Whether the request asks for a fresh sign-in, so that an old session at a social provider is not enough. */
+export const needsFreshSignIn = (params: Readonly<Record<string, unknown>>): boolean =>
+  String(params.prompt ?? '')
+    .split(' ')
+    .includes('login') ||
+  params.max_age !== undefined ||
+  needsTwoFactors(params);
+
 /**
  * oidc-provider would reject `acr_values` without openid. Internal parameters that the client has sent are removed.
  */

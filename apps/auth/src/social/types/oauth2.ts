@@ -69,7 +69,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
     async redeemCallback(callbackUrl, { state, codeVerifier }) {
       const checks = { expectedState: state, pkceCodeVerifier: codeVerifier };
       const tokens = await redeemCode(configuration, callbackUrl, checks);
-      return identityFrom(name, await fetchProfile(settings, configuration, tokens.access_token));
+      return { identity: identityFrom(name, await fetchProfile(settings, configuration, tokens.access_token)) };
     },
 
     async verifyNativeToken(token) {

@@ -43,25 +43,24 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
     canConfirm: true,
     acceptsNativeTokens: settings.nativeAudiences.length > 0,
 
-    async authorizationUrl(redirectUri, secrets, isConfirmation) {
-      const confirmation: Record<string, string> = isConfirmation ? { prompt: 'login', max_age: '0' } : {};
-      const parameters = { redirect_uri: redirectUri, scope, nonce: secrets.nonce, ...confirmation };
+    async authorizationUrl(redirectUri, secrets, mustSignIn) {
+      const again: Record<string, string> = mustSignIn ? { prompt: 'login', max_age: '0' } : {};
+      const parameters = { redirect_uri: redirectUri, scope, nonce: secrets.nonce, ...again };
       return buildAuthorizationUrl(await discover(), secrets, parameters);
     },
 
-    async redeemCallback(callbackUrl, { state, nonce, codeVerifier }, maxAge) {
+    async redeemCallback(callbackUrl, { state, nonce, codeVerifier }) {
       const configuration = await discover();
       const tokens = await redeemCode(configuration, callbackUrl, {
         expectedState: state,
         pkceCodeVerifier: codeVerifier,
         expectedNonce: nonce,
         idTokenExpected: true,
-        // openid-client then checks the claim `auth_time`.
-        ...(maxAge !== undefined && { maxAge }),
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('the token response contains no id_token');
-      return identityFrom(name, await addUserinfo(configuration, tokens.access_token, claims));
+      const identity = identityFrom(name, await addUserinfo(configuration, tokens.access_token, claims));
+      return { identity, authTime: claims.auth_time };
     },
 
     verifyNativeToken: async (token) => verifyNativeToken(settings, await discover(), token),
