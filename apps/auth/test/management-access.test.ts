@@ -102,10 +102,31 @@ test.each<[string, Record<string, unknown>]>([
 
 test('without MANAGEMENT=on there is nothing', async () => {
   const server = await startAuthServer();
-  for (const path of ['/management/facilities', '/management/openapi.json', '/management/audit']) {
-    expect((await fetch(server.origin + path)).status).toBe(404);
+  const headers = { Authorization: `Bearer ${management.token}` };
+  for (const path of ['/management/facilities', '/management/openapi.json', '/management/audit', ...otherSpellings]) {
+    expect([path, (await fetch(server.origin + path, { headers })).status]).toEqual([path, 404]);
   }
   await server.close();
+});
+
+/** Only the exact paths exist, because a proxy that blocks `/management` may let other spellings pass. */
+const otherSpellings = [
+  '/Management/facilities',
+  '/MANAGEMENT/audit',
+  '/management/Facilities',
+  '/management/facilities/',
+  '/management/export/?',
+  '/management/openapi.json/',
+  '/management/OpenAPI.json',
+  '/%6danagement/facilities',
+];
+
+test.each(otherSpellings)('%s is not found, with and without a token', async (path) => {
+  for (const headers of [{ Authorization: `Bearer ${management.token}` }, undefined]) {
+    const response = await fetch(management.server.origin + path, headers && { headers });
+    expect(response.status).toBe(404);
+    expect(await response.text()).not.toMatch(/fac-north|"openapi"/);
+  }
 });
 
 test('the OpenAPI document describes every path that works', async () => {

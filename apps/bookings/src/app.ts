@@ -5,7 +5,7 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import type { Express } from 'express';
+import { type Express, Router } from 'express';
 import { createAudit } from './audit.ts';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
@@ -232,12 +232,15 @@ function createExpressApp(
     },
   });
   if (management) {
-    mountEndpoints(app, management.endpoints, {
+    // Only this spelling of the paths, because a proxy that blocks `/management` may let others pass.
+    const router = Router({ caseSensitive: true, strict: true });
+    mountEndpoints(router, management.endpoints, {
       ...routing,
       checkScope: (caller, access) => checkScope(caller, access, management.scopes, baseUrl),
       onCaller: undefined,
     });
-    mountJson(app, '/management/openapi.json', management.document);
+    mountJson(router, '/management/openapi.json', management.document);
+    app.use(router);
   }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])

@@ -198,10 +198,10 @@ describe('an import of ids that exist already', () => {
   test('an import runs without deadlocks while bookings of the same bays are created', async () => {
     const createBooking = async (index: number) =>
       system.call('POST', '/api/bookings', { body: bookingBody({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
-    const work = Array.from({ length: 40 }, (_, index) =>
-      index % 8 === 0 ? importFacilities(places.facilities) : createBooking(index),
-    );
-    await Promise.all(work);
+    const imports = Array.from({ length: 5 }, () => importFacilities(places.facilities));
+    const bookings = await Promise.all(Array.from({ length: 36 }, (_, index) => createBooking(index)));
+    await Promise.all(imports);
+    expect(bookings.map(({ status }) => status)).toEqual(Array(36).fill(201));
     const deadlockDetected = '40P01';
     expect(system.databaseErrors).not.toContain(deadlockDetected);
   });

@@ -62,6 +62,18 @@ async function createFacility(name: string, bays = 1): Promise<void> {
 describe('rights', () => {
   const paths = ['facilities', 'facilities/fac-north', 'locations', 'bays/bay-n1-01', 'export', 'audit'];
 
+  const otherSpellings = [
+    '/Management/facilities',
+    '/management/Facilities',
+    '/management/facilities/',
+    '/MANAGEMENT/audit',
+    '/management/facilities/fac-north/',
+    '/management/export/?',
+    '/management/openapi.json/',
+    '/management/OpenAPI.json',
+    '/%6danagement/facilities',
+  ];
+
   test('tokens of the Bookings API, no token and tokens for another audience get in nowhere', async () => {
     const ordinary = await system.token(['fac-north']);
     const elsewhere = await system.token([], { scope: operateScope, aud: 'https://auth.example/management' });
@@ -88,9 +100,17 @@ describe('rights', () => {
 
   test('without MANAGEMENT, nothing is there', async () => {
     const plain = await createTestSystem({ sharing: system });
-    for (const path of [...paths, 'openapi.json'])
-      expect((await plain.call('GET', `/management/${path}`, { token: operator })).status).toBe(404);
+    for (const path of [...[...paths, 'openapi.json'].map((end) => `/management/${end}`), ...otherSpellings])
+      expect((await plain.call('GET', path, { token: operator })).status).toBe(404);
     await plain.close();
+  });
+
+  test('other spellings of the paths are not found, with and without a token', async () => {
+    const { body: unknown } = await system.call('GET', '/nothing');
+    for (const path of otherSpellings)
+      for (const token of [operator, ''])
+        expect(await system.call('GET', path, { token })).toMatchObject({ status: 404, body: unknown });
+    expect((await manage('GET', 'facilities')).status).toBe(200);
   });
 });
 

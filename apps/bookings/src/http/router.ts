@@ -3,7 +3,7 @@ import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AuthorizedRequest } from '../auth/dpop.ts';
@@ -32,18 +32,18 @@ export interface RouterOptions {
   readonly formats: Formats;
 }
 
-export function mountEndpoints(app: Express, endpoints: readonly Endpoint<Caller>[], options: RouterOptions): void {
+export function mountEndpoints(router: Router, endpoints: readonly Endpoint<Caller>[], options: RouterOptions): void {
   const compile = createValidator(options.formats);
   for (const [path, endpointsOfPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
     const handlers = endpointsOfPath.map((endpoint) => [endpoint.method, createHandler(endpoint, compile, options)]);
     // All endpoints of a path have the same `errorContext`.
-    mountPath(app, path, Object.fromEntries(handlers), endpointsOfPath[0]?.errorContext);
+    mountPath(router, path, Object.fromEntries(handlers), endpointsOfPath[0]?.errorContext);
   }
 }
 
 /** Mounts the handlers of one path, by method, and the responses to HEAD, OPTIONS and other methods. */
 export function mountPath(
-  app: Express,
+  router: Router,
   path: string,
   handlersByMethod: Readonly<Record<string, RequestHandler>>,
   errorContext: Readonly<Record<string, unknown>> = {},
@@ -61,7 +61,7 @@ export function mountPath(
       'traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
-  app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
+  router.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
     (response.locals as RequestLocals).route = path;
     response.locals.errorContext = errorContext;
     const handler = handlers.get(request.method);
@@ -72,8 +72,8 @@ export function mountPath(
 }
 
 /** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
-export function mountMethodNotAllowed(app: Express, path: string): void {
-  mountPath(app, path, { GET: (_request, _response, next) => next() });
+export function mountMethodNotAllowed(router: Router, path: string): void {
+  mountPath(router, path, { GET: (_request, _response, next) => next() });
 }
 
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {

@@ -1,7 +1,7 @@
 // Serves the OpenAPI document, the API reference, the guide and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
-import type { Express } from 'express';
+import type { Express, Router } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { resourceMetadataPath } from '../auth/challenges.ts';
 import type { Scopes } from '../auth/scopes.ts';
@@ -60,10 +60,10 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
 }
 
 /** Mounts a document of which anybody may read the JSON. */
-export function mountJson(app: Express, path: string, content: object): void {
-  mountDocument(app, path, createPublicDocument(JSON.stringify(content), json));
+export function mountJson(router: Router, path: string, content: object): void {
+  mountDocument(router, path, createPublicDocument(JSON.stringify(content), json));
 }
 
-function mountDocument(app: Express, path: string, document: PublicDocument): void {
-  mountPath(app, path, { GET: (request, response) => sendDocument(request, response, document) });
+function mountDocument(router: Router, path: string, document: PublicDocument): void {
+  mountPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
 }
