@@ -167,6 +167,7 @@ describe('the rotation of signing keys', () => {
     await store.rotate(0);
     await store.advance();
     const { retired = [] } = await keysByState();
+    expect(retired).not.toHaveLength(0);
     for (const { deleteAfter, retiredAt } of retired) {
       expect(Number(deleteAfter) - Number(retiredAt)).toBeGreaterThanOrEqual(86_400_000);
     }

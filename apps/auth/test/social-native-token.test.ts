@@ -115,11 +115,6 @@ describe('native tokens that are valid and were issued to one of nativeAudiences
     ['tokenInfo', 'one of several values of aud', { token: { aud: ['another-app', app], sub: 'u-1' } }],
     ['tokenInfo', 'azp', { token: { azp: app, sub: 'u-1' } }],
     ['tokenInfo', 'azp, although aud names another application', { token: { azp: app, aud: 'an-api', sub: 'u-1' } }],
-    [
-      'tokenInfo',
-      'aud, with additional claims from userinfo',
-      { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-1' } },
-    ],
     ['introspection', 'client_id', { token: activeResponse }],
     [
       'introspection',
@@ -128,7 +123,21 @@ describe('native tokens that are valid and were issued to one of nativeAudiences
     ],
     ['debugToken', 'app_id', { token: validResponse, user: { id: 'u-1' } }],
   ])('the provider %s confirms a native token by %s', async (name, _title, responses) => {
-    expect(await exchange(name, responses)).toMatchObject({ status: 200, token_type: 'Bearer' });
+    const response = await exchange(name, responses);
+    expect(response).toMatchObject({ status: 200, token_type: 'Bearer' });
+    const claims = decodeJwt(String(response.access_token));
+    expect(claims).toMatchObject({ client_id: 'demo-native', acr: `idp:${name}`, amr: ['fed'] });
+    const identity = { provider: name, subject: 'u-1' };
+    expect(await server.db('social_identity').where(identity)).toMatchObject([{ account_id: claims.sub }]);
+  });
+
+  test('userinfo adds the name and the address that the response about the token lacks', async () => {
+    const user = { sub: 'u-3', name: 'Uma Userinfo', email: 'uma@social.example', email_verified: true };
+    const response = await exchange('tokenInfo', { token: { aud: app, sub: 'u-3', name: 'Uma Token' }, user });
+    const { sub } = decodeJwt(String(response.access_token));
+    expect(await server.db('account').where({ id: sub ?? '' })).toMatchObject([
+      { name: 'Uma Token', email: 'uma@social.example', email_verified: true },
+    ]);
   });
 });
 

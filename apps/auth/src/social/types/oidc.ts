@@ -179,8 +179,7 @@ async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string)
   if (facts.error) throw new NativeTokenError('the token is not valid');
   const expiresAt = Number(facts.exp);
   if (Number.isFinite(expiresAt) && expiresAt * 1000 <= Date.now()) throw new NativeTokenError('the token has expired');
-  const { sub, email, email_verified, name } = facts;
-  return { issuedTo: clientsOf([facts.azp], facts.aud), claims: { sub, email, email_verified, name } };
+  return { issuedTo: clientsOf([facts.azp], facts.aud), claims: facts };
 }
 
 /** `audience` may contain the recipient of the token, so it is used only if `clientIds` contains no id. */
