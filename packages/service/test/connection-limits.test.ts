@@ -163,3 +163,31 @@ test('if a pipelined request is malformed, the client still gets the response to
   expect(responses).toMatch(/^HTTP\/1\.1 200 .*first/s);
   expect(responses).not.toContain('malformed');
 });
+
+test('the longest unfinished headers are closed when all of them occupy too much memory', async () => {
+  const options = { maxUnfinishedBytes: 1_000_000, inactivityTimeout: 20_000 };
+  const port = await startServer((request, response) => {
+    request.resume().on('end', () => response.end('ok'));
+  }, options);
+  const body = 'x'.repeat(900_000);
+  const [idle, short] = [openConnection(port).resume(), openConnection(port).resume()];
+  idle.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  await once(idle, 'data');
+  short.write('GET / HTTP/1.1\r\nHost: a\r\n');
+  const long = Array.from({ length: 20 }, () => openConnection(port).resume());
+  let closed = 0;
+  const half = Promise.withResolvers<void>();
+  for (const socket of long) {
+    socket.on('close', () => {
+      closed++;
+      if (closed === 10) half.resolve();
+    });
+    socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(100_000)}`);
+  }
+  await half.promise;
+  short.write('\r\n');
+  await once(short, 'data');
+  idle.write(get);
+  await once(idle, 'data');
+  expect(closed).toBeLessThan(20);
+});

@@ -10,6 +10,7 @@ import {
   sendMalformedResponse,
 } from './malformed-request.ts';
 import { createRequestQueue, type RequestQueue } from './request-queue.ts';
+import { limitUnfinishedHeaders } from './unfinished-headers.ts';
 
 /** All times in this file are in ms. */
 export const drainTimeout = 30_000;
@@ -19,6 +20,10 @@ const closeIdleInterval = 50;
 const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB, so 5,000 connections occupy 50 MB. */
 export const defaultMaxConnections = 5_000;
+/** Many short headers occupy more memory than their bytes. Node ignores those above this number. */
+const maxHeadersCount = 200;
+/** 5,000 connections then stay below the 512 MiB of the Kubernetes manifests (docs/security.md). */
+const defaultMaxUnfinishedBytes = 32_000_000;
 
 export interface HttpServerOptions {
   readonly handler: RequestListener;
@@ -30,6 +35,8 @@ export interface HttpServerOptions {
   readonly onRefusedConnection?: () => void;
   /** A connection with an unfinished request is closed if no data is sent or received for this time. */
   readonly inactivityTimeout?: number | undefined;
+  /** The longest unfinished headers are closed if all of them have more bytes together. */
+  readonly maxUnfinishedBytes?: number | undefined;
 }
 
 export interface HttpServer {
@@ -52,6 +59,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     requireHostHeader: !respondToMalformed,
   });
   server.maxConnections = options.maxConnections ?? defaultMaxConnections;
+  server.maxHeadersCount = maxHeadersCount;
   server.timeout = options.inactivityTimeout ?? defaultInactivityTimeout;
   if (options.onRefusedConnection) server.on('drop', options.onRefusedConnection);
   let isDraining = false;
@@ -62,6 +70,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   server.on('connection', queue.add);
   server.on('request', queue.receive);
+  limitUnfinishedHeaders(server, queue.sockets, options.maxUnfinishedBytes ?? defaultMaxUnfinishedBytes);
   // A server may ignore an unknown expectation (RFC 9110 section 10.1.1).
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   if (respondToMalformed) {
