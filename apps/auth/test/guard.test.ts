@@ -49,6 +49,12 @@ const failSignIns = async (times: number, name: string, network: string) => {
 };
 const resetCounts = () => server.db.raw('delete from guard_count');
 
+test('a client cannot choose its IP address in front of the one that the proxy adds', async () => {
+  for (let n = 0; n < 12; n++) await signInByGrant(`nobody-${n}`, 'wrong', `192.0.2.${n}, 198.51.100.200`);
+  expect(await signInByGrant('nobody-12', 'wrong', '192.0.2.99, 198.51.100.200')).toMatchObject({ status: 429 });
+  expect(await signInByGrant('nobody-13', 'wrong', '192.0.2.1')).toMatchObject({ status: 400 });
+});
+
 describe('repeated failed sign-ins', () => {
   test('an account is locked for the grant type password at every instance, even with the right password', async () => {
     await resetCounts();

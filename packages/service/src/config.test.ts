@@ -82,7 +82,7 @@ describe('parsers', () => {
 
   test.each([
     ['1', 1],
-    ['true', true],
+    ['true', 1],
     ['false', false],
     ['10.0.0.0/8', '10.0.0.0/8'],
     ['loopback, 2001:db8::/32', 'loopback, 2001:db8::/32'],

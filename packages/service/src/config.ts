@@ -148,10 +148,14 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
-/** Parses Express's setting `trust proxy`. */
-export const trustProxy = (value: string): boolean | number | string => {
+/**
+ * Parses the setting `trust proxy` of Express. `true` means one proxy: Express would take the first address of
+ * X-Forwarded-For, which the client itself can choose.
+ */
+export const trustProxy = (value: string): false | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
-  if (/^(true|false)$/.test(value)) return value === 'true';
+  if (value === 'true') return 1;
+  if (value === 'false') return false;
   if (!value.split(',').every((entry) => isAddressOrNetwork(entry.trim()))) {
     throw new Error('must be true, false, a number of proxies, or a list of addresses and networks');
   }
@@ -165,6 +169,6 @@ function isAddressOrNetwork(text: string): boolean {
   } catch {
     return false;
   }
-  // The prefix length 0 means every IP address. An operator who wants this must write `true`.
+  // The prefix length 0 is every address, so a client could choose its own.
   return !/\/0+$/.test(text);
 }

@@ -12,7 +12,7 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly readiness: () => Promise<Readiness>;
-  readonly trustProxy?: boolean | number | string;
+  readonly trustProxy?: false | number | string;
   readonly serveMetrics?: boolean;
 }
 
