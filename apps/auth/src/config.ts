@@ -28,10 +28,10 @@ import {
 } from '@bay-booking/service/public-address';
 import { parseSocialProviders, type SocialProviderSettings } from './social/settings.ts';
 
-// Each of the following functions parses the value of one variable. The message of its error continues the sentence
-// "VARIABLE ...", for example "ISSUER must be https". A message never contains a secret.
+// Each function parses one variable. Its error message continues the sentence "VARIABLE ...", for example "ISSUER must
+// be https", and never contains a secret.
 
-/** Parses an address that consists of scheme, host and port. */
+/** Parses a URL that consists of scheme, host and port. */
 const origin = (value: string): string => {
   const address = httpUrl(value);
   const { pathname, search, hash, username } = new URL(address);

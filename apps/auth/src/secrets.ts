@@ -1,4 +1,4 @@
-// Generates secrets of 256 random bits, which nobody can guess, so that a plain SHA-256 protects them in the database.
+// Generates secrets of 256 random bits. Nobody can guess them, so a plain SHA-256 protects them in the database.
 import { hash, randomBytes } from 'node:crypto';
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');

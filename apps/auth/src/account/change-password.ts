@@ -1,7 +1,7 @@
-// Changes the password of the signed-in user, or sets a first password.
+// Changes the signed-in user's password or sets a first password.
 //
-// Somebody else may have known the old password, so every other session ends, and clients lose their access. The user
-// can choose that clients keep an access that they got in the current session.
+// Somebody else may have known the old password, so every other session is signed out and clients lose their access.
+// The user can keep the access that clients got in the current session.
 import type { Request, Response } from 'express';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
@@ -19,7 +19,7 @@ export function createPasswordChange(show: ShowAccount, services: Services): Sig
   const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
 
   /**
-   * Checks the password like a sign-in, so that wrong passwords can lock the account. Returns nothing if it is right.
+   * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.
    */
   const checkCurrentPassword = async (
     request: Request,

@@ -2,7 +2,7 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 
-/** `facilities` are those that would be left without an owner. */
+/** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly string[] };
 
 interface Person {
@@ -63,7 +63,10 @@ export async function deleteAccountWithin(tx: Queryable, id: string): Promise<De
   return 'deleted';
 }
 
-/** Without this rule, anybody could register with the address of somebody else and delete that person's invitations. */
+/**
+ * Only a proven e-mail address counts. Otherwise anybody could register with another person's e-mail address and delete
+ * that person's invitations.
+ */
 const provenAddresses = ({ username, email, emailVerified }: Person): readonly string[] =>
   emailVerified || email === null ? [username, email ?? username].map((address) => address.toLowerCase()) : [];
 

@@ -1,7 +1,7 @@
 // Reads what is stored about an account, for the page that exports it.
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** Each list has at most so many entries, the newest ones. */
+/** Each list has only the newest entries, up to this number. */
 const maxEntries = 10_000;
 
 /** The columns are the names in the export. $1 is the id of the account. */

@@ -1,4 +1,4 @@
-// Mails a code to a user without a password, who confirms a sign-in with it. A code belongs to one session.
+// Mails a code that a user without a password needs to confirm a sign-in. A code belongs to one session.
 import { createHmac, randomInt } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -8,7 +8,7 @@ import type { Stores } from '../services.ts';
 import { emailAddressOf, nameInEmail } from './account-emails.ts';
 import type { Account } from './store.ts';
 
-/** If you change a value, also change the texts of the e-mail and the page. */
+/** Also change the e-mail and the page if you change a value. */
 const lifetimeSeconds = 10 * 60;
 const maxTries = 5;
 
@@ -27,7 +27,7 @@ export function createConfirmationCodes(
   { db, config }: Pick<Stores, 'config'> & { readonly db: Database },
   { mailer, limit }: ConfirmationCodesOptions,
 ) {
-  // A plain hash of six digits could be guessed by a reader of the database.
+  // A reader of the database could guess the six digits of a plain hash.
   const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>
     createHmac('sha256', key).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
 

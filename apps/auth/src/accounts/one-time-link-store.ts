@@ -1,7 +1,7 @@
-// Creates, finds and deletes the one-time links that are mailed to users (table `one_time_link`).
+// Creates, finds and deletes one-time links that are mailed to users (table `one_time_link`).
 //
-// The token of a link is an HMAC of a random seed. The server can therefore compute it from the stored seed and mail
-// the link again, and a reader of the database, who does not have the key, cannot.
+// A link's token is an HMAC of a random seed. The server can therefore compute the token from the stored seed and mail
+// the link again. A reader of the database does not have the key and cannot.
 import { createHmac } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -10,7 +10,7 @@ export type LinkPurpose = 'verify-email' | 'reset-password';
 
 export interface LinkOwner {
   readonly accountId: string;
-  /** The address to which the link was mailed, and whose owner has opened it. */
+  /** The e-mail address that the link was mailed to. Whoever opens the link can read its mailbox. */
   readonly email: string;
 }
 
@@ -19,7 +19,10 @@ interface NewLink extends LinkOwner {
   readonly lifetimeSeconds: number;
 }
 
-/** A link works while the account has the address to which it was mailed: its e-mail address or else its user name. */
+/**
+ * A link works while the account still has the e-mail address that the link was mailed to: its `email`, or else its
+ * user name.
+ */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 

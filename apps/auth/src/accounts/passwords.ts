@@ -8,8 +8,8 @@ const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 /** A longer password is not safer, but takes more time to hash. */
 export const maxPasswordLength = 256;
 
-// Each hash needs a core, one of the 4 threads of Node.js and 19 MiB of memory. Even with one core, 2 hashes run, so
-// that the second one continues while the main thread handles the result of the first.
+// Each hash needs a core, one of Node's 4 threads and 19 MiB of memory. Two hashes run even on one core: the second
+// continues while the main thread handles the result of the first.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
@@ -31,14 +31,14 @@ const normalize = (password: string): string => password.normalize('NFKC');
 /** @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed */
 export const hashPassword = (password: string): Promise<string> => enqueue(() => hash(normalize(password), parameters));
 
-/** Several secrets with one salt can be compared with a single hash. */
+/** One hash is enough to compare several secrets that have the same salt. */
 export const hashWithSalt = (secret: string, salt: Buffer): Promise<string> =>
   enqueue(() => hash(secret, { ...parameters, salt }));
 
 let dummyHash: Promise<string> | undefined;
 
 /**
- * Takes as much time without a hash as with one, so that the response time does not reveal whether the account exists.
+ * Takes the same time if there is no hash: the response time must not reveal whether the account exists.
  *
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed
  */

@@ -1,6 +1,6 @@
-// Checks a user name and password, for the sign-in page and the grant type `password`.
+// Checks a user name and password for the sign-in page and the grant type `password`.
 //
-// Neither the result of the check nor its time reveals whether the account exists (docs/behaviour.md, "Sign-in
+// Neither the result nor the response time reveals whether the account exists (docs/behaviour.md, "Sign-in
 // protection").
 
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
@@ -36,7 +36,7 @@ export const createSignIn =
     }
     const passwordMatches = await verifyPassword(account?.passwordHash, password);
     const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
-    // With a second factor, the right password is not yet a complete sign-in, and does not reset the count.
+    // If the account has a second factor, a right password does not complete the sign-in and does not reset the count.
     const isComplete = succeeded && !(await factors.hasSecondFactor(account.id));
     const lockout = succeeded ? await attempt.succeeded({ isComplete }) : await attempt.failed();
     if (lockout) {

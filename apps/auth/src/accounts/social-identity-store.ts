@@ -1,6 +1,6 @@
-// Reads and writes the identities that accounts have at social providers (table `social_identity`).
+// Reads and writes accounts' identities at social providers (table `social_identity`).
 //
-// The e-mail address is not used to find an account, because it may belong to somebody else.
+// The e-mail address does not identify an account, because it may belong to somebody else.
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
@@ -27,7 +27,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
     findAccount: (identity: SocialIdentity): Promise<Account | undefined> => findAccountAndRecordUse(db, identity),
 
-    /** Of two first sign-ins at the same time, only one creates an account, and gets `isNew`. */
+    /** If two first sign-ins run at the same time, only one creates an account and gets `isNew`. */
     async findOrCreateAccount(identity: SocialIdentity): Promise<{ account: Account; isNew: boolean }> {
       const known = await findAccountAndRecordUse(db, identity);
       if (known) return { account: known, isNew: false };
@@ -38,7 +38,7 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       return { account: createdByOther, isNew: false };
     },
 
-    /** Returns `taken` if the identity belongs to another account, and `unconfirmed` without `mayLinkIdentities`. */
+    /** Returns `taken` if the identity belongs to another account, `unconfirmed` if `mayLinkIdentities` is false. */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
       const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
         accountId,
@@ -59,8 +59,8 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       ),
 
     /**
-     * Returns `last`, and removes nothing, if the account has no other way to sign in. The lock prevents that two
-     * parallel requests remove the last two identities.
+     * Returns `last` and removes nothing if the account has no other way to sign in. A lock prevents two parallel
+     * requests from removing the last two identities.
      */
     async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
       return transaction(db, async (tx) => {
@@ -88,9 +88,9 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Whether identities may be linked to an account: only if nobody else can own its e-mail address. Otherwise, an
- * attacker could create an account with the address of a victim and link an own identity. After the victim has taken
- * the account over with a password reset, the attacker could still sign in with that identity.
+ * Whether identities may be linked to an account. Nobody else must be able to own its e-mail address: an attacker could
+ * create an account with a victim's e-mail address and link an identity. After the victim's password reset, the
+ * attacker could still sign in with that identity.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));

@@ -24,7 +24,7 @@ export type AccountWithMemberships = Account & { readonly memberships: readonly 
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
 
-/** The select list of `Account`, for statements in which the table `account` has the alias `a`. */
+/** The select list of `Account`. The table `account` needs the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;
 
@@ -44,8 +44,8 @@ const cleanUsername = (username: string): string => withoutNul(username).trim();
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
- * The time at which the e-mail address of the account `a` first became verified. `infinity` if it is not verified, or
- * if an instance of an earlier release verified it, which did not know the column (migration 0004).
+ * When the e-mail address of the account `a` was first verified. `infinity` if it is not verified, or if an earlier
+ * release, which did not know the column, verified it (migration 0004).
  */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
 

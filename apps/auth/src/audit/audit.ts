@@ -19,7 +19,7 @@ type TimedEvent = AuditEvent & { readonly at?: Date };
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Further events are logged and not stored. */
+/** Further events are logged but not stored. */
 const maxQueued = 5_000;
 /** How long events are collected, so that one statement stores the events of many tokens. */
 const collectMilliseconds = 100;

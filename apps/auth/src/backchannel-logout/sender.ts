@@ -1,5 +1,5 @@
-// Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout"). They wait in a
-// queue, so that users do not wait for clients, and the import command can end sessions. A token is never sent again.
+// Sends logout tokens to clients of ended sessions (docs/behaviour.md, "Back-channel logout"). Tokens wait in a queue,
+// so that users do not wait for clients and the import command can end sessions. A token is never sent again.
 
 import { startLoop } from '@bay-booking/service/periodic';
 import type { Stores } from '../services.ts';
@@ -11,7 +11,7 @@ export type LogoutOutcome =
   | 'address_not_allowed'
   | 'timeout'
   | 'failed'
-  /** The client is disabled, deleted, or no longer has a logout address. */
+  /** The client is disabled, deleted or has no logout URL any more. */
   | 'not_registered'
   | 'expired';
 
@@ -28,7 +28,7 @@ const checkIntervalMs = 1_000;
 const maxParallel = 200;
 /** A client that does not respond must not delay the tokens of other clients. */
 const maxParallelPerClient = 10;
-/** After an hour, the user has probably signed in again, and a token without `sid` would end the new session too. */
+/** After an hour, the user has probably signed in again. A token that has no `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
 export function createLogoutSender({ db, audit, logger }: Stores, send: SendLogoutToken, isReady: () => boolean) {

@@ -1,8 +1,8 @@
 // Defines the part of an SQL statement that queues logout tokens. It belongs to the statement that ends the sessions,
 // so that each token is queued exactly once.
 
-// Needs the common table expression `ended` with `account_id` and `payload` of the ended sessions. A client without a
-// grant has seen no more than our sign-in page. Without `sid`, `distinct` leaves one token for all sessions.
+// Needs the common table expression `ended` with `account_id` and `payload` of the ended sessions. A client that has no
+// grant has seen only our sign-in page. If a client uses no `sid`, `distinct` leaves one token for all sessions.
 export const queueLogoutTokens = `
   insert into backchannel_logout (client_id, account_id, sid)
   select distinct c.id, e.account_id,

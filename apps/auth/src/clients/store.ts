@@ -58,8 +58,8 @@ export const isActiveClient = 'c.disabled_at is null and (c.expires_at is null o
 const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
 /**
- * Finds the client with the id $1, unless the client has expired, or the client or its account is disabled. The same
- * statement reads the roles of the account, on which most tokens depend.
+ * Finds the client with the id $1 unless the client has expired or the client or its account is disabled. The same
+ * statement reads the account's roles, because most tokens depend on them.
  */
 export const activeClientQuery = `
   select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
@@ -247,7 +247,7 @@ export async function rotateSecret(
       where client_id = $2`,
     [overlapSeconds, clientId],
   );
-  // With an overlap of 0, the old secrets have just expired.
+  // If the overlap is 0, the old secrets have just expired.
   await query(
     tx,
     `delete from client_secret where client_id = $1 and (expires_at <= now() or secret_sha256 not in (

@@ -34,7 +34,7 @@ runCommand(async () => {
       const delay = argument === '--now' ? 0 : config.publishDelaySeconds;
       await keys.ensureCurrentKeys();
       await keys.rotate(delay);
-      // Without a delay, the new key may already sign, so this command makes it the current key.
+      // If the delay is 0, the new key may already sign, so this command makes it the current key.
       if (delay === 0) await keys.advance();
       audit.record({ kind: 'keys.rotated', detail: { delay } });
     } else if (command === 'remove') {

@@ -26,7 +26,7 @@ export const createFailureCounterFactory =
       storeClient: asPgClient(db),
       storeType: 'client',
       tableName: 'guard_count',
-      // A migration creates the table, and jobs.ts deletes expired rows.
+      // A migration creates the table, and accounts/expired-rows-store.ts deletes expired rows.
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,

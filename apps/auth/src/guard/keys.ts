@@ -1,4 +1,4 @@
-// Builds the keys under which failed sign-ins and uses of limited functions are counted.
+// Builds the keys that count failed sign-ins and uses of limited functions.
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
@@ -8,7 +8,7 @@ export const nameKey = (name: string): string =>
 
 /**
  * Returns an IPv4 address itself, and the /64 network of an IPv6 address, which internet providers usually give to one
- * customer. Behind some proxies, a client can send any text as its address.
+ * customer. Behind some proxies, a client can send any string as its IP address.
  */
 export function addressKey(address: string): string {
   const host = withoutPort(address);
@@ -20,7 +20,7 @@ export function addressKey(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Removes the port that some proxies add to the address, as in `192.0.2.7:50321` and `[2001:db8::1]:50321`. */
+/** Removes the port that some proxies add to the IP address, as in `192.0.2.7:50321` and `[2001:db8::1]:50321`. */
 function withoutPort(address: string): string {
   const ipv6 = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1];
   return ipv6 ?? /^(.*\.\d+):\d+$/.exec(address)?.[1] ?? address;

@@ -1,8 +1,7 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted for each user name, even if no account has this name, and for each IP address. A browser in
-// which the account has signed in before has a separate count, so that nobody else can lock the owner out of this
-// browser.
+// Failures are counted for each user name, even if no account has it, and for each IP address. A browser that has
+// signed in to the account before has a separate count: nobody else can lock the owner out of this browser.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthConfig } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';

@@ -1,7 +1,7 @@
 // Issues and checks the CSRF tokens of our forms.
 //
-// A token is an HMAC of the id of the browser, which is in a cookie, and of the CSRF context, such as the session. It
-// is therefore not valid in another browser, and not for another user of the same browser.
+// A token is an HMAC of the browser's id, which is in a cookie, and of the CSRF context, such as the session. It is
+// therefore invalid in another browser and for another user of the same browser.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthConfig } from '../config.ts';

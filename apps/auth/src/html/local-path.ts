@@ -1,7 +1,7 @@
 // Builds the path of the sign-in page, and checks the path to which a user returns after signing in.
 
 const maxPathLength = 2000;
-/** Browsers read `//host` and `/\host` as another server, and remove tabs and line breaks from addresses. */
+/** Browsers read `//host` and `/\host` as another server and remove tabs and line breaks from URLs. */
 const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
 
 /** With `again`, a user who is already signed in must prove their identity again. */

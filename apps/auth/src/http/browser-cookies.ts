@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface BrowserCookies {
   readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** `maxAge` is in seconds. Without `maxAge`, the browser deletes the cookie when the browser is closed. */
+  /** `maxAge` is in seconds. If it is left out, the browser deletes the cookie when it is closed. */
   readonly set: (
     request: IncomingMessage,
     response: ServerResponse,

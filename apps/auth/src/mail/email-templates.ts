@@ -25,7 +25,7 @@ export function composeEmail({ to, name, link }: Recipient, content: EmailConten
 }
 
 /**
- * Whether an e-mail may contain the name of an account. Anybody can register with the address of somebody else, so a
+ * Whether an e-mail may contain the name of an account. Anybody can register with another person's e-mail address, so a
  * name that an e-mail program could turn into a link is left out.
  */
 export const isSafeInEmail = (name: string): boolean => !/[/:<>@]|www\.|\S[.。]\S|\p{C}/iu.test(name);

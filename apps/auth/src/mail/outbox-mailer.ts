@@ -1,6 +1,6 @@
-// Sends the e-mails of the outbox by SMTP. A failed attempt is repeated for a day.
+// Sends the outbox's e-mails by SMTP. A failed attempt is repeated for a day.
 //
-// Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
+// If `SMTP_URL` is unset, the mailer only logs e-mails, for development. If `MAIL` is `off`, it discards them.
 import type { Queryable } from '@bay-booking/service/database/database';
 import { startLoop } from '@bay-booking/service/periodic';
 import { createTransport } from 'nodemailer';
@@ -50,7 +50,7 @@ export function createOutboxMailer({ config, logger, metrics }: Stores, store: M
 
   const deliver = async ({ id, tries, to, subject, text, html }: QueuedEmail): Promise<void> => {
     try {
-      // As an object, the address is one recipient. As a text, it would be parsed as a list.
+      // An object is one recipient. A string would be parsed as a list.
       await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
       await store.delete(id);
       count('sent');

@@ -1,4 +1,4 @@
-// Sends the requests of oidc-provider with our client, which refuses addresses in private networks.
+// Sends oidc-provider's requests with our client, which rejects IP addresses in private networks.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 
 const timeoutMs = 2_500;

@@ -1,4 +1,4 @@
-// Turns errors of an unavailable database into a 503 `temporarily_unavailable`.
+// Converts errors of an unavailable database to a 503 `temporarily_unavailable`.
 import { isUnavailable, type Queryable, query } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
 import { temporarilyUnavailable } from '../http/unavailable.ts';

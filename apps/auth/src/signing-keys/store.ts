@@ -35,7 +35,7 @@ const marginSeconds = 60;
 /** RS256 keys sign id_tokens, which a client may send as `id_token_hint` as long as an idle session lasts. */
 const minimumPublicationSeconds: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
 
-/** An arbitrary number */
+/** The number is arbitrary. */
 const lockId = 4_206_912_022;
 
 interface KeyStoreOptions {

@@ -1,6 +1,6 @@
 // Runs the authorization code flow at a social provider. Only the browser that began a flow can finish it.
 //
-// Each provider has its own callback address, so a response of one provider is not accepted as a response of another.
+// Each provider has its own callback URL, so one provider's response is not accepted as another's.
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';

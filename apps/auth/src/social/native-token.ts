@@ -11,7 +11,8 @@ import type { SocialProviders } from './settings.ts';
 const maxTokenLength = 8_192;
 
 /**
- * Without a provider name, each provider is asked in turn.
+ * If no provider is named, each provider is asked in turn.
+ *
  * @throws {NativeTokenError} if no provider confirms the token, or if a provider is unavailable
  */
 export async function verifyNativeToken(

@@ -1,5 +1,5 @@
-// Stores the scopes that a user granted or declined to a client, as a grant of oidc-provider. Without the declined
-// scopes, the library would ask for them again.
+// Stores the scopes that a user granted or declined to a client as a grant of oidc-provider. If declined scopes were
+// not stored, the library would ask for them again.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { splitScope } from '../scopes.ts';
 import type { ResourceServer } from '../tokens/resource-server.ts';

@@ -1,5 +1,5 @@
-// Adds five checks to those with which oidc-provider decides whether to show the sign-in page or the consent page. A
-// check returns true if the page must be shown.
+// Adds checks to oidc-provider's own checks whether to show the sign-in page or the consent page. A check returns true
+// if the page must be shown.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { offlineAccess, splitScope } from '../scopes.ts';

@@ -36,7 +36,7 @@ export async function createClientValidator({
   const internalMembers: readonly string[] = ownMetadata;
 
   return {
-    /** Returns the names that are no client metadata, or that only our own code may set. */
+    /** Returns names that are not client metadata or that only our own code may set. */
     findUnknown: (members: readonly string[]) =>
       members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
 

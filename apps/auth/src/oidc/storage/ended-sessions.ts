@@ -1,4 +1,4 @@
-// Ends the session of a browser, and queues logout tokens for the clients of the session.
+// Ends a browser's session and queues logout tokens for the session's clients.
 import type { Queryable } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 import { hashSecret } from '../../secrets.ts';

@@ -76,7 +76,7 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
       if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
       const { data } = await fetchTokenInfo(tokenInfoEndpoint, {
         input_token: token,
-        // Facebook accepts this text as the access token of the application itself.
+        // Facebook accepts this string as the application's own access token.
         access_token: `${clientId}|${clientSecret}`,
       });
       const tokenInfo = (data ?? {}) as Readonly<Record<string, unknown>>;
