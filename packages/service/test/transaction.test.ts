@@ -65,6 +65,20 @@ describe('a transaction', () => {
     expect(await readWords()).toEqual([]);
   });
 
+  test('fails with the error of the first statement, although the function sees the error of another one first', async () => {
+    const pause = () => new Promise((resolve) => setImmediate(resolve));
+    const work = transaction(db, async (tx) => {
+      const failing = query(tx, "do $$ begin raise exception using errcode = '08006'; end $$").catch(async (error) => {
+        await pause();
+        throw error;
+      });
+      await Promise.all([failing, query(tx, insert, ['a', 1])]);
+    });
+    const error = await work.catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: '08006' });
+    expect(isUnavailable(error)).toBe(true);
+  });
+
   test('is rolled back when its function throws an error after the statements', async () => {
     const work = transaction(db, async (tx) => {
       await query(tx, insert, ['a', 1]);

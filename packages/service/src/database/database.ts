@@ -52,6 +52,8 @@ export interface Transaction {
   readonly client: pg.PoolClient;
   /** Statements that `send` has started and nobody awaits yet. */
   readonly sent: Promise<unknown>[];
+  /** The error of the first statement that has failed. */
+  failure?: Promise<unknown>;
 }
 
 export type Queryable = Database | Transaction;
@@ -94,11 +96,11 @@ export async function query<Row extends object>(
   sql: string,
   values: readonly unknown[] = [],
 ): Promise<readonly Row[]> {
-  if ('sent' in on) return run<Row>(on.db, on.client, sql, values);
+  if ('sent' in on) return run<Row>(on, sql, values);
   const client = await connect(on);
   let isBroken = false;
   try {
-    return await run<Row>(on, client, sql, values);
+    return await run<Row>({ db: on, client }, sql, values);
   } catch (error) {
     isBroken = isConnectionError(error);
     throw error;
@@ -112,7 +114,7 @@ export async function query<Row extends object>(
  * the statement fails.
  */
 export function send(tx: Transaction, sql: string, values: readonly unknown[] = []): void {
-  const sent = run(tx.db, tx.client, sql, values);
+  const sent = run(tx, sql, values);
   // `transaction` handles the error.
   sent.catch(() => {});
   tx.sent.push(sent);
@@ -183,21 +185,27 @@ async function connect(db: Database): Promise<pg.PoolClient> {
 const inFailedTransaction = '25P02';
 
 async function run<Row extends object>(
-  { connections: { events, prepared, inspectError } }: Database,
-  client: pg.PoolClient,
+  on: Pick<Transaction, 'db' | 'client' | 'failure'>,
   sql: string,
   values: readonly unknown[],
 ): Promise<readonly Row[]> {
+  const { events, prepared, inspectError } = on.db.connections;
   // SQL without values is often used only once, so it is not prepared.
   const name = prepared && values.length > 0 ? statementName(sql) : undefined;
   try {
-    const { rows } = await client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) });
+    const { rows } = await on.client.query<Row>({ text: sql, values: values as unknown[], ...(name && { name }) });
     events.emit('success');
     return rows;
   } catch (error) {
     if (errorCode(error) !== inFailedTransaction) events.emit('failure', error);
-    if (inspectError && isSchemaRelated(error)) await inspectError(error);
-    throw error;
+    const inspected = async (): Promise<unknown> => {
+      if (inspectError && isSchemaRelated(error)) await inspectError(error);
+      return error;
+    };
+    // PostgreSQL ignores the statements after a failed one. Of statements that were sent together, the caller may see
+    // an ignored one first, so each rejects with the cause.
+    on.failure ??= inspected();
+    throw await on.failure;
   }
 }
 

@@ -1,41 +1,27 @@
 // Classifies errors of PostgreSQL and of the connection to it.
 
-/** SQLSTATEs of transactions that may succeed if repeated. */
-const transactionConflicts = new Set([
-  '40001', // serialization_failure
-  '40P01', // deadlock_detected
-  'CIINF', // an error of Citus: the rows have just moved to another node
-]);
-
-/** SQLSTATEs and network error codes whose cause is usually temporary. */
-const transientErrors = new Set([
-  ...transactionConflicts,
-  '55P03', // lock_not_available: a lock timeout
-  '57014', // query_canceled: a statement timeout
-  '25P03', // idle_in_transaction_session_timeout
-  '25006', // read_only_sql_transaction: the server has become a standby
-  '3D000', // invalid_catalog_name: the database is being restored
-  '55000', // object_not_in_prerequisite_state: the database does not accept connections now
-  'XX000', // internal_error
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  // A statement was sent while the connection broke.
-  'ERR_STREAM_DESTROYED',
-  'ERR_STREAM_WRITE_AFTER_END',
-  'ERR_SOCKET_CLOSED',
-]);
-
 /**
- * Transient classes of SQLSTATEs: 08 connection exceptions, 28 failed authentication, 53 insufficient resources (such
- * as too many connections), 57P operator intervention (such as a shutdown) and 58 errors outside PostgreSQL (such as a
- * lost Citus worker).
+ * `conflict`: the same transaction may succeed when it is repeated. `connection`: the connection cannot be used again.
+ * `outage`: the server rejects connections. `busy`: another cause that usually disappears after a moment.
  */
-const transientClasses = /^(08|28|53|57P|58)/;
+type Kind = 'conflict' | 'connection' | 'outage' | 'busy';
+
+/** SQLSTATEs, their classes, and codes of network errors. The first match counts. */
+const kindsOfCodes: readonly (readonly [RegExp, Kind])[] = [
+  // Serialization failure, deadlock, and an error of Citus: the rows have just moved to another node.
+  [/^(40001|40P01|CIINF)$/, 'conflict'],
+  // Connection exceptions, operator intervention (such as a shutdown), and idle_in_transaction_session_timeout.
+  [/^(08|57P|25P03)/, 'connection'],
+  [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/, 'connection'],
+  // A statement was sent while the connection broke.
+  [/^(ERR_STREAM_DESTROYED|ERR_STREAM_WRITE_AFTER_END|ERR_SOCKET_CLOSED)$/, 'connection'],
+  // Failed authentication, insufficient resources (such as too many connections), and a database that is being restored.
+  [/^(28|53|3D000)/, 'outage'],
+  // A lock timeout, a statement timeout, a server that became a standby, and a database that accepts no connections now.
+  [/^(55P03|57014|25006|55000)$/, 'busy'],
+  // Errors outside PostgreSQL, and internal errors. Citus reports a lost worker so.
+  [/^(58|XX000)/, 'busy'],
+];
 
 /** Matches connection errors and timeouts of pg, pg-pool and knex that have no code. */
 const connectionErrors = new RegExp(
@@ -48,6 +34,14 @@ const connectionErrors = new RegExp(
     'Unable to acquire a connection',
   ].join('|'),
 );
+
+function kindOf(error: unknown): Kind | undefined {
+  const code = errorCode(error);
+  if (code !== undefined) return kindsOfCodes.find(([pattern]) => pattern.test(code))?.[1];
+  if (!Error.isError(error)) return undefined;
+  if (connectionErrors.test(error.message)) return 'connection';
+  return error.name === 'TimeoutError' ? 'busy' : undefined;
+}
 
 const errorsMarkedAsUnavailable = new WeakSet<object>();
 
@@ -63,26 +57,13 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** Whether the same request may succeed later. The response is then 503 with Retry-After. */
-export function isUnavailable(error: unknown): boolean {
-  if (errorsMarkedAsUnavailable.has(error as object)) return true;
-  const code = errorCode(error);
-  if (code !== undefined) return transientErrors.has(code) || transientClasses.test(code);
-  if (!Error.isError(error)) return false;
-  return error.name === 'TimeoutError' || connectionErrors.test(error.message);
-}
+export const isUnavailable = (error: unknown): boolean =>
+  errorsMarkedAsUnavailable.has(error as object) || kindOf(error) !== undefined;
 
 /** Whether the connection cannot be used again after the error. */
-export function isConnectionError(error: unknown): boolean {
-  const code = errorCode(error);
-  if (code !== undefined) return /^(08|57P|E)/.test(code);
-  return Error.isError(error) && connectionErrors.test(error.message);
-}
+export const isConnectionError = (error: unknown): boolean => kindOf(error) === 'connection';
 
 /** Whether the server is unreachable or rejects connections. */
-export function isOutage(error: unknown): boolean {
-  return isConnectionError(error) || /^(28|53|3D000)/.test(errorCode(error) ?? '');
-}
+export const isOutage = (error: unknown): boolean => ['connection', 'outage'].includes(kindOf(error) ?? '');
 
-export function isTransactionConflict(error: unknown): boolean {
-  return transactionConflicts.has(errorCode(error) ?? '');
-}
+export const isTransactionConflict = (error: unknown): boolean => kindOf(error) === 'conflict';
