@@ -15,9 +15,9 @@ const kindsOfCodes: readonly (readonly [RegExp, Kind])[] = [
   [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/, 'connection'],
   // A statement was sent while the connection broke.
   [/^(ERR_STREAM_DESTROYED|ERR_STREAM_WRITE_AFTER_END|ERR_SOCKET_CLOSED)$/, 'connection'],
-  // Failed authentication, insufficient resources (such as too many connections), and a database that is being restored.
+  // Failed authentication, insufficient resources (such as too many connections), and a missing database.
   [/^(28|53|3D000)/, 'outage'],
-  // A lock timeout, a statement timeout, a server that became a standby, and a database that accepts no connections now.
+  // A lock timeout, a statement timeout, a server that became a standby, and one that accepts no connections now.
   [/^(55P03|57014|25006|55000)$/, 'busy'],
   // Errors outside PostgreSQL, and internal errors. Citus reports a lost worker so.
   [/^(58|XX000)/, 'busy'],
