@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { findHistoryProblem } from '@bay-booking/service/database/migrate';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
@@ -62,6 +63,11 @@ export async function startSystem(options: SystemOptions, parts: StartedParts) {
     failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
   };
 }
+
+const wayToNewDatabase = ({ dataDir, databaseServerUrl }: Settings): string =>
+  databaseServerUrl
+    ? 'Use another DATABASE_SERVER_URL, or drop the databases auth and bookings'
+    : `Set DATA_DIR to another folder, or delete ${dataDir} with all its data`;
 
 const postgresFolder = ({ dataDir }: Settings) => join(dataDir, 'postgres');
 
@@ -154,6 +160,8 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   const { settings, env, print, signal, serverUrl, secrets, parts, onMail } = options;
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
   const folder = join(settings.root, 'apps', app);
+  const problem = await findHistoryProblem({ url: urls.owner, directory: join(folder, 'migrations') });
+  if (problem) throw new Error(`${app}: ${problem}. ${wayToNewDatabase(settings)}`);
   const appEnv = serviceEnvironment(app, env, settings, secrets);
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };
   await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });

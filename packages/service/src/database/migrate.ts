@@ -125,7 +125,8 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     );
     await client.query(protectHistory);
     const applied = await readAppliedMigrations(client);
-    checkHistory(migrations, applied);
+    const problem = historyProblem(migrations, applied);
+    if (problem) throw new Error(problem);
     const pending = migrations.slice(applied.length);
     for (const migration of pending) {
       log(`migration ${migration.version} ${migration.name}`);
@@ -172,14 +173,24 @@ async function acquireMigrationLock(client: pg.Client): Promise<void> {
   }
 }
 
-function checkHistory(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
-  if (applied.length > migrations.length) {
-    throw new Error(`the schema has version ${applied.length}, newer than this release knows (${migrations.length})`);
+/** Returns why the migrations of a directory cannot be applied to a database, or undefined. */
+export async function findHistoryProblem({ url, directory }: MigrateOptions): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  // Without a listener, a lost connection would end the process.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return historyProblem(await readMigrations(directory), await readAppliedMigrations(client));
+  } finally {
+    await client.end();
   }
-  for (const [index, { version, checksum }] of applied.entries()) {
-    if (migrations[index]?.checksum !== checksum)
-      throw new Error(`migration ${version} was changed after it had been applied`);
-  }
+}
+
+function historyProblem(migrations: readonly Migration[], applied: readonly AppliedMigration[]): string | undefined {
+  if (applied.length > migrations.length)
+    return `the schema has version ${applied.length}, newer than this release knows (${migrations.length})`;
+  const changed = applied.find(({ checksum }, index) => migrations[index]?.checksum !== checksum);
+  return changed && `migration ${changed.version} was changed after it had been applied`;
 }
 
 export async function retryOnLockError(work: () => Promise<void>): Promise<void> {
