@@ -1,7 +1,8 @@
 // Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
 //
-// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys with the
-// first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY (docs/behaviour.md, "Signing keys").
+// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys
+// and the secrets of authenticator apps with the first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY
+// (docs/behaviour.md, "Signing keys").
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
