@@ -30,6 +30,41 @@ test.each(['apps/bookings', 'apps/auth'])(
   },
 );
 
+describe('file names', () => {
+  const files = findFiles('**/*.*', '.github/**/*.*', '.ci/*');
+  const name =
+    /(?<![\w/.:@{*…-])(?:\.\.?\/)*((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:[cm]?[jt]s|md|sql|ya?ml|json|eta|css|sh))(?![\w(/=-])/g;
+  /** Products, and files that users create. Capitals stand for any name. */
+  const isOther = (path: string): boolean =>
+    /^((docs\/)?[A-Z]+[./]|(Node|Immutable)\.js$|\.(data|jest)\/|social-providers\.json$|screen-bay-n1-01\.json$)/.test(
+      path,
+    ) || ['index.ts', '0001_name.sql', 'website.mjs'].includes(path);
+  const exists = (path: string): boolean => files.some((file) => `/${file}`.endsWith(`/${path}`));
+  const namesOf = (text: string): readonly string[] =>
+    [...text.matchAll(name)].map(([, path]) => path as string).filter((path) => exists(path) || !isOther(path));
+
+  test.each([
+    // Code blocks create files.
+    ['documents', pages, (text: string) => text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '')],
+    [
+      'comments',
+      findFiles('{apps,packages,tests,repository-tests,bench,infra}/**/*.{ts,js,css,sh}', '.github/**/*.yml', '*.yml'),
+      (text: string) => [...text.matchAll(/^\s*(?:\/\/|\/?\*|#).*$/gm)].join('\n'),
+    ],
+  ])('every file that %s name exists', (_, sources, textOf) => {
+    const named = sources.flatMap((file) => namesOf(textOf(read(file))).map((path) => ({ file, path })));
+    expect(named.length).toBeGreaterThan(100);
+    expect(named.filter(({ path }) => !exists(path))).toEqual([]);
+  });
+
+  test('every test that docs/how-to-add.md names without an ending exists', () => {
+    const lists = [...read('docs/how-to-add.md').matchAll(/\nTests: ([\s\S]*?)\n\n/g)].join(' ');
+    const named = [...lists.matchAll(/`((?:browser\/)?[a-z-]+)`/g)].map(([, path]) => path as string);
+    expect(named.length).toBeGreaterThan(15);
+    expect(named.filter((path) => !exists(`${path}.test.ts`))).toEqual([]);
+  });
+});
+
 test.each(pages)('every relative link of %s leads to an existing file and section', (page) => {
   // A link has the form: [TEXT](PATH#ANCHOR). The path or the anchor can be missing.
   const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];

@@ -144,7 +144,7 @@ describe('modules of an app', () => {
 
   test('stores do not import modules for HTTP and pages', () => {
     const store = /(^|[/-])store\.ts$|\/storage\/|\/statements\.ts$/;
-    // Only auth has HTML pages. In bookings, `query-page.ts` reads a page of a list.
+    // Only auth has HTML pages. `packages/common/src/page.ts` reads a page of a list.
     const http = /^express$|\/src\/(http|html)\/|[/-](routes|endpoints)\.ts$|^apps\/auth\/.*[/-]pages?\.ts$/;
     expect(violations(({ from, to }) => store.test(from) && http.test(to))).toEqual([]);
   });

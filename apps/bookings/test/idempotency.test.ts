@@ -93,7 +93,7 @@ test('a response is repeated even after the endDate has passed, and no longer af
 });
 
 test('all expired responses are deleted, even if there are more than a batch', async () => {
-  // A batch has 1000 responses (bookings/storage/idempotency-store.ts).
+  // A batch has 1000 responses (idempotency/store.ts).
   await query(
     system.db,
     `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
