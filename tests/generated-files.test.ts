@@ -1,22 +1,50 @@
-// Compares the diagrams in docs/database.md with the schema that the migrations create.
+// Checks that `npm run generate -w tests` would not change the files that it writes.
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { read } from '@bay-booking/testkit/repository';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { generateClientModules, generatedFolder } from './support/client-modules.ts';
 import { databasePage, drawSchemaOf, replaceDiagram } from './support/database-diagram.ts';
 import { expectUpToDate } from './support/generated-file.ts';
+import { runScript } from './support/npm-script.ts';
 
-let server: EmbeddedPostgres;
-beforeAll(async () => {
-  server = await startEmbeddedPostgres({ fsync: false });
-}, 60_000);
-afterAll(() => server?.stop());
+describe('packages/client', () => {
+  const typesFile = join(generatedFolder, 'bookings-api.ts');
 
-test.each(['auth', 'bookings'] as const)(
-  'the diagram of %s in docs/database.md shows the schema that the migrations create',
-  async (app) => {
-    const page = readFileSync(databasePage, 'utf8');
-    const generated = replaceDiagram(page, app, await drawSchemaOf(app, server.url));
-    expect(generated).toContain('erDiagram');
-    expectUpToDate('docs/database.md', page, generated);
-  },
-);
+  test('the types are those that are generated from openapi.json', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'bay-booking-types-'));
+    try {
+      const file = join(folder, 'bookings-api.ts');
+      await runScript('types', '--', file);
+      expectUpToDate(typesFile, read(typesFile), readFileSync(file, 'utf8'));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }, 90_000);
+
+  test.each(Object.entries(generateClientModules()))(
+    '%s is the module that is generated from openapi.json',
+    (file, text) => expectUpToDate(file, read(file), text),
+  );
+});
+
+describe('docs/database.md', () => {
+  let server: EmbeddedPostgres;
+  beforeAll(async () => {
+    server = await startEmbeddedPostgres({ fsync: false });
+  }, 60_000);
+  afterAll(() => server?.stop());
+
+  test.each(['auth', 'bookings'] as const)(
+    'the diagram of %s shows the schema that the migrations create',
+    async (app) => {
+      const page = readFileSync(databasePage, 'utf8');
+      const generated = replaceDiagram(page, app, await drawSchemaOf(app, server.url));
+      expect(generated).toContain('erDiagram');
+      expectUpToDate('docs/database.md', page, generated);
+    },
+  );
+});

@@ -1,29 +1,14 @@
-// Lints the OpenAPI document with the recommended rules of Redocly, and compares the document with the files that
-// depend on it: the generated modules of packages/client, the TypeScript examples, and docs/api.md (docs/behaviour.md,
-// "The OpenAPI document").
+// Lints the OpenAPI document with the recommended rules of Redocly, compiles its TypeScript examples, and compares it
+// with docs/api.md (docs/behaviour.md, "The OpenAPI document").
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
-import { generateClientModules, generatedFolder } from './support/client-modules.ts';
-import { expectUpToDate } from './support/generated-file.ts';
+import { runScript } from './support/npm-script.ts';
 
 const run = promisify(execFile);
-
-/**
- * Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates, and
- * remove the options of Node that only Jest needs.
- */
-const runScript = (...args: readonly string[]) =>
-  run('npm', ['run', '--silent', ...args], {
-    cwd: import.meta.dirname,
-    env: { ...process.env, NODE_OPTIONS: '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-    timeout: 60_000,
-  });
 
 test('Redocly finds no problems in the OpenAPI document', async () => {
   // The command fails if there are problems. Its standard output then lists them.
@@ -33,26 +18,6 @@ test('Redocly finds no problems in the OpenAPI document', async () => {
   });
   expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] });
 }, 90_000);
-
-const typesFile = join(generatedFolder, 'bookings-api.ts');
-
-test('the types of packages/client are the types that are generated from openapi.json', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-types-'));
-  try {
-    const file = join(folder, 'bookings-api.ts');
-    await runScript('types', '--', file);
-    expectUpToDate(typesFile, read(typesFile), readFileSync(file, 'utf8'));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}, 90_000);
-
-test.each(Object.entries(generateClientModules()))(
-  '%s is the module that is generated from openapi.json',
-  (file, text) => {
-    expectUpToDate(file, read(file), text);
-  },
-);
 
 type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
 
