@@ -6,8 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { callApi } from './support/api.ts';
 import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
+import { startWebhookReceiver, webhookEnvironment } from './support/webhook-receiver.ts';
 
 interface Span {
   readonly name: string;
@@ -80,4 +82,24 @@ test('spans of both services have routes and SQL without values, and belong to t
   // The token request contained the secret of demo-pat-north. The request for the list contained `somebody`.
   const secrets = ['demo-pat-north-secret', token, 'somebody'];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
+}, 60_000);
+
+test('spans of deliveries name the receiver, and neither the path nor the query of its URL', async () => {
+  const receiver = await startWebhookReceiver();
+  const { origin } = new URL(receiver.url);
+  const token = await getToken((await system.startAuth()).base);
+  const { base } = await system.startBookings({ ...tracing('webhooks'), ...webhookEnvironment });
+  for (const url of [
+    `${receiver.url}/secret-path?key=secret-query`,
+    'http://127.0.0.1:1/secret-path?key=secret-query',
+  ]) {
+    const { body } = await callApi<{ id: string }>(base, token, 'POST', '/api/webhooks', { url });
+    expect((await callApi(base, token, 'POST', `/api/webhooks/${body.id}/ping`)).status).toBe(202);
+  }
+  const deliveries = () =>
+    spans.filter(({ service, name }) => service === 'webhooks' && name === 'POST').map((span) => JSON.stringify(span));
+  for (const address of [origin, 'http://127.0.0.1:1'])
+    await eventually(async () => deliveries().some((span) => span.includes(`"${address}"`)));
+  expect(deliveries().filter((span) => span.includes('secret-'))).toEqual([]);
+  await receiver.close();
 }, 60_000);

@@ -36,11 +36,14 @@ registerInstrumentations({
   instrumentations: [
     new HttpInstrumentation({
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
-      // The services read the trace id for their logs from `traceparent`. A request without a caller's trace lacks this
-      // header.
       requestHook: (span, request) => {
-        // The instrumentation sets the header of outgoing requests itself.
-        if (!(request instanceof IncomingMessage)) return;
+        if (!(request instanceof IncomingMessage)) {
+          // The path or the query of the URL of a webhook may be a secret.
+          span.setAttribute('url.full', `${request.protocol}//${request.host}`);
+          return;
+        }
+        // The services read the trace id for their logs from `traceparent`, which a request without a caller's trace
+        // lacks. The instrumentation itself sets the header of an outgoing request.
         const { traceId, spanId, traceFlags } = span.spanContext();
         request.headers.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
       },
