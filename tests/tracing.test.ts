@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
-import { startWebhookReceiver, webhookEnvironment } from './support/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver, webhookEnvironment } from './support/webhook-receiver.ts';
 
 interface Span {
   readonly name: string;
@@ -39,10 +39,14 @@ const collector = createServer(async (request, response) => {
   response.setHeader('Content-Type', 'application/json').end('{}');
 });
 const system = useFixture(startTestSystem, 90_000);
+const receivers: WebhookReceiver[] = [];
 beforeAll(async () => {
   await once(collector.listen(0, '127.0.0.1'), 'listening');
 });
-afterAll(() => void collector.close());
+afterAll(async () => {
+  await Promise.all(receivers.map((receiver) => receiver.close()));
+  collector.close();
+});
 
 /** The variables with which an instance sends its spans to the collector, under the name `service`. */
 const tracing = (service: string) => ({
@@ -86,6 +90,7 @@ test('spans of both services have routes and SQL without values, and belong to t
 
 test('spans of deliveries name the receiver, and neither the path nor the query of its URL', async () => {
   const receiver = await startWebhookReceiver();
+  receivers.push(receiver);
   const { origin } = new URL(receiver.url);
   const token = await getToken((await system.startAuth()).base);
   const { base } = await system.startBookings({ ...tracing('webhooks'), ...webhookEnvironment });
@@ -101,5 +106,4 @@ test('spans of deliveries name the receiver, and neither the path nor the query 
   for (const address of [origin, 'http://127.0.0.1:1'])
     await eventually(async () => deliveries().some((span) => span.includes(`"${address}"`)));
   expect(deliveries().filter((span) => span.includes('secret-'))).toEqual([]);
-  await receiver.close();
 }, 60_000);

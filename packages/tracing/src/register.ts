@@ -39,7 +39,7 @@ registerInstrumentations({
       requestHook: (span, request) => {
         if (!(request instanceof IncomingMessage)) {
           // The path or the query of the URL of a webhook may be a secret.
-          span.setAttribute('url.full', `${request.protocol}//${request.host}`);
+          span.setAttribute('url.full', `${request.protocol}//${request.getHeader('host')}`);
           return;
         }
         // The services read the trace id for their logs from `traceparent`, which a request without a caller's trace
