@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { basename, join as pathOf } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { findCitus } from '@bay-booking/testkit/programs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { callApi } from './support/api.ts';
 import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
@@ -31,6 +31,9 @@ import {
 } from './support/test-system.ts';
 import { eventually, timed, timeUntil } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
+
+// The tests wait for conditions. On busy cores, a condition can take minutes.
+jest.setTimeout(300_000);
 
 /** The folder with the programs of a PostgreSQL that has Citus. Undefined if this machine has none. */
 const programs = findCitus();
@@ -77,7 +80,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     database = await startCitusDatabase(programs as string);
     system = await startTestSystemOn(database);
     ({ firstInstance, secondInstance, token } = await system.startServices(webhookEnvironment));
-  }, 90_000);
+  });
   afterEach(async () => {
     await currentLoad?.stop();
     currentLoad = undefined;
@@ -85,7 +88,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   afterAll(async () => {
     await system?.close();
     printMeasurements();
-  }, 60_000);
+  });
 
   /** Starts a load. If the test does not stop the load, `afterEach` does. */
   const startBookingLoad = (): Load => {
@@ -144,11 +147,13 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       stdio: 'ignore',
     });
     // One transaction distributes all tables of the facilities, so one row here means that all are distributed.
-    const duration = await timeUntil(async () => (await countRows('pg_dist_partition')) > 0);
-    command.kill('SIGKILL');
-    await once(command, 'exit');
-    await lockHolder.end();
-    return duration;
+    try {
+      return await timeUntil(async () => (await countRows('pg_dist_partition')) > 0);
+    } finally {
+      command.kill('SIGKILL');
+      await once(command, 'exit');
+      await lockHolder.end();
+    }
   };
 
   test('a database is distributed under load, and a distribution that was killed can be repeated', async () => {
@@ -183,7 +188,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     expect(await runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
     );
-  }, 120_000);
+  });
 
   test('both workers store rows, and the timeouts of the role apply on the workers', async () => {
     const { rows } = await database.query('bookings', 'select distinct nodeport from citus_shards order by 1');
@@ -217,13 +222,13 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     expect(output).not.toMatch(/^booking is/m);
     // The migrations have added the tables of counts. After the distribution, the counts are correct.
     expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts corrected/);
-  }, 60_000);
+  });
 
   test('availability, holds, closures, the change feed and webhooks work on distributed tables', async () => {
     const instances = { writer: firstInstance.base, reader: secondInstance.base, token };
     await expectAvailabilityAndHolds(instances);
     await expectChanges(instances);
-  }, 60_000);
+  });
 
   test('the change feed contains every booking that was created under load', async () => {
     const load = startBookingLoad();
@@ -236,23 +241,25 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const { rows } = await database.query('bookings', "select id from booking where facility_id = 'fac-north'");
     const reported = [...reader.latest].filter(([, { isDeleted }]) => !isDeleted).map(([key]) => key);
     expect(new Set(reported)).toEqual(new Set(rows.map(({ id }) => `fac-north ${id}`)));
-  }, 60_000);
+  });
 
   test('if 64 clients request one slot at the same time, one gets 201 and 63 get BOOK00002', async () => {
     for (let round = 0; round < 5; round += 1) {
       const slot = nextBooking();
       const responses = await Promise.all(
         Array.from({ length: 64 }, (_, client) =>
-          book(client % 2 ? firstInstance.base : secondInstance.base, token, {
-            ...slot,
-            externalBookingId: `race-${round}-${client}`,
+          // On busy cores, a request may wait for the lock too long and get 503.
+          eventually(async () => {
+            const booking = { ...slot, externalBookingId: `race-${round}-${client}` };
+            const response = await book(client % 2 ? firstInstance.base : secondInstance.base, token, booking);
+            return response.status !== 503 && response;
           }),
         ),
       );
       expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
       expect(responses.filter(({ codes }) => codes.join() === 'BOOK00002')).toHaveLength(63);
     }
-  }, 60_000);
+  });
 
   test('the rows of a facility move to another worker under load', async () => {
     const load = startBookingLoad();
@@ -276,7 +283,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
     recordLoad('rows moved', load, { moving, acknowledgedAtEndOfMove, otherStatuses });
     expect(await countRows('citus_shards', `${isShardOfFacility} and nodeport = ${newPort}`)).toBe(1);
-  }, 120_000);
+  });
 
   test.each([0, 1])(
     'while worker %i has crashed, responses are 503 with Retry-After, and bookings recovers with the worker',
@@ -302,6 +309,5 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       );
       recordLoad(`worker ${index} crashed`, load, { statusesDuringFailure, recovery, settled, otherStatuses });
     },
-    90_000,
   );
 });

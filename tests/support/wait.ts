@@ -6,7 +6,7 @@
  * @throws {Error} when `check` has returned no truthy value after `limitMs` milliseconds. The message contains the
  * source text of `check`.
  */
-export async function eventually<T>(check: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+export async function eventually<T>(check: () => Promise<T | undefined | false>, limitMs = 120_000): Promise<T> {
   const end = performance.now() + limitMs;
   for (;;) {
     const result = await check().catch(() => undefined);
