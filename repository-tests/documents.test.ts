@@ -87,23 +87,23 @@ describe('citations', () => {
     text: read(file).replace(/\n\s*(?:\/\/|\*|#)?[ \t]*/g, ' '),
   }));
 
+  const citationsOf = (pattern: RegExp) =>
+    texts.flatMap(({ file, text }) => [...text.matchAll(pattern)].map(([, ...captured]) => ({ file, captured })));
+
   test('every cited page and section of a document exists', () => {
     // A citation has the form: docs/FILE.md, or: docs/FILE.md, "TITLE".
-    const missing = texts.flatMap(({ file, text }) =>
-      [...text.matchAll(/\b(docs\/[\w/-]+\.md)(?:, "([^"]+)")?/g)]
-        .filter(([, page = '', title]) => !exists(page) || (title && !headingsOf(read(page)).includes(title)))
-        .map(([citation]) => `${file}: ${citation}`),
+    const found = citationsOf(/\b(docs\/[\w/-]+\.md)(?:, "([^"]+)")?/g);
+    expect(found.length).toBeGreaterThan(50);
+    const missing = found.filter(
+      ({ captured: [page = '', title] }) => !exists(page) || (title && !headingsOf(read(page)).includes(title)),
     );
     expect(missing).toEqual([]);
   });
 
   test('every cited section of the specification exists', () => {
-    const missing = texts.flatMap(({ file, text }) =>
-      [...text.matchAll(/\b[Ss]pecification, "([^"]+)"/g)]
-        .filter(([, title]) => !sectionsOfSpecification.has(title as string))
-        .map(([citation]) => `${file}: ${citation}`),
-    );
-    expect(missing).toEqual([]);
+    const found = citationsOf(/\b[Ss]pecification, "([^"]+)"/g);
+    expect(found.length).toBeGreaterThan(10);
+    expect(found.filter(({ captured: [title = ''] }) => !sectionsOfSpecification.has(title))).toEqual([]);
   });
 });
 

@@ -93,7 +93,9 @@ describe('Kubernetes', () => {
   });
 
   test('every resource of a kustomization exists', () => {
-    for (const { file, document } of documents.filter(({ document }) => document.kind === 'Kustomization')) {
+    const kustomizations = documents.filter(({ document }) => document.kind === 'Kustomization');
+    expect(kustomizations.length).toBeGreaterThan(2);
+    for (const { file, document } of kustomizations) {
       for (const resource of document.resources) {
         const path = join(file, '..', resource);
         expect(findFiles(path, join(path, 'kustomization.yaml')).length).toBeGreaterThan(0);

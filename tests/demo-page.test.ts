@@ -66,6 +66,7 @@ describe('the demo page', () => {
     const flows = links.filter(({ href }) => /connect\/authorize|\/device|\/pushed/.test(href));
     for (const client of ['demo-web', 'demo-spa', 'demo-native', 'demo-range', 'demo-screen', 'demo-fapi'])
       expect(flows.filter(({ href }) => href.includes(`client_id=${client}`)).length).toBeGreaterThan(0);
+    let refreshes = 0;
     for (const { href, text } of flows) {
       const browser = await openBrowser();
       let page = await browser.open(href);
@@ -88,8 +89,10 @@ describe('the demo page', () => {
       if (tokens.refresh_token && refresh.includes('REFRESH_TOKEN')) {
         const refreshed = await run(refresh.replace('REFRESH_TOKEN', String(tokens.refresh_token)));
         expect({ href, refreshed }).toMatchObject({ refreshed: { access_token: expect.any(String) } });
+        refreshes += 1;
       }
     }
+    expect(refreshes).toBeGreaterThan(2);
   }, 120_000);
 
   test('the commands of the other flows get tokens', async () => {

@@ -17,6 +17,7 @@ test('the summary contains the credentials of every client and every account of 
   const databases = 'PostgreSQL';
   const startSeconds = 1;
   const text = summary(settings, databases, startSeconds);
+  expect(Math.min(accounts.length, clients.length)).toBeGreaterThan(3);
   for (const { username, password } of accounts) {
     expect(text).toContain(username);
     expect(text).toContain(`(${password})`);
