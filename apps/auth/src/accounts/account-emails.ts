@@ -104,7 +104,7 @@ export function createAccountEmails(
         'e-mail about a linked identity was not queued',
       ),
 
-    /** Verifies the e-mail address that received the link with this token. Returns false if the link no longer works. */
+    /** Verifies the e-mail address that received the link. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
       const owner = await links.consume('verify-email', token);
       if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;

@@ -34,8 +34,8 @@ export function validatePasswordLength(password: string): string | undefined {
 }
 
 /**
- * Returns an error message for the user, or undefined if the password is strong enough. `about` contains facts that others
- * may know about the user. The check takes much CPU time, so a usage limit must have counted the request.
+ * Returns an error message for the user, or undefined if the password is strong enough. `about` contains facts that
+ * others may know about the user. The check takes much CPU time, so a usage limit must have counted the request.
  *
  * @throws {PasswordQueueFullError} if too many passwords are waiting to be estimated
  */

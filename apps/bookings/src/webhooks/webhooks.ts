@@ -18,7 +18,7 @@ import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
 import { observeDeliveries } from './delivery/metrics.ts';
-import { createResend } from './delivery/resend.ts';
+import { createResend } from './delivery/resend-store.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 

@@ -10,7 +10,7 @@ import type { IdempotencyStore } from '../../idempotency/store.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
-import type { Resend } from '../delivery/resend.ts';
+import type { Resend } from '../delivery/resend-store.ts';
 import type { Webhook } from '../webhook.ts';
 import type { WebhookStore } from './store.ts';
 
