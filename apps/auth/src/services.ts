@@ -120,6 +120,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
   const perHour = { windowSeconds: 3600 };
   const guard = createSignInGuard(createCounter, config);
   const mailer = createOutboxMailer(stores, createMailStore({ db }));
+  const wrongFactors = createCounter({ name: 'wrong-factor', limit: 5, windowSeconds: 24 * 3600 });
   const accountServices = {
     mailer,
     emails: createAccountEmails(stores, {
@@ -133,11 +134,16 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
       limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
     signIn: createSignIn(stores, guard),
-    /** Begins a social sign-in, whose failures count only for the IP address. */
+    /** Begins a sign-in with a social provider or a passkey, whose failures count only for the IP address. */
     beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
     /** Begins to check a second factor. Its failures count like wrong passwords of the account. */
     beginFactorAttempt: async ({ username }: Account, address: string, device: string | undefined) =>
       guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
+    /** Who enters wrong codes knows the password. The owner gets a mail after five in a day, once a day. */
+    warnAboutWrongFactors: async (account: Account): Promise<void> => {
+      const { failures, limit } = await wrongFactors.add(account.id);
+      if (failures === limit) await accountServices.emails.sendWrongFactors(account);
+    },
     /** Deletes the count of failed sign-ins. With a second factor, a password reset is no complete sign-in. */
     resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
       if (!isComplete && (await factors.hasSecondFactor(id))) return;
@@ -191,7 +197,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
   const sessions = createBrowserSessions(stores, providerSessions);
   const devices = createDeviceCookies(cookies, config);
   const csrfTokens = createCsrfTokens(cookies, config);
-  const site = createSite({ findSignedIn: sessions.current, csrfTokens });
+  const site = createSite({ findSignedIn: sessions.current, csrfTokens, cookies });
   const providers = createSocialProviders(config.socialProviders);
   const pageServices = {
     cookies,

@@ -160,7 +160,7 @@ describe('the password', () => {
     const { browser, account, username } = await registerUser(server);
     const otherSession = await signInUser(server, username, { userAgent: firefox });
     const page = await changePassword(browser, account, password, newPassword);
-    expect(page.html).toContain('Your password is changed');
+    expect(page.html).toContain('Your password was changed');
     expect(await isSignedIn(otherSession.browser)).toBe(false);
     const again = await signInUser(server, username, { secret: newPassword });
     expect(again.account.title).toMatch(/^Your account/);

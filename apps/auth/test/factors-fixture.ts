@@ -1,7 +1,7 @@
 // Sets up authenticator apps for tests, and computes their codes.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { Secret, TOTP } from 'otpauth';
-import type { AuthServer } from './auth-server.ts';
+import { type AuthServer, eventually } from './auth-server.ts';
 
 const periodMs = 30_000;
 
@@ -19,6 +19,32 @@ export const forgetUsedCodes = async ({ db }: AuthServer): Promise<void> => {
   await db.raw('update authenticator_app set last_step = 0');
 };
 
+/** Changes the database as if every user had confirmed the address. */
+export const confirmAddresses = async ({ db }: AuthServer): Promise<void> => {
+  await db.raw(`update account set email_verified = true, email_proven_at = coalesce(email_proven_at, now())
+                 where email is not null`);
+};
+
+/** Waits for the newest mailed code in the log, which contains the e-mails of a server without `SMTP_URL`. */
+export const codeInLog = (server: AuthServer, address: string): Promise<string> =>
+  eventually(async () => {
+    const subjects = server.log
+      .map((line) => JSON.parse(line).mail as { to: string; subject: string } | undefined)
+      .filter((mail) => mail?.to === address)
+      .map((mail) => /^\d{6}(?= is your code)/.exec(mail?.subject ?? '')?.[0]);
+    return subjects.findLast((code) => code !== undefined);
+  });
+
+/** Returns the field `mailCode`, if the page asks for it. */
+export async function mailCodeFor(
+  server: AuthServer,
+  { html }: Page,
+  read: (server: AuthServer, address: string) => Promise<string> = codeInLog,
+): Promise<{ mailCode?: string }> {
+  const address = /We sent six digits to (\S+)\. They/.exec(html)?.[1];
+  return address ? { mailCode: await read(server, address) } : {};
+}
+
 export interface SetUp {
   readonly secret: string;
   readonly recoveryCodes: readonly string[];
@@ -30,10 +56,13 @@ export async function setUpApp(
   server: AuthServer,
   browser: FormBrowser,
   from = '/account/security/authenticator',
+  readCode = codeInLog,
 ): Promise<SetUp> {
+  await confirmAddresses(server);
   const form = await browser.open(new URL(from, server.origin));
-  const secret = (/id="secret">([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
-  const page = await browser.send(form, { code: codeOf(secret) });
+  const secret = (/id="secret"[^>]*>([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
+  const mailCode = await mailCodeFor(server, form, readCode);
+  const page = await browser.send(form, { code: codeOf(secret), ...mailCode });
   const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
   return { secret, recoveryCodes, page };
 }

@@ -4,6 +4,7 @@ import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { confirmAddresses, mailCodeFor } from './factors-fixture.ts';
 import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 import { password, registerUser, signInUser } from './test-users.ts';
@@ -15,8 +16,11 @@ const asksForFactor = ({ url }: Page): boolean => url.pathname === '/sign-in/sec
 async function registerPasskeyUser(options: { isVerified?: boolean; counter?: number } = {}) {
   const user = await registerUser(server);
   const authenticator = createSoftAuthenticator(server.origin);
+  await confirmAddresses(server);
   const form = await user.browser.open(`${server.origin}/account/security/passkey`);
-  const page = await user.browser.send(form, { name: 'My phone', passkey: await authenticator.create(form, options) });
+  const mailCode = await mailCodeFor(server, form);
+  const passkey = await authenticator.create(form, options);
+  const page = await user.browser.send(form, { name: 'My phone', passkey, ...mailCode });
   const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
   return { ...user, authenticator, recoveryCodes };
 }
@@ -86,7 +90,7 @@ test('a passkey without user verification is one factor: it needs the password',
   const browser = openFormBrowser([server.origin]);
   const form = await browser.open(`${server.origin}/sign-in`);
   const refused = await browser.send(form, { passkey: await authenticator.get(form, { isVerified: false }) });
-  expect([refused.status, refused.html.includes('did not check that it is you')]).toEqual([400, true]);
+  expect([refused.status, /did.+t verify you with a PIN/.test(refused.html)]).toEqual([400, true]);
   const asked = await browser.send(refused, { username, password });
   expect(asksForFactor(asked)).toBe(true);
   const done = await browser.send(asked, { passkey: await authenticator.get(asked, { isVerified: false }) });
@@ -112,7 +116,10 @@ test('passkeys are named, renamed and removed; the last one takes the recovery c
   expect(page.html).toContain('My phone');
   const renamed = await browser.send(page, { name: 'Old phone' });
   expect(renamed.html).toContain('Old phone');
-  const removed = await browser.send(renamed, {}, 'Remove');
+  const question = await browser.open(renamed.links.find(({ text }) => text.startsWith('Remove'))?.href ?? '');
+  expect(question.html).toContain('Old phone');
+  const removed = await browser.send(question, {}, 'Remove');
+  expect(removed.html).toContain('Passkey removed. You can delete it from your device too.');
   expect(removed.html).not.toContain('Old phone');
   const { rows } = await server.db.raw(
     'select count(*)::int as codes from recovery_code where account_id = (select id from account where username = ?)',
@@ -122,4 +129,21 @@ test('passkeys are named, renamed and removed; the last one takes the recovery c
   const signIn = openFormBrowser([server.origin]);
   const form = await signIn.open(`${server.origin}/sign-in`);
   expect((await signIn.send(form, { passkey: await authenticator.get(form) })).status).toBe(400);
+});
+
+test('refused passkeys count in the guard, of the account and of the IP address', async () => {
+  const { username } = await registerPasskeyUser();
+  const stranger = createSoftAuthenticator(server.origin);
+  const { browser, account: asked } = await signInUser(server, username);
+  const second = async () => (await browser.send(asked, { passkey: await stranger.get(asked) })).status;
+  const statuses: number[] = [];
+  for (let n = 0; n < 11; n++) statuses.push(await second());
+  expect([statuses[0], statuses.at(-1)]).toEqual([400, 429]);
+  const before = await server.db('guard_count').where('key', 'like', 'address:%').sum('points as n');
+  const other = openFormBrowser([server.origin]);
+  const page = await other.open(`${server.origin}/sign-in`);
+  expect((await other.send(page, { passkey: await stranger.get(page) })).status).toBe(400);
+  const after = await server.db('guard_count').where('key', 'like', 'address:%').sum('points as n');
+  expect(Number(after[0]?.n)).toBe(Number(before[0]?.n) + 1);
+  await server.db('guard_count').del();
 });

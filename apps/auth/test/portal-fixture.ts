@@ -5,6 +5,7 @@ import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
 import type { ImportDocument } from '../src/import/document.ts';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { type SetUp, setUpApp } from './factors-fixture.ts';
 
 export const password = 'demo-person-pass';
 export const north = '/portal/facilities/fac-north';
@@ -55,6 +56,8 @@ export interface PortalFixture {
   readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
   /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
+  /** Sets up an authenticator app with the code that the user gets by mail. */
+  readonly setUpApp: (browser: FormBrowser, from?: string) => Promise<SetUp>;
   /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
   readonly requestToken: (clientId: string, clientSecret: string, scope?: string) => Promise<Record<string, unknown>>;
   /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
@@ -75,6 +78,11 @@ export async function startPortal(): Promise<PortalFixture> {
     at,
     openBrowser,
     addAccounts,
+    setUpApp: (browser, from) =>
+      setUpApp(server, browser, from, async (_server, address) => {
+        const { subject } = await smtp.mailTo(address, (mail) => mail.subject.includes('is your code'));
+        return subject.slice(0, 6);
+      }),
     async signIn(name, path = '/portal') {
       const browser = openBrowser();
       const page = await browser.send(await browser.open(at(path)), { username: `${name}@range.example`, password });

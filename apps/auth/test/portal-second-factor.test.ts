@@ -2,7 +2,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { codeOf, forgetUsedCodes, setUpApp } from './factors-fixture.ts';
+import { codeOf, forgetUsedCodes } from './factors-fixture.ts';
 import { accountOf, filled, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -31,7 +31,7 @@ const setRule = (browser: FormBrowser, page: Page, requireSecondFactor: readonly
 /** Signs in as an owner with an authenticator app, and requires a second factor. */
 async function requireSecondFactor() {
   const { browser } = await portal.signIn(names.owner, facility);
-  const { secret } = await setUpApp(portal.server, browser);
+  const { secret } = await portal.setUpApp(browser);
   await forgetUsedCodes(portal.server);
   const page = await setRule(browser, await browser.open(portal.at(facility)), ['yes']);
   expect(page.html).toContain('Everybody here now needs a second factor');
@@ -51,7 +51,7 @@ describe('a facility that requires a second factor', () => {
       expect(asksForSetUp(await browser.open(portal.at(facility + path)))).toBe(true);
     }
     const link = page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href;
-    const { page: codes } = await setUpApp(portal.server, browser, link);
+    const { page: codes } = await portal.setUpApp(browser, link);
     const next = codes.links.find(({ text }) => text.includes('saved'))?.href ?? '';
     expect((await browser.open(next)).url.pathname).toBe(facility);
   });
@@ -60,8 +60,7 @@ describe('a facility that requires a second factor', () => {
     await requireSecondFactor();
     const { browser, page } = await portal.signIn(names.bot, '/portal');
     expect(asksForSetUp(page)).toBe(true);
-    const { page: codes } = await setUpApp(
-      portal.server,
+    const { page: codes } = await portal.setUpApp(
       browser,
       page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href,
     );
@@ -87,12 +86,12 @@ describe('a facility that requires a second factor', () => {
 
   test('the last factor cannot be removed, until the rule ends', async () => {
     const { browser, page } = await requireSecondFactor();
-    const security = await browser.open(portal.at('/account/security'));
-    const refused = await browser.send(security, {}, 'Remove the authenticator app');
+    const question = await browser.open(portal.at('/account/security/authenticator/remove'));
+    const refused = await browser.send(question, {}, 'Remove');
     expect([refused.status, refused.html.includes('requires a second factor')]).toEqual([409, true]);
     await setRule(browser, page, []);
-    const removed = await browser.send(security, {}, 'Remove the authenticator app');
-    expect(removed.html).toContain('The authenticator app is removed');
+    const removed = await browser.send(question, {}, 'Remove');
+    expect(removed.html).toContain('Authenticator app removed');
   });
 
   test('staff cannot change the rule', async () => {

@@ -174,7 +174,7 @@ describe('password resets', () => {
     const form = await resetBrowser.open(link);
     expect(form.title).toMatch(/^Choose a new password/);
     const changed = await resetBrowser.send(form, { password: newPassword });
-    expect(changed.title).toMatch(/^Your password is changed/);
+    expect(changed.title).toMatch(/^Your password was changed/);
 
     expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
@@ -322,7 +322,7 @@ describe('password resets', () => {
     const done = await visitor.send(await visitor.open(await requestReset(username)), {
       password: newPassword,
     });
-    expect(done.title).toMatch(/^Your password is changed/);
+    expect(done.title).toMatch(/^Your password was changed/);
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Your account/);
     await lockOut(username);
     const account = await visitor.open(`${server.origin}/account`);
@@ -332,6 +332,52 @@ describe('password resets', () => {
       password: newPassword,
     });
     expect(signedIn.title).toMatch(/^Your account/);
+  });
+});
+
+describe('factors that a password reset removes', () => {
+  /** Adds a passkey and a recovery code as a release did that accepted them before the address was confirmed. */
+  const addFactor = async (username: string, passkey: string) =>
+    server.db.raw(
+      `with a as (select id from account where username = :username),
+            p as (insert into passkey (id, account_id, name, public_key, transports)
+                  select :passkey, id, :passkey, '', '{}' from a)
+       insert into recovery_code (account_id, code_hash, salt) select id, :passkey, '' from a`,
+      { username, passkey },
+    );
+  const factors = async (username: string) => {
+    const { rows } = await server.db.raw(
+      `select array(select p.id from passkey p where p.account_id = a.id) as passkeys,
+              (select count(*)::int from recovery_code r where r.account_id = a.id) as codes
+         from account a where username = ?`,
+      [username],
+    );
+    return rows[0];
+  };
+  const reset = async (username: string) => {
+    const visitor = openBrowser();
+    return visitor.send(await visitor.open(await requestReset(username)), { password: newPassword });
+  };
+
+  test('if nobody has confirmed the address: every factor and session, and the reset asks for none', async () => {
+    const { visitor, username } = await register('squatted');
+    await addFactor(username, 'squatter');
+    expect((await reset(username)).title).toMatch(/^Your password was changed/);
+    expect(await factors(username)).toEqual({ passkeys: [], codes: 0 });
+    expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+  });
+
+  test('after “Confirm my address”, whose page names them: those from before, and no later ones', async () => {
+    const { username } = await register('squatted-confirmed');
+    await addFactor(username, 'squatter-phone');
+    const reader = openBrowser();
+    const page = await reader.open(linkIn((await smtp.mailTo(username)).text));
+    expect(page.html).toContain('Passkey: squatter-phone');
+    expect(page.html).toContain('<li>Password</li>');
+    await reader.send(page, {}, 'Confirm my address');
+    await addFactor(username, 'owner-phone');
+    expect((await reset(username)).url.pathname).toBe('/sign-in/second-factor');
+    expect(await factors(username)).toEqual({ passkeys: ['owner-phone'], codes: 0 });
   });
 });
 

@@ -5,7 +5,6 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { basic, eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
-import { setUpApp } from './factors-fixture.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -281,7 +280,7 @@ describe('a right that ends has an entry', () => {
       accountOf('machine', { 'fac-strict': 'facility-manager' }, { kind: 'service' }),
     );
     const { browser } = await portal.signIn('boss', '/portal/facilities/fac-strict');
-    await setUpApp(portal.server, browser);
+    await portal.setUpApp(browser);
     const names = ['boss', 'helper', 'machine'].map((name) => `access acc-${name} fac-strict`);
     const setRule = (required: string[]) => async () =>
       browser.send(filled(await browser.open(portal.at('/portal/facilities/fac-strict')), '/second-factor'), {

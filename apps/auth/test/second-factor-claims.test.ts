@@ -4,7 +4,7 @@ import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testk
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
-import { codeOf, forgetUsedCodes, setUpApp } from './factors-fixture.ts';
+import { codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from './factors-fixture.ts';
 import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { password, registerUser } from './test-users.ts';
@@ -48,7 +48,12 @@ async function twoBrowsers() {
   const other = openFormBrowser([server.origin]);
   const credentials = { username: user.username, password };
   await other.send(await other.open(`${server.origin}/account`), credentials);
-  const { secret } = await setUpApp(server, user.browser);
+  // An import ends no session, unlike the set-up of the first factor.
+  const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+  const { id } = await server.db('account').where({ username: user.username }).first('id');
+  await server.load({ accounts: [{ id, username: user.username, totpSecret: secret, recoveryCodes: [] }] });
+  const asked = await user.browser.open(`${server.origin}/sign-in/second-factor?return=/account`);
+  await user.browser.send(asked, { code: codeOf(secret) });
   await forgetUsedCodes(server);
   return { ...user, other, secret, credentials };
 }
@@ -81,6 +86,7 @@ describe('acr_values=2', () => {
       const page = await open(browser, { acr_values: '2' });
       expect([page.url.pathname, page.title]).toEqual(['/account/security', 'Sign-in security · Bay Booking']);
     }
+    await confirmAddresses(server);
     const page = await open(browser, { acr_values: '2' });
     const link = page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href ?? '';
     const { page: codes } = await setUpApp(server, browser, link);

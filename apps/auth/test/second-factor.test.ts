@@ -2,10 +2,10 @@
 // (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
-import { codeOf, forgetUsedCodes, setUpApp, wrongCodeFor } from './factors-fixture.ts';
+import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp, wrongCodeFor } from './factors-fixture.ts';
 import { authorizeUrl, redirectParameters, webRequest } from './flows.ts';
 import { type SocialServer, startSocialServer } from './social-server.ts';
 import { password, registerUser, signInUser, type TestUser } from './test-users.ts';
@@ -56,6 +56,7 @@ const mailTo = (to: string, subject: RegExp): Promise<Mail> =>
 describe('the set-up', () => {
   test('a code confirms the secret, and the recovery codes are shown once', async () => {
     const user = await registerUser(server);
+    await confirmAddresses(server);
     const form = await user.browser.open(`${server.origin}/account/security/authenticator`);
     expect(form.html).toContain('<svg');
     const wrong = await user.browser.send(form, { code: '12345' });
@@ -65,7 +66,7 @@ describe('the set-up', () => {
     expect(new Set(recoveryCodes).size).toBe(10);
     const again = await user.browser.open(`${server.origin}/account/security`);
     expect(recoveryCodes.some((code) => again.html.includes(code))).toBe(false);
-    expect((await mailTo(user.username, /authenticator app was added/)).text).toContain('/account/security');
+    expect((await mailTo(user.username, /authenticator app was set up/)).text).toContain('/account/security');
     expect(await auditKinds('factor.added')).toBeGreaterThan(0);
     // The database contains neither the secret nor a code.
     const { rows } = await server.db.raw('select a::text || r::text as row from authenticator_app a, recovery_code r');
@@ -83,21 +84,121 @@ describe('the set-up', () => {
     expect((await browser.send(refused, { code: codeOf(secret, 1) })).url.pathname).toBe('/account');
   });
 
-  test('it ends no other session, but a session with only a password must add the code to change factors', async () => {
+  test('the key stays the same for 15 minutes, in groups of four before the picture', async () => {
+    const user = await registerUser(server);
+    await confirmAddresses(server);
+    const path = `${server.origin}/account/security/authenticator`;
+    const keyOf = ({ html }: Page): string => /id="secret">([^<]+)</.exec(html)?.[1] ?? '';
+    const first = await user.browser.open(path);
+    expect(keyOf(first)).toMatch(/^([A-Z2-7]{4} ){7}[A-Z2-7]{4}$/);
+    expect(first.html.indexOf('id="secret"')).toBeLessThan(first.html.indexOf('<svg'));
+    expect(keyOf(await user.browser.open(path))).toBe(keyOf(first));
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now + 15 * 60_000 + 1000);
+    await server.db.raw(`update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(${Math.floor(now / 1000) + 900}))
+      where model = 'Session'`);
+    const later = await user.browser.open(path).finally(() => clock.mockRestore());
+    expect(keyOf(later)).not.toBe(keyOf(first));
+  });
+
+  test('an address that is not confirmed: no factor, and the page says what to do', async () => {
+    const user = await registerUser(server);
+    const page = await user.browser.open(`${server.origin}/account/security`);
+    expect(page.html).toContain('Confirm your e-mail address first');
+    expect(page.links.some(({ text }) => /Add a passkey|Set up/.test(text))).toBe(false);
+    for (const factor of ['authenticator', 'passkey']) {
+      const refused = await user.browser.open(`${server.origin}/account/security/${factor}`);
+      expect([refused.status, refused.html.includes('data-passkey'), refused.html.includes('<svg')]).toEqual([
+        409,
+        false,
+        false,
+      ]);
+    }
+    const sent = await user.browser.send(page, {}, 'Send me a new link');
+    expect(sent.html).toContain('We have sent you a link');
+  });
+
+  test('the first factor also asks for a mailed code, five times, and another one does not', async () => {
+    const user = await registerUser(server);
+    await confirmAddresses(server);
+    const form = await user.browser.open(`${server.origin}/account/security/authenticator`);
+    const secret = (/id="secret">([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
+    const send = (mailCode: string) => user.browser.send(form, { code: codeOf(secret), mailCode });
+    const right = await codeInLog(server, user.username);
+    const wrong = right === '000000' ? '000001' : '000000';
+    const refused = [await send('')];
+    for (let n = 0; n < 5; n++) refused.push(await send(wrong));
+    expect(refused.map(({ status }) => status)).toEqual(Array(6).fill(400));
+    expect((await send(right)).html).toContain('too many wrong codes');
+    expect((await user.browser.send(form, {}, 'Send me a new code')).status).toBe(200);
+    const next = await eventually(async () => {
+      const code = await codeInLog(server, user.username);
+      return code !== right && code;
+    });
+    expect((await send(next)).title).toMatch(/^Save your recovery codes/);
+    const passkey = await user.browser.open(`${server.origin}/account/security/passkey`);
+    expect([passkey.status, passkey.html.includes('mailCode')]).toEqual([200, false]);
+  });
+
+  test('the first factor ends every other session and grant, and asks before its removal', async () => {
     const user = await registerUser(server);
     const other = await signInUser(server, user.username);
-    const { secret } = await setUpApp(server, user.browser);
-    await forgetUsedCodes(server);
-    expect(await isSignedIn(other)).toBe(true);
-    const security = await other.browser.open(`${server.origin}/account/security`);
-    const asked = await other.browser.send(security, {}, 'Remove the authenticator app');
-    expect(asksForCode(asked)).toBe(true);
-    const back = await other.browser.send(asked, { code: codeOf(secret) });
-    expect(back.url.pathname).toBe('/account/security');
-    const removed = await other.browser.send(back, {}, 'Remove the authenticator app');
-    expect(removed.html).toContain('The authenticator app is removed');
+    const client = { client_id: 'demo-native' };
+    const before = await statusAndBody(
+      await server.post('/connect/token', {
+        ...client,
+        grant_type: 'password',
+        scope: `offline_access ${scopes.play}`,
+        username: user.username,
+        password,
+      }),
+    );
+    const countRevocations = async () => Number((await server.db('revocation').count())[0]?.count);
+    const revocations = await countRevocations();
+    await setUpApp(server, user.browser);
+    expect([await isSignedIn(other), await isSignedIn(user)]).toEqual([false, true]);
+    const refresh = { ...client, grant_type: 'refresh_token', refresh_token: String(before.refresh_token) };
+    expect((await server.post('/connect/token', refresh)).status).toBe(400);
+    expect(await countRevocations()).toBeGreaterThan(revocations);
+    const security = await user.browser.open(`${server.origin}/account/security`);
+    const question = await user.browser.open(
+      security.links.find(({ text }) => text === 'Remove the authenticator app')?.href ?? '',
+    );
+    expect(question.title).toMatch(/^Remove the authenticator app\?/);
+    const removed = await user.browser.send(question, {}, 'Remove');
+    expect(removed.html).toContain('Authenticator app removed');
     expect((await signInUser(server, user.username)).account.url.pathname).toBe('/account');
     expect((await mailTo(user.username, /authenticator app was removed/)).text).toContain('It was not me');
+  });
+
+  test('a new app replaces the app of a lost phone', async () => {
+    const user = await registerSecureUser();
+    const { browser, account: page } = await signInUser(server, user.username);
+    const signedIn = await browser.send(page, { code: String(user.recoveryCodes[0]) });
+    expect(signedIn.html.replaceAll(/<[^>]+>/g, '')).toContain('9 codes left. Lost your phone? Set up a new app.');
+    expect((await browser.open(`${server.origin}/account`)).html).not.toContain('codes left');
+    const { secret } = await setUpApp(server, browser);
+    await forgetUsedCodes(server);
+    const again = await signInUser(server, user.username);
+    expect(asksForCode(await again.browser.send(again.account, { code: codeOf(user.secret) }))).toBe(true);
+    expect((await again.browser.send(again.account, { code: codeOf(secret) })).url.pathname).toBe('/account');
+  });
+
+  test('changing the password needs both factors within ten minutes', async () => {
+    const user = await registerSecureUser();
+    await server.db.raw(
+      `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 660))
+        where model = 'Session'`,
+    );
+    const newPassword = 'nine unusual lamps';
+    const change = async () =>
+      user.browser.send(await user.browser.open(`${server.origin}/account`), { password, newPassword });
+    const signIn = await change();
+    expect(signIn.title).toMatch(/^Confirm that it is you/);
+    const asked = await user.browser.send(signIn, { password });
+    expect(asksForCode(asked)).toBe(true);
+    await user.browser.send(asked, { code: codeOf(user.secret) });
+    expect((await change()).url.search).toBe('?done=password');
   });
 
   test('a sign-in of eleven minutes ago must be repeated with both factors', async () => {
@@ -162,6 +263,17 @@ describe('wrong codes', () => {
     expect((await signInUser(server, user.username)).account.status).toBe(429);
   });
 
+  test('five of them in a day send one mail to the owner', async () => {
+    const user = await registerSecureUser();
+    const { browser, account: page } = await signInUser(server, user.username);
+    const wrong = wrongCodeFor(user.secret);
+    for (let attempt = 0; attempt < 7; attempt++) await browser.send(page, { code: wrong });
+    expect((await mailTo(user.username, /wrong codes/)).text).toContain('/reset-password');
+    expect(
+      server.log.filter((line) => line.includes('entered wrong codes') && line.includes(user.username)),
+    ).toHaveLength(1);
+  });
+
   test('also in parallel, a right code does not pass after ten wrong ones', async () => {
     const user = await registerSecureUser();
     const { browser, account: page } = await signInUser(server, user.username);
@@ -181,6 +293,12 @@ describe('wrong codes', () => {
       expect((await browser.send(page, { code: codeOf(user.secret) })).url.pathname).toBe('/account');
     }
   });
+});
+
+test('the page for the second factor says whom to ask without phone and codes', async () => {
+  const user = await registerSecureUser();
+  const { account: page } = await signInUser(server, user.username);
+  expect(page.html).toContain('Ask the owner of your facility');
 });
 
 describe('a half sign-in', () => {

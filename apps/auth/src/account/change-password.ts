@@ -7,7 +7,7 @@ import { validateNewPassword, validatePasswordLength } from '../accounts/passwor
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
 import type { Account } from '../accounts/store.ts';
 import { field, rawField } from '../html/form-body.ts';
-import { signInPath } from '../html/local-path.ts';
+import { missingProofPath } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { Services } from '../services.ts';
@@ -16,7 +16,7 @@ import type { ShowAccount } from './page.ts';
 const wrongPassword = 'The current password is wrong.';
 
 export function createPasswordChange(show: ShowAccount, services: Services): SignedInHandler {
-  const { accounts, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
+  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.
@@ -36,9 +36,12 @@ export function createPasswordChange(show: ShowAccount, services: Services): Sig
   };
 
   return async (request, response, signedIn) => {
-    const { account, sessionId, isFresh } = signedIn;
-    // If the account has no password, only a fresh sign-in proves who the user is.
-    if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', { again: true }));
+    const { account, sessionId } = signedIn;
+    // The current password alone proves who the user is only if there is no second factor.
+    if (!account.passwordHash || (await factors.hasSecondFactor(account.id))) {
+      const missing = await missingProofPath(factors, signedIn, '/account');
+      if (missing !== undefined) return response.redirect(303, missing);
+    }
 
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
       show(response, signedIn, { validationErrors, status });

@@ -16,7 +16,7 @@ export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormS
 const notices: Readonly<Record<string, string>> = {
   name: 'Your name is changed.',
   password:
-    'Your password is changed, and you are signed out everywhere else. ' +
+    'Your password was changed, and you are signed out everywhere else. ' +
     'Within 15 seconds, the access tokens of applications stop working.',
   session: 'That browser is signed out.',
   sessions: 'You are signed out everywhere else.',
@@ -29,14 +29,15 @@ const notices: Readonly<Record<string, string>> = {
 };
 
 export function createAccountPage(services: Services): ShowAccount {
-  const { site, socialIdentities, sessionStore, consents, members, providers, scopes } = services;
+  const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = services;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
-    const [browsers, applications, linked, memberships] = await Promise.all([
+    const [browsers, applications, linked, memberships, hasSecondFactor] = await Promise.all([
       sessionStore.findByAccount(account.id),
       consents.findConnectedClients(account.id),
       socialIdentities.list(account.id),
       members.findFacilities(account.id),
+      factors.hasSecondFactor(account.id),
     ]);
     const data = {
       account,
@@ -45,6 +46,7 @@ export function createAccountPage(services: Services): ShowAccount {
         ...account.roles.map(accountRoleName),
         ...memberships.map(({ role, name }) => `${roleNames[role]} at ${name}`),
       ],
+      hasSecondFactor,
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({
         ...row,

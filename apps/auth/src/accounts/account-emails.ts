@@ -8,6 +8,7 @@ import {
   type Recipient,
   socialLinkedEmail,
   verificationEmail,
+  wrongFactorsEmail,
 } from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { Email } from '../mail/store.ts';
@@ -95,6 +96,12 @@ export function createAccountEmails(
       logFailure(
         sendNotice(account, '/account/security', (recipient) => factorChangedEmail(recipient, change)),
         'e-mail about a second factor was not queued',
+      ),
+
+    sendWrongFactors: (account: Account): Promise<void> =>
+      logFailure(
+        sendNotice(account, '/reset-password', wrongFactorsEmail),
+        'e-mail about wrong second factors was not queued',
       ),
 
     /** `provider` is the title of the provider. */

@@ -33,6 +33,10 @@ export const membershipsOfAccount = `(
   select coalesce(jsonb_agg(jsonb_build_object('facilityId', m.facility_id, 'role', m.role) order by m.facility_id), '[]')
     from membership m where m.account_id = a.id)`;
 
+/** Whether the account has an e-mail address that may belong to somebody else. */
+export const hasUnconfirmedAddress = ({ email, emailVerified }: Pick<Account, 'email' | 'emailVerified'>): boolean =>
+  email !== null && !emailVerified;
+
 export const rolesOfNewUser: readonly string[] = ['player'];
 
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
@@ -48,6 +52,10 @@ const nullableWithoutNul = (text: string | null): string | null => (text === nul
  * release, which did not know the column, verified it (migration 0004).
  */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
+
+/** An attacker may have added the factor `f` before the address of the account `a` was proved. */
+const isUnprovenFactor = `f.account_id = a.id and a.email is not null
+  and (not a.email_verified or f.created_at < a.email_proven_at)`;
 
 /** The user name must have no spaces at its ends. Returns undefined if another account has it or had the id. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
@@ -133,8 +141,8 @@ export function createAccountStore({ db }: { db: Database }) {
      * Sets a new password for a user who opened a link that was mailed to `email`, which proves that the address
      * belongs to the user.
      *
-     * - Before the address was first verified, an attacker may have created the account with this address, and linked
-     *   identities. Identities that were linked before that time are removed.
+     * - Before the address was first verified, an attacker may have created the account with this address, linked
+     *   identities and added factors. Those from before that time are removed.
      * - If the account has no e-mail address, its user name is one, and becomes its e-mail address.
      * - If an import has changed the e-mail address meanwhile, nothing is proved about the new one.
      */
@@ -143,7 +151,12 @@ export function createAccountStore({ db }: { db: Database }) {
         db,
         `with removed as (
            delete from social_identity s using account a
-            where a.id = $1 and s.account_id = a.id and s.created_at < ${provenAt})
+            where a.id = $1 and s.account_id = a.id and s.created_at < ${provenAt}),
+         apps as (delete from authenticator_app f using account a where a.id = $1 and ${isUnprovenFactor} returning 1),
+         keys as (delete from passkey f using account a where a.id = $1 and ${isUnprovenFactor} returning 1),
+         codes as (
+           delete from recovery_code
+            where account_id = $1 and (exists (select from apps) or exists (select from keys)))
          update account a set password_hash = $2, updated_at = now(), email = coalesce(email, $3),
                 email_verified = email_verified or lower(coalesce(email, $3)) = lower($3),
                 email_proven_at = case when lower(coalesce(email, $3)) = lower($3) then least(${provenAt}, now())

@@ -85,55 +85,46 @@ export function secondFactorRoutes(services: SignInServices): Router {
     await startSession(request, response, proven, destinationOf(completed));
   };
 
-  const submitPasskey = async (request: Request, response: Response, user: HalfSignedIn, credential: string) => {
-    const { account } = user;
-    const event = { accountId: account.id, address: request.ip };
-    const used = await services.passkeys.useAsSecondFactor(account.id, credential);
-    if (!used) {
-      audit.record({ kind: 'factor.refused', ...event, detail: { reason: 'passkey not accepted' } });
-      const text = 'The passkey was not accepted. Try again, or type a code.';
-      return show(response, user, { validationErrors: [{ field: 'passkey', text }], status: 400 });
-    }
-    await factors.recordPasskeyUse(used.passkey.id);
-    audit.record({ kind: 'factor.used', ...event, detail: { factor: 'passkey' } });
-    await services.resetFailures(account, { isComplete: true });
-    await complete(request, response, user, 'pop');
-  };
-
   const submit = async (request: Request, response: Response, user: HalfSignedIn): Promise<void> => {
     const { account } = user;
     const credential = rawField(request, 'passkey');
-    if (credential) return submitPasskey(request, response, user, credential);
     const code = field(request, 'code').slice(0, maxCodeLength);
+    const event = { accountId: account.id, address: request.ip };
     const showError = (text: string): Promise<void> =>
-      show(response, user, { validationErrors: [{ field: 'code', text }], status: 400 });
+      show(response, user, { validationErrors: [{ field: credential ? 'passkey' : 'code', text }], status: 400 });
     const showLocked = (retryAfter: number): Promise<void> => {
-      audit.record({ kind: 'sign-in.locked', accountId: account.id, address: request.ip });
+      audit.record({ kind: 'sign-in.locked', ...event });
       const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
       return show(response, user, { validationErrors: [{ text }], status: 429 });
     };
-    if (code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
+    if (!credential && code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
     const device = devices.find(request, response, account);
     const attempt = await services.beginFactorAttempt(account, request.ip ?? '', device);
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
-    const kind = await factors.useCode(account.id, code);
-    const lockout = kind ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
-    if (lockout) return showLocked(lockout.retryAfter);
-    if (!kind) {
-      audit.record({
-        kind: 'factor.refused',
-        accountId: account.id,
-        address: request.ip,
-        detail: { reason: 'wrong or used code' },
-      });
-      return showError('The code is wrong or was already used. Wait for the next code of your app and try again.');
+    const used = credential ? await services.passkeys.useAsSecondFactor(account.id, credential) : undefined;
+    const factor = used ? 'passkey' : !credential && (await factors.useCode(account.id, code));
+    const lockout = factor ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
+    if (!factor) {
+      const reason = credential ? 'passkey not accepted' : 'wrong or used code';
+      audit.record({ kind: 'factor.refused', ...event, detail: { reason } });
+      await services.warnAboutWrongFactors(account);
     }
-    audit.record({ kind: 'factor.used', accountId: account.id, address: request.ip, detail: { factor: kind } });
-    if (kind === 'recovery code') {
+    if (lockout) return showLocked(lockout.retryAfter);
+    if (!factor) {
+      return showError(
+        credential
+          ? 'The passkey was not accepted. Try again, or type a code.'
+          : 'The code is wrong or was already used. Wait for the next code of your app and try again.',
+      );
+    }
+    if (used) await factors.recordPasskeyUse(used.passkey.id);
+    audit.record({ kind: 'factor.used', ...event, detail: { factor } });
+    if (factor === 'recovery code') {
       const { recoveryCodes } = await factors.list(account.id);
       await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
+      site.noticeCodesLeft(request, response, recoveryCodes);
     }
-    await complete(request, response, user, 'otp');
+    await complete(request, response, user, used ? 'pop' : 'otp');
   };
 
   const withPendingSignIn =

@@ -4,11 +4,12 @@ import { createSecretBox } from '@bay-booking/service/secret-box';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { describeBrowser } from '../account/browser-name.ts';
 import { validateName } from '../accounts/field-rules.ts';
+import { hasUnconfirmedAddress } from '../accounts/store.ts';
 import { field, queryText, rawField, textOfKey } from '../html/form-body.ts';
-import { localPath, missingFactorPath, securityPath as path, signInPath } from '../html/local-path.ts';
-import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
+import { localPath, securityPath as path } from '../html/local-path.ts';
+import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
-import type { ValidationError } from '../html/validation-errors.ts';
+import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { SignInServices } from '../interaction/sign-in/start-session.ts';
 import { appLinkOf, createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
 import { createRecoveryCodes } from './recovery-codes.ts';
@@ -17,18 +18,22 @@ import { maxPasskeys } from './store.ts';
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
   'app-added': 'Your authenticator app is set up.',
-  'passkey-added': 'The passkey is added.',
-  'passkey-renamed': 'The name of the passkey is changed.',
-  'passkey-removed': 'The passkey is removed. Also delete it on your device, where it no longer works here.',
-  'app-removed': 'The authenticator app is removed.',
+  'passkey-added': 'Passkey added.',
+  'passkey-renamed': 'Passkey renamed.',
+  'passkey-removed': 'Passkey removed. You can delete it from your device too.',
+  'app-removed': 'Authenticator app removed. You can delete the entry in the app too.',
 };
 
 const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
 
+/** The cookie with the encrypted key of a set-up that is not finished. */
+const setUpCookie = '_setup';
+const setUpSeconds = 15 * 60;
+
 export function securityRoutes(services: SignInServices): Router {
-  const { site, factors, emails, audit, config, addFactorToSession } = services;
-  // The secret of a set-up that is not finished is only in the form, and encrypted.
+  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
+    services;
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
 
@@ -55,6 +60,8 @@ export function securityRoutes(services: SignInServices): Router {
       returnTo: returnPathOf(request),
       passkeyPath: withReturn(`${path}/passkey`, request),
       maxPasskeys,
+      mustConfirm: hasUnconfirmedAddress(signedIn.account),
+      isMailOn: config.mail === 'on',
       authenticatorPath: withReturn(`${path}/authenticator`, request),
     };
     await site.show(response, '/factors/views/security', data, {
@@ -78,71 +85,168 @@ export function securityRoutes(services: SignInServices): Router {
   const withStrongSignIn =
     (handler: SignedInHandler): SignedInHandler =>
     async (request, response, signedIn) => {
-      const returnTo = request.method === 'GET' ? request.originalUrl : withReturn(path, request);
-      if (!hasTwoFactors(signedIn) && (await factors.hasSecondFactor(signedIn.account.id))) {
-        return response.redirect(303, missingFactorPath(returnTo, true));
-      }
-      if (!signedIn.isFresh) return response.redirect(303, signInPath(returnTo, { again: true }));
+      // The other forms have a page of their own.
+      const isOnList = request.path === `${path}/recovery-codes`;
+      const returnTo = isOnList ? withReturn(path, request) : request.originalUrl;
+      const missing = await missingProofPath(factors, signedIn, returnTo);
+      if (missing !== undefined) return response.redirect(303, missing);
       return handler(request, response, signedIn);
     };
 
-  const showSetUp = (response: Response, signedIn: SignedIn, secret: string, state: FormState = {}): Promise<void> => {
+  /** Anybody can register with the address of somebody else, who must not find factors of a stranger. */
+  const toAddFactor = (handler: SignedInHandler): SignedInHandler =>
+    withStrongSignIn((request, response, signedIn) => {
+      if (!hasUnconfirmedAddress(signedIn.account)) return handler(request, response, signedIn);
+      const text = 'Confirm your e-mail address before you add a second step.';
+      return show(response, signedIn, { validationErrors: [{ text }], status: 409 });
+    });
+
+  /** Returns where the code for the first factor is mailed. Undefined if no code is needed or can be mailed. */
+  const codeAddressOf = async ({ account }: SignedIn): Promise<string | undefined> =>
+    config.mail === 'off' || (await factors.hasSecondFactor(account.id))
+      ? undefined
+      : confirmationCodes.addressOf(account);
+
+  /** Mails the code for the first factor if it is needed. Returns the state of the form. */
+  const sendCode = async (response: Response, signedIn: SignedIn, { isRequested = false } = {}): Promise<FormState> => {
+    if ((await codeAddressOf(signedIn)) === undefined) return {};
+    if (!isRequested && (await confirmationCodes.isSent(signedIn.sessionId))) return {};
+    const waitSeconds = await confirmationCodes.send(signedIn);
+    if (waitSeconds === 0) return {};
+    const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many codes were sent.');
+    return { validationErrors: [{ text }], status: 429 };
+  };
+
+  /** Returns an error, or undefined if the mailed code is right or not needed. */
+  const checkMailCode = async (request: Request, signedIn: SignedIn): Promise<string | undefined> => {
+    if ((await codeAddressOf(signedIn)) === undefined) return undefined;
+    const code = field(request, 'mailCode').replaceAll(' ', '');
+    if (!/^\d{6}$/.test(code)) return 'Enter the six digits from the e-mail.';
+    const outcome = await confirmationCodes.use(signedIn, code);
+    if (outcome === 'right') return undefined;
+    const event = { accountId: signedIn.account.id, address: request.ip };
+    audit.record({ kind: 'factor.refused', ...event, detail: { reason: 'wrong mailed code' } });
+    return outcome === 'wrong'
+      ? 'The code from the e-mail is wrong.'
+      : 'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';
+  };
+
+  /** Completes a set-up. Somebody with the password may be signed in elsewhere, so the first factor ends that. */
+  const complete = async (
+    request: Request,
+    response: Response,
+    signedIn: SignedIn,
+    added: {
+      readonly factor: string;
+      readonly change: string;
+      readonly method: 'otp' | 'pop';
+      readonly done: string;
+      /** The codes that belong to the first factor of the account. */
+      readonly firstCodes: readonly string[] | undefined;
+    },
+  ): Promise<void> => {
+    const { account, sessionId } = signedIn;
+    const { factor, change, method, done, firstCodes } = added;
+    await addFactorToSession(request, response, signedIn, method);
+    if (firstCodes) await sessionStore.endEverythingElse(account.id, sessionId, { keepClientAccess: false });
+    record(request, signedIn, 'factor.added', factor);
+    await emails.sendFactorChanged(account, change);
+    if (!firstCodes) return response.redirect(303, returnPathOf(request) ?? `${path}?done=${done}`);
+    const text =
+      `Your ${factor} is ready. From now on, a password alone does not sign in to your account. ` +
+      'You were signed out everywhere else, and applications lost their access.';
+    return showRecoveryCodes(response, firstCodes, { title: 'Save your recovery codes', text });
+  };
+
+  /** Returns the key of the set-up that this session has begun, or undefined after 15 minutes. */
+  const keyOfSetUp = (request: Request, response: Response, signedIn: SignedIn): string | undefined => {
+    try {
+      const sealed = cookies.get(request, response, setUpCookie) ?? '';
+      const [secret, expiresAt] = box.decrypt(sealed, setUpOwner(signedIn)).split(' ');
+      return Number(expiresAt) > Date.now() ? secret : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+
+  const beginSetUp = (request: Request, response: Response, signedIn: SignedIn): string => {
+    const secret = createSecret();
+    const value = box.encrypt(`${secret} ${Date.now() + setUpSeconds * 1000}`, setUpOwner(signedIn));
+    cookies.set(request, response, { name: setUpCookie, value, maxAge: setUpSeconds });
+    return secret;
+  };
+
+  const showSetUp = async (
+    response: Response,
+    signedIn: SignedIn,
+    secret: string,
+    state: FormState = {},
+  ): Promise<void> => {
     const { username } = signedIn.account;
     const data = {
       action: withReturn(`${path}/authenticator`, response.req),
       cancel: withReturn(path, response.req),
       secret,
+      codeAddress: await codeAddressOf(signedIn),
+      mailCode: field(response.req, 'mailCode'),
       appLink: appLinkOf(secret, username),
-      sealedSecret: box.encrypt(secret, setUpOwner(signedIn)),
       qrCode: qrCodeOf(secret, username),
     };
     return site.show(response, '/factors/views/authenticator', data, {
       title: 'Set up an authenticator app',
+      script: true,
       ...state,
     });
   };
 
   const openSetUp: SignedInHandler = async (request, response, signedIn) => {
-    const { authenticatorApp } = await factors.list(signedIn.account.id);
-    if (authenticatorApp) return response.redirect(303, withReturn(path, request));
-    return showSetUp(response, signedIn, createSecret());
+    const secret = keyOfSetUp(request, response, signedIn) ?? beginSetUp(request, response, signedIn);
+    return showSetUp(response, signedIn, secret, await sendCode(response, signedIn));
   };
 
   const setUp: SignedInHandler = async (request, response, signedIn) => {
     const { account } = signedIn;
-    let secret: string;
-    try {
-      secret = box.decrypt(field(request, 'secret'), setUpOwner(signedIn));
-    } catch {
-      return response.redirect(303, withReturn(`${path}/authenticator`, request));
+    const secret = keyOfSetUp(request, response, signedIn);
+    if (secret === undefined) {
+      const text = 'The set-up took more than 15 minutes, so the key below is new. Add this key to the app.';
+      const newSecret = beginSetUp(request, response, signedIn);
+      return showSetUp(response, signedIn, newSecret, { validationErrors: [{ text }], status: 400 });
+    }
+    if (field(request, 'send') !== '') {
+      return showSetUp(response, signedIn, secret, await sendCode(response, signedIn, { isRequested: true }));
     }
     const step = stepOfCode(secret, field(request, 'code').replaceAll(' ', ''));
-    if (step === undefined) {
-      const text =
-        'The code is wrong. Type the six digits that the app shows now. The clock of your phone must be right.';
-      return showSetUp(response, signedIn, secret, { validationErrors: [{ field: 'code', text }], status: 400 });
+    const wrongCode =
+      'The code is wrong. Check that the app has the key below, and type the six digits that it shows now.';
+    const validationErrors = fieldErrors(
+      step === undefined ? { code: wrongCode } : { mailCode: await checkMailCode(request, signedIn) },
+    );
+    if (step === undefined || validationErrors.length > 0) {
+      return showSetUp(response, signedIn, secret, { validationErrors, status: 400 });
     }
     const codes = createRecoveryCodes();
     const added = await factors.addAuthenticatorApp({ accountId: account.id, secret, step }, codes);
-    if (!added) return response.redirect(303, withReturn(path, request));
-    await addFactorToSession(request, response, signedIn, 'otp');
-    record(request, signedIn, 'factor.added', 'authenticator app');
-    await emails.sendFactorChanged(account, 'An authenticator app was added');
-    if (added.isFirst) {
-      const text = 'Your authenticator app is set up. From now on, we ask for its code when you sign in.';
-      return showRecoveryCodes(response, codes, { title: 'Save your recovery codes', text });
-    }
-    response.redirect(303, returnPathOf(request) ?? `${path}?done=app-added`);
+    cookies.set(request, response, { name: setUpCookie, value: '' });
+    return complete(request, response, signedIn, {
+      factor: 'authenticator app',
+      change: 'An authenticator app was set up',
+      method: 'otp',
+      done: 'app-added',
+      firstCodes: added?.isFirst ? codes : undefined,
+    });
   };
 
   const showPasskeyForm = async (
     response: Response,
-    { account }: SignedIn,
+    signedIn: SignedIn,
     { name, ...state }: FormState & { name?: string } = {},
   ): Promise<void> => {
     const { req: request } = response;
+    const { account } = signedIn;
     const { passkeys } = await factors.list(account.id);
     const data = {
+      codeAddress: await codeAddressOf(signedIn),
+      mailCode: field(request, 'mailCode'),
       action: withReturn(`${path}/passkey`, request),
       cancel: withReturn(path, request),
       name: name ?? describeBrowser(request.get('user-agent') ?? null),
@@ -155,26 +259,30 @@ export function securityRoutes(services: SignInServices): Router {
   const addPasskey: SignedInHandler = async (request, response, signedIn) => {
     const { account } = signedIn;
     const name = field(request, 'name');
+    if (field(request, 'send') !== '') {
+      return showPasskeyForm(response, signedIn, await sendCode(response, signedIn, { isRequested: true }));
+    }
     const showError = (error: ValidationError) =>
       showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
     const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
     if (nameError) return showError({ field: 'name', text: nameError });
     const passkey = await services.passkeys.create(account.id, name, rawField(request, 'passkey'));
     if (!passkey) return showError({ field: 'passkey', text: 'The passkey was not accepted. Try again.' });
+    const mailCodeError = await checkMailCode(request, signedIn);
+    if (mailCodeError) return showError({ field: 'mailCode', text: mailCodeError });
     const codes = createRecoveryCodes();
     const added = await factors.addPasskey(passkey, codes);
     if (!added) {
       const text = `This passkey is already added, or you have ${maxPasskeys} passkeys. Remove one first.`;
       return showError({ field: 'passkey', text });
     }
-    await addFactorToSession(request, response, signedIn, 'pop');
-    record(request, signedIn, 'factor.added', 'passkey');
-    await emails.sendFactorChanged(account, 'A passkey was added');
-    if (added.isFirst) {
-      const text = 'Your passkey is added. From now on, a password alone does not sign in to your account.';
-      return showRecoveryCodes(response, codes, { title: 'Save your recovery codes', text });
-    }
-    response.redirect(303, returnPathOf(request) ?? `${path}?done=passkey-added`);
+    return complete(request, response, signedIn, {
+      factor: 'passkey',
+      change: 'A passkey was added',
+      method: 'pop',
+      done: 'passkey-added',
+      firstCodes: added.isFirst ? codes : undefined,
+    });
   };
 
   const renamePasskey: SignedInHandler = async (request, response, signedIn) => {
@@ -185,28 +293,36 @@ export function securityRoutes(services: SignInServices): Router {
     response.redirect(303, `${path}?done=passkey-renamed`);
   };
 
-  const removePasskey: SignedInHandler = async (request, response, signedIn) => {
-    const outcome = await factors.removePasskey(signedIn.account.id, field(request, 'id'));
-    if (outcome === 'required') {
-      return show(response, signedIn, { validationErrors: [{ text: requiredText }], status: 409 });
-    }
-    if (outcome === 'removed') {
-      record(request, signedIn, 'factor.removed', 'passkey');
-      await emails.sendFactorChanged(signedIn.account, 'A passkey was removed');
-    }
-    response.redirect(303, `${path}?done=passkey-removed`);
-  };
-
-  const removeApp: SignedInHandler = async (request, response, signedIn) => {
-    const outcome = await factors.removeAuthenticatorApp(signedIn.account.id);
-    if (outcome === 'required') {
-      return show(response, signedIn, { validationErrors: [{ text: requiredText }], status: 409 });
-    }
-    if (outcome === 'removed') {
-      record(request, signedIn, 'factor.removed', 'authenticator app');
-      await emails.sendFactorChanged(signedIn.account, 'The authenticator app was removed');
-    }
-    response.redirect(303, `${path}?done=app-removed`);
+  /** Removes a factor after a page has asked for it. `remove` gets the `id` in the query or form. */
+  const removal = (
+    page: 'passkey' | 'authenticator',
+    factor: string,
+    done: string,
+    remove: (accountId: string, id: string) => Promise<'removed' | 'not-found' | 'required'>,
+  ) => {
+    const ask: SignedInHandler = async (request, response, { account }) => {
+      const id = queryText(request, 'id') ?? '';
+      const { passkeys, authenticatorApp, recoveryCodes } = await factors.list(account.id);
+      const passkey = passkeys.find((each) => each.id === id);
+      if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
+      const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
+      const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
+      const data = { action: `${path}/${page}/remove`, cancel: path, id, name, isLast, recoveryCodes };
+      return site.show(response, '/factors/views/remove', data, { title: `Remove ${name}?` });
+    };
+    const submit: SignedInHandler = async (request, response, signedIn) => {
+      const outcome = await remove(signedIn.account.id, field(request, 'id'));
+      if (outcome === 'required') {
+        return show(response, signedIn, { validationErrors: [{ text: requiredText }], status: 409 });
+      }
+      if (outcome === 'removed') {
+        record(request, signedIn, 'factor.removed', factor);
+        await emails.sendFactorChanged(signedIn.account, `${factor === 'passkey' ? 'A' : 'The'} ${factor} was removed`);
+      }
+      response.redirect(303, `${path}?done=${done}`);
+    };
+    router.get(`${path}/${page}/remove`, site.forSignedIn(withStrongSignIn(ask)));
+    router.post(`${path}/${page}/remove`, ...form(submit));
   };
 
   const replaceRecoveryCodes: SignedInHandler = async (request, response, signedIn) => {
@@ -230,14 +346,18 @@ export function securityRoutes(services: SignInServices): Router {
   );
   router.get(
     `${path}/passkey`,
-    site.forSignedIn(withStrongSignIn((_request, response, signedIn) => showPasskeyForm(response, signedIn))),
+    site.forSignedIn(
+      toAddFactor(async (_request, response, signedIn) =>
+        showPasskeyForm(response, signedIn, await sendCode(response, signedIn)),
+      ),
+    ),
   );
-  router.post(`${path}/passkey`, ...form(addPasskey));
+  router.post(`${path}/passkey`, ...site.formForSignedIn(toAddFactor(addPasskey)));
   router.post(`${path}/passkey/name`, ...site.formForSignedIn(renamePasskey));
-  router.post(`${path}/passkey/remove`, ...form(removePasskey));
-  router.get(`${path}/authenticator`, site.forSignedIn(withStrongSignIn(openSetUp)));
-  router.post(`${path}/authenticator`, ...form(setUp));
-  router.post(`${path}/authenticator/remove`, ...form(removeApp));
+  removal('passkey', 'passkey', 'passkey-removed', factors.removePasskey);
+  router.get(`${path}/authenticator`, site.forSignedIn(toAddFactor(openSetUp)));
+  router.post(`${path}/authenticator`, ...site.formForSignedIn(toAddFactor(setUp)));
+  removal('authenticator', 'authenticator app', 'app-removed', factors.removeAuthenticatorApp);
   router.post(`${path}/recovery-codes`, ...form(replaceRecoveryCodes));
   router.use(path, site.errorHandler);
   return router;

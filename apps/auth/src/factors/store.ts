@@ -262,19 +262,21 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
         query(tx, 'delete from passkey where account_id = $1 and id = $2 returning 1 as done', [accountId, id]),
       ),
 
-    /** `step` is the step of the code that confirmed the set-up. Returns undefined if the account has an app. */
+    /** Replaces the app of a lost phone. `step` is the step of the code that confirmed the set-up. */
     addAuthenticatorApp: (
       { accountId, secret, step }: { accountId: string; secret: string; step: number },
       recoveryCodes: readonly string[],
     ) =>
       addFactor(accountId, recoveryCodes, async (tx) => {
-        const rows = await query(
+        await query(
           tx,
           `insert into authenticator_app (account_id, secret_encrypted, last_step, last_used_at)
-           values ($1, $2, $3, now()) on conflict do nothing returning 1 as done`,
+           values ($1, $2, $3, now())
+           on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted,
+             last_step = excluded.last_step, created_at = now(), last_used_at = now()`,
           [accountId, box.encrypt(secret, ownerOf(accountId)), step],
         );
-        return rows.length > 0;
+        return true;
       }),
 
     removeAuthenticatorApp: (accountId: string) =>

@@ -48,6 +48,8 @@ export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse
 export interface Layout {
   readonly title: string;
   readonly user?: LayoutUser | undefined;
+  /** The number of recovery codes that are left, after a sign-in with one. */
+  readonly codesLeft?: number | undefined;
   /** The width of the page: `wide` for lists, `narrow` for forms. */
   readonly width?: 'narrow' | 'wide' | undefined;
   /** Whether the page loads the script browser/page.js, or browser/passkeys.js. */

@@ -1,6 +1,7 @@
 // Sends the pages of this site, and protects their handlers: a form needs a valid CSRF token, and a page for signed-in
 // users needs a session.
 import type { Request, RequestHandler, Response } from 'express';
+import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';
 import { createErrorHandler } from './error-page.ts';
@@ -11,7 +12,7 @@ import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
 import { errorsByField, type ValidationError } from './validation-errors.ts';
 
-export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
+export interface Page extends HtmlOptions, Omit<Layout, 'user' | 'codesLeft'> {
   /**
    * The value to which the CSRF token of the page is bound. Default: the id of the session, or `anonymous`, which no
    * form accepts. A page with a form for users who are not signed in must therefore set this value.
@@ -42,9 +43,14 @@ export interface FormOptions {
 export interface SiteOptions {
   readonly findSignedIn: FindSignedIn;
   readonly csrfTokens: CsrfTokens;
+  readonly cookies: BrowserCookies;
 }
 
-export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
+/** The cookie with the number of recovery codes that are left, from a sign-in with one to the next page. */
+const codesLeftCookie = '_codes';
+const codesLeftSeconds = 3600;
+
+export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
@@ -57,6 +63,14 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     // An error page must not fail because the session cannot be read.
     const signedIn = await findSignedIn(nodeRequest as Request, response).catch(() => undefined);
     return toLayoutUser(response, signedIn);
+  };
+
+  /** Returns what `noticeCodesLeft` has noted, once. */
+  const takeCodesLeft = (response: Response): number | undefined => {
+    const value = cookies.get(response.req, response, codesLeftCookie);
+    if (!value) return undefined;
+    cookies.set(response.req, response, { name: codesLeftCookie, value: '' });
+    return /^\d{1,2}$/.test(value) ? Number(value) : undefined;
   };
 
   /** Sends a page. `renderPage` documents the parameter `template`. */
@@ -72,6 +86,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
         // Screen readers read the title first, so it says whether the form has errors.
         title: validationErrors.length > 0 ? `Error: ${title}` : title,
         user: toLayoutUser(response, signedIn),
+        codesLeft: signedIn && takeCodesLeft(response),
         width,
         script,
       },
@@ -103,6 +118,10 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     show,
     showMessage,
     findLayoutUser,
+
+    /** The next page says how many recovery codes are left after a sign-in with one, and what to do. */
+    noticeCodesLeft: (request: Request, response: Response, codes: number): void =>
+      cookies.set(request, response, { name: codesLeftCookie, value: String(codes), maxAge: codesLeftSeconds }),
 
     /** A form that needs no sign-in. `csrfContext` must return the CSRF context of the page with the form. */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [

@@ -78,6 +78,17 @@ export const factorChangedEmail = (recipient: Recipient, change: string): Email 
     ending: changeEnding,
   });
 
+export const wrongFactorsEmail = (recipient: Recipient): Email =>
+  composeEmail(recipient, {
+    subject: 'Somebody entered wrong codes for your account',
+    paragraphs: [
+      'Somebody entered the password of your account at Bay Booking, and then several wrong codes or passkeys. ' +
+        'Your second step stopped the sign-in.',
+    ],
+    linkText: 'It was not me: choose a new password',
+    ending: 'If it was you, you do not need to do anything.',
+  });
+
 export const socialLinkedEmail = (recipient: Recipient, provider: string): Email =>
   composeEmail(recipient, {
     subject: `${provider} was added to your account`,

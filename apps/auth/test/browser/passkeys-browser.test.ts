@@ -1,5 +1,6 @@
 // Tests the pages of second factors in Chromium, with its virtual authenticator: with a keyboard, on a phone, in dark
 // mode, and without JavaScript (docs/sign-in-security.md).
+import { readFile } from 'node:fs/promises';
 import {
   type Browser,
   chromiumMissing,
@@ -17,7 +18,7 @@ import {
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from '../auth-server.ts';
-import { codeOf, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
+import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
 import { password, registerUser } from '../test-users.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of passkeys: ${chromiumMissing}\n`);
@@ -69,9 +70,11 @@ async function signIn(page: Page, username: string, path = '/account'): Promise<
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-async function addPasskey(page: Page): Promise<void> {
+async function addPasskey(page: Page, username: string): Promise<void> {
+  await confirmAddresses(server);
   await page.goto(`${server.origin}/account/security`);
   await page.getByRole('link', { name: 'Add a passkey' }).click();
+  await page.fill('input[name="mailCode"]', await codeInLog(server, username));
   await page.getByRole('button', { name: 'Add a passkey' }).click();
 }
 
@@ -82,7 +85,7 @@ withBrowser(
     const page = await newPage();
     const authenticator = await addAuthenticator(page);
     await signIn(page, username);
-    await addPasskey(page);
+    await addPasskey(page, username);
     await page.waitForSelector('h1:text("Save your recovery codes")');
     await page.getByRole('link', { name: 'saved' }).click();
     expect(await page.locator('tbody tr').count()).toBe(1);
@@ -111,7 +114,7 @@ withBrowser(
     const page = await newPage();
     const authenticator = await addAuthenticator(page, { isVerified: false });
     await signIn(page, username);
-    await addPasskey(page);
+    await addPasskey(page, username);
     await page.waitForSelector('h1:text("Save your recovery codes")');
     await authenticator.setPresent(false);
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
@@ -158,18 +161,37 @@ withBrowser.each(viewports)(
     };
     await signIn(page, username);
     await page.goto(`${server.origin}/account/security?return=/account`);
+    await check('unconfirmed');
+    await confirmAddresses(server);
+    await page.goto(`${server.origin}/account/security?return=/account`);
     await check('empty');
     await page.goto(`${server.origin}/account/security/authenticator`);
     await check('authenticator');
     const secret = ((await page.locator('#secret').textContent()) ?? '').replaceAll(' ', '');
     await page.fill('input[name="code"]', codeOf(secret));
+    await page.fill('input[name="mailCode"]', '1');
     await page.getByRole('button', { name: 'Turn it on' }).click();
+    await check('wrong-mail-code');
+    await page.fill('input[name="code"]', codeOf(secret));
+    await page.fill('input[name="mailCode"]', await codeInLog(server, username));
+    await page.getByRole('button', { name: 'Turn it on' }).click();
+    await page.waitForSelector('h1:text("Save your recovery codes")');
     await check('recovery-codes');
+    expect(await page.getByRole('button', { name: 'Print' }).isVisible()).toBe(true);
+    const codes = await page.locator('#recovery-codes').innerText();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('bay-booking-recovery-codes.txt');
+    expect(await readFile(await download.path(), 'utf8')).toBe(`${codes}\n`);
     await page.goto(`${server.origin}/account/security/passkey`);
     await check('passkey');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.waitForURL(/done=passkey-added/);
     await check('complete');
+    await page.getByRole('link', { name: 'Remove the authenticator app' }).click();
+    await check('remove');
     await authenticator.setPresent(false);
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.goto(`${server.origin}/sign-in`);

@@ -1,5 +1,5 @@
-// Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text. This
-// script runs in the browser. Pages also work without it.
+// Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text or
+// print the page. This script runs in the browser. Pages also work without it.
 
 /** Formats a time like `5 Mar 2026, 19:00 GMT+9`. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', {
@@ -30,7 +30,7 @@ function activateCopyButton(button, source) {
   button.hidden = false;
   button.addEventListener('click', async () => {
     try {
-      await navigator.clipboard.writeText(source.textContent);
+      await navigator.clipboard.writeText(source.dataset.copied ?? source.textContent);
       button.textContent = 'Copied';
       if (copyStatus) copyStatus.textContent = `${button.dataset.what} copied.`;
     } catch {
@@ -51,4 +51,9 @@ if (navigator.clipboard) {
     const source = document.getElementById(button.dataset.copy);
     if (source) activateCopyButton(button, source);
   }
+}
+
+for (const button of document.querySelectorAll('button[data-print]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => print());
 }

@@ -21,7 +21,7 @@ const confirmed: MessagePage = {
 };
 const disowned: MessagePage = {
   title: 'Nobody can sign in to the account any more',
-  text: 'We have ended its sessions and removed its password. To use the account yourself, choose a password.',
+  text: 'We ended its sessions and removed its password, linked accounts, passkeys and authenticator app. To use the account yourself, choose a password.',
   tone: 'good',
   links: [{ href: '/reset-password', text: 'Choose a password' }],
 };
@@ -34,16 +34,25 @@ const linkExpired: MessagePage = {
 };
 
 export function emailVerificationRoutes(services: Services): Router {
-  const { site, accounts, emails, links, socialIdentities, providers, sessionStore, audit } = services;
+  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = services;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
   const showConfirmation = async (request: Request, response: Response, owner: LinkOwner): Promise<void> => {
     const query = `?token=${encodeURIComponent(tokenOf(request))}`;
-    const linked = await socialIdentities.list(owner.accountId);
+    const [account, linked, { passkeys, authenticatorApp }] = await Promise.all([
+      accounts.findById(owner.accountId),
+      socialIdentities.list(owner.accountId),
+      factors.list(owner.accountId),
+    ]);
     const data = {
       email: owner.email,
-      linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
+      waysToSignIn: [
+        ...(account?.passwordHash ? ['Password'] : []),
+        ...linked.map(({ provider, email, subject }) => `${titleOfProvider(providers, provider)}: ${email ?? subject}`),
+        ...passkeys.map(({ name }) => `Passkey: ${name}`),
+        ...(authenticatorApp ? ['Authenticator app'] : []),
+      ],
       confirmPath: `/verify-email${query}`,
       disownPath: `/verify-email/not-me${query}`,
     };

@@ -94,7 +94,7 @@ export function passwordResetRoutes(services: SignInServices): Router {
   });
 
   const showDone: SignedInHandler = async (_request, response, { account }) => {
-    const page = { title: 'Your password is changed', tone: 'good' } as const;
+    const page = { title: 'Your password was changed', tone: 'good' } as const;
     const text = 'You are signed in here with the new password, and signed out everywhere else.';
     const tokens = (await clients.listPersonalAccessTokens(account.id)).filter(({ isActive }) => isActive);
     if (tokens.length === 0) {

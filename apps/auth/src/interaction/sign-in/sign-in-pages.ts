@@ -126,15 +126,25 @@ export function createSignInPages(services: SignInServices) {
   const submitPasskey = async (request: Request, response: Response, context: SignInContext, credential: string) => {
     const showError = (text: string): Promise<void> =>
       showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
+    // Only the IP address counts: whoever knows the id of a passkey must not lock its owner out.
+    const attempt = await services.beginSocialAttempt(request.ip ?? '');
+    const showLocked = (retryAfter: number): Promise<void> => {
+      const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
+      return showSignIn(response, context, { validationErrors: [{ text }], status: 429 });
+    };
+    if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
     const used = await passkeys.signIn(credential);
     const account = used && (await accounts.findById(used.passkey.accountId));
     const isOther = context.reauthenticate !== undefined && context.reauthenticate.account.id !== account?.id;
     if (!account || account.disabledAt || isOther || !used.isUserVerified) {
       const reason = used && !used.isUserVerified ? 'passkey without user verification' : 'passkey not accepted';
       audit.record({ kind: 'factor.refused', accountId: account?.id, address: request.ip, detail: { reason } });
+      // A passkey without a check of the user is right, and the user goes on with the password.
+      const lockout = used ? undefined : await attempt.failed();
+      if (lockout) return showLocked(lockout.retryAfter);
       return showError(
         account && !used.isUserVerified
-          ? 'Your passkey did not check that it is you. Sign in with your password first.'
+          ? "Your passkey didn't verify you with a PIN, fingerprint or face. Sign in with your password first."
           : 'This passkey cannot sign in here. Try again, or sign in another way.',
       );
     }
