@@ -1,0 +1,72 @@
+// Makes one change of an operator in one transaction, rolls back a dry run, and repeats stored responses.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+
+export interface ManagementResponse extends EndpointResponse {
+  /** What a dry run says. Default: `delete` for DELETE, otherwise `update`. */
+  readonly action?: string;
+  /** Not called after a dry run, and not for a repeated request. */
+  readonly onCommit?: () => void;
+}
+
+export interface StoredResponse {
+  readonly requestHash: string;
+  /** JSON */
+  readonly response: string;
+}
+
+export interface ChangeStore {
+  readonly db: Database;
+  /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
+  readonly lock: (tx: Transaction) => Promise<unknown>;
+  /** For `Idempotency-Key`. The lock ensures that no other request has the same key at the same time. */
+  readonly responses: {
+    readonly find: (tx: Transaction, id: string) => Promise<StoredResponse | undefined>;
+    readonly save: (tx: Transaction, id: string, response: StoredResponse) => Promise<void>;
+  };
+}
+
+export interface ChangeRequest {
+  readonly clientId: string;
+  readonly dryRun: boolean;
+  /** The hashes of the client with its `Idempotency-Key`, and of the request. */
+  readonly key?: { readonly id: string; readonly requestHash: string } | undefined;
+}
+
+export class KeyReused extends Error {}
+
+/** @throws {KeyReused} if the key was used before with another request */
+export async function change(
+  { db, lock, responses, isLong = false }: ChangeStore & { readonly isLong?: boolean },
+  { dryRun, key }: ChangeRequest,
+  work: (tx: Transaction) => Promise<ManagementResponse>,
+): Promise<ManagementResponse> {
+  const { onCommit, ...response } = await transaction(db, async (tx): Promise<ManagementResponse> => {
+    if (isLong) await allowLongTransaction(tx);
+    await lock(tx);
+    const stored = key && !dryRun ? await responses.find(tx, key.id) : undefined;
+    if (stored && stored.requestHash !== key?.requestHash) throw new KeyReused();
+    if (stored) return repeated(JSON.parse(stored.response));
+    const result = await work(tx);
+    if (dryRun) throw new Rollback({ ...result, onCommit: undefined });
+    if (key) {
+      const { status, headers, body } = result;
+      await responses.save(tx, key.id, { ...key, response: JSON.stringify({ status, headers, body }) });
+    }
+    return result;
+  });
+  onCommit?.();
+  return response;
+}
+
+const repeated = (response: EndpointResponse): EndpointResponse => ({
+  ...response,
+  headers: { ...response.headers, 'Idempotency-Replayed': 'true' },
+});
+
+/** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
+const longTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),
+  ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
+  setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
+
+const allowLongTransaction = (tx: Transaction): Promise<unknown> => query(tx, longTransaction);

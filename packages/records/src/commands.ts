@@ -1,0 +1,47 @@
+// The shared parts of the commands `npm run import` and `npm run export`.
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { readInputFile } from '@bay-booking/service/input-file';
+import { exportDocument, type ImportResult, importDocument, problemsOfRows, type RecordStore } from './import.ts';
+import type { Entry, Problem } from './record.ts';
+
+// npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
+const directory = (): string => process.env.INIT_CWD ?? process.cwd();
+
+/** Reads the file that the only argument names, or standard input if it is `-`. */
+export async function readImportFile(workspace: string): Promise<unknown> {
+  const [file, ...more] = process.argv.slice(2);
+  if (file === undefined || more.length > 0)
+    throw new Error(`usage: npm run import -w ${workspace} -- FILE (or - for standard input)`);
+  const text = await readInputFile(file, directory());
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw importError([{ pointer: '', kind: 'invalid', hint: `is not valid JSON (${(error as Error).message})` }]);
+  }
+}
+
+/** @throws {Error} whose message has every problem of the file */
+export async function importFile(store: RecordStore, document: unknown): Promise<ImportResult> {
+  let imported: ImportResult | undefined;
+  await importDocument(store, document, { clientId: 'import', dryRun: false }, (result) => {
+    const problems = problemsOfRows(result.rows);
+    if (problems.length > 0) throw importError(problems);
+    imported = result;
+    return { status: 200 };
+  });
+  return imported as unknown as ImportResult;
+}
+
+function importError(problems: readonly Problem[]): Error {
+  const count = problems.length === 1 ? '1 error' : `${problems.length} errors`;
+  const lines = problems.map(({ pointer, hint }) => `  ${pointer || '/'}: ${hint || 'is missing'}`);
+  return new Error(`Nothing was imported. The file has ${count}:\n${lines.join('\n')}`);
+}
+
+/** Writes an import file with everything to `file`, or to standard output. Only its owner may read the file. */
+export async function exportFile(store: RecordStore, file: string | undefined, options: Entry = {}): Promise<void> {
+  const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
+  if (file === undefined) process.stdout.write(text);
+  else await writeFile(resolve(directory(), file), text, { mode: 0o600 });
+}

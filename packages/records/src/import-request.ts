@@ -1,0 +1,91 @@
+// Imports the body of a request: a large one in a worker thread, so that other requests do not wait for its parsing.
+import { parentPort, Worker, workerData } from 'node:worker_threads';
+import type { ChangeRequest, ManagementResponse } from './change.ts';
+import { importDocument, problemsOfRows, type RecordStore } from './import.ts';
+import type { ManagementErrors } from './problems.ts';
+import { apiErrorOf, parseObject } from './router.ts';
+
+/** What a thread can send to another. */
+export interface ImportResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON */
+  readonly body: Uint8Array;
+  /** The notes of a committed import. */
+  readonly notes: readonly unknown[] | undefined;
+}
+
+interface ImportRequest {
+  readonly bytes: Uint8Array;
+  readonly request: ChangeRequest;
+}
+
+/** Never throws an error, because errors lose their class on their way between threads. */
+export async function importBytes(
+  { store, errors }: { readonly store: RecordStore; readonly errors: ManagementErrors },
+  { bytes, request }: ImportRequest,
+): Promise<ImportResponse> {
+  let notes: readonly unknown[] | undefined;
+  const finish = async (): Promise<ManagementResponse> =>
+    importDocument(store, parseObject(bytes, errors), request, ({ rows, notes: ofImport }) => {
+      const problems = problemsOfRows(rows);
+      if (problems.length > 0 && !request.dryRun) throw errors.problemsError(problems);
+      const body = { entries: errors.entries(rows) };
+      const onCommit = (): void => {
+        notes = ofImport;
+      };
+      return { status: 200, body, onCommit };
+    });
+  const {
+    status,
+    headers = {},
+    body,
+  } = await finish().catch((error: unknown): ManagementResponse => {
+    const { status, headers, problems, cause } = apiErrorOf(error, errors);
+    if (status >= 500) process.emitWarning(Error.isError(cause) ? cause : String(cause));
+    return { status, headers, body: { errors: problems } };
+  });
+  return { status, headers, body: Buffer.from(JSON.stringify(body)), notes };
+}
+
+/** A smaller body takes less time than the start of a thread. */
+const largeBytes = 500_000;
+/** Each has its own copy of the document. */
+const maxWorkers = 2;
+
+/** `module` calls `serveImport` with the same `settings`. */
+export function createImporter(
+  parts: { readonly store: RecordStore; readonly errors: ManagementErrors },
+  module: URL,
+  settings: object,
+): (request: ImportRequest) => Promise<ImportResponse> {
+  let workers = 0;
+  return async (request) => {
+    if (request.bytes.length < largeBytes) return importBytes(parts, request);
+    if (workers >= maxWorkers) throw parts.errors.apiError('ERR00503', { headers: { 'Retry-After': '30' } });
+    workers += 1;
+    const worker = new Worker(module, { workerData: { settings, request } });
+    try {
+      return await new Promise<ImportResponse>((resolve, reject) => {
+        worker.once('message', resolve);
+        worker.once('error', reject);
+        worker.once('exit', () => reject(new Error('the thread of an import ended')));
+      });
+    } finally {
+      workers -= 1;
+      void worker.terminate();
+    }
+  };
+}
+
+/** The main function of the thread. */
+export async function serveImport<Settings>(
+  work: (
+    settings: Settings,
+    run: (parts: Parameters<typeof importBytes>[0]) => Promise<ImportResponse>,
+  ) => Promise<ImportResponse>,
+): Promise<void> {
+  const { settings, request } = workerData as { readonly settings: Settings; readonly request: ImportRequest };
+  const response = await work(settings, (parts) => importBytes(parts, request));
+  parentPort?.postMessage(response, [response.body.buffer as ArrayBuffer]);
+}

@@ -1,0 +1,165 @@
+// Applies the records of a file or of a PUT in one transaction. A dry run is the same, rolled back.
+import { setImmediate } from 'node:timers/promises';
+import { type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type ChangeRequest, type ChangeStore, change, type ManagementResponse } from './change.ts';
+import { allKinds, type EntryReader, type FileEntry, keyOf } from './entries.ts';
+import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
+
+/** What the functions of this package need of a service. */
+export interface RecordStore extends ChangeStore {
+  /** The sections of a file, in the order in which they are written and deleted in reverse. */
+  readonly roots: readonly AnyKind[];
+  readonly reader: EntryReader;
+}
+
+/** A row of the result of an import. */
+export interface ResultRow {
+  readonly path: string;
+  readonly action: Outcome['action'] | 'error';
+  readonly problems: readonly Problem[];
+  /** Its only problem is that it belongs to a record with problems. */
+  readonly isInherited?: boolean;
+}
+
+export type Outcomes = ReadonlyMap<FileEntry, Outcome>;
+
+export interface ImportResult {
+  readonly rows: readonly ResultRow[];
+  readonly notes: readonly unknown[];
+}
+
+const batchSize = 500;
+
+/** Does the slow work before the transaction, such as hashing passwords. Invalid records are left out. */
+export async function prepareEntries(
+  { db, roots }: Pick<RecordStore, 'db' | 'roots'>,
+  entries: readonly FileEntry[],
+): Promise<ReadonlyMap<FileEntry, Entry>> {
+  const prepared = new Map<FileEntry, Entry>();
+  for (const kind of allKinds(roots)) {
+    const ofKind = entries.filter((entry) => entry.kind === kind && entry.problems.length === 0);
+    const records = ofKind.map(({ record }) => record);
+    const ready = kind.prepare ? await kind.prepare(db, records as never) : records;
+    for (const [index, entry] of ofKind.entries()) prepared.set(entry, ready[index] as Entry);
+  }
+  return prepared;
+}
+
+/** Leaves out the records with errors and those that they contain. */
+export async function applyEntries(
+  tx: Transaction,
+  { roots }: Pick<RecordStore, 'roots'>,
+  entries: readonly FileEntry[],
+  prepared: ReadonlyMap<FileEntry, Entry>,
+  options: Pick<ChangeContext, 'clientId' | 'missing' | 'notes'>,
+): Promise<Outcomes> {
+  const outcomes = new Map<FileEntry, Outcome>();
+  const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
+  const failedIds = new Set([...failed].map(idOf));
+  const hasErrors = (kind: string, id: string): boolean => failedIds.has(`${kind} ${id}`);
+  const fail = (entry: FileEntry): void => {
+    failed.add(entry);
+    failedIds.add(idOf(entry));
+  };
+  for (const kind of allKinds(roots)) {
+    const ofKind = entries.filter((entry) => entry.kind === kind);
+    for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) fail(entry);
+    for (const batch of batchesOf(ofKind.filter((entry) => !failed.has(entry)))) {
+      const records = batch.map((entry) => prepared.get(entry));
+      const results = await kind.upsert(tx, records as never, { ...options, hasErrors });
+      for (const [index, entry] of batch.entries()) {
+        const outcome = results[index] as Outcome;
+        outcomes.set(entry, outcome);
+        if (outcome.problems.length > 0) fail(entry);
+      }
+      // Other requests of the process go on between two batches.
+      await setImmediate();
+    }
+  }
+  return outcomes;
+}
+
+const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record[kind.key]}`;
+
+/** Returns the problems with pointers into the file. */
+export const located = ({ pointer }: FileEntry, { problems }: Pick<Outcome, 'problems'>): readonly Problem[] =>
+  problems.map((found) => ({ ...found, pointer: pointer + found.pointer }));
+
+const rootOf = (entry: FileEntry): FileEntry => (entry.parent ? rootOf(entry.parent) : entry);
+
+/**
+ * Sorts the records by their root and their key, because two transactions that lock rows in the same order cannot wait
+ * for each other. The records of one root are in the same batch, so that their kind can sort them as the database does.
+ */
+function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[])[] {
+  const byRoot = [...Map.groupBy(entries, (entry) => keyOf(rootOf(entry)))].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const batches: FileEntry[][] = [];
+  for (const [, ofRoot] of byRoot) {
+    const last = batches.at(-1);
+    if (last && last.length + ofRoot.length <= batchSize) last.push(...ofRoot);
+    else batches.push(ofRoot);
+  }
+  return batches;
+}
+
+/**
+ * All or nothing: `finish` must throw an error if a row has problems. The rows of a dry run say what an import would
+ * do.
+ */
+export async function importDocument(
+  store: RecordStore,
+  document: unknown,
+  request: ChangeRequest,
+  finish: (result: ImportResult) => ManagementResponse,
+): Promise<ManagementResponse> {
+  const { entries, problems } = store.reader.ofFile(document);
+  const prepared = await prepareEntries(store, entries);
+  return change({ ...store, isLong: true }, request, async (tx) => {
+    const notes: unknown[] = [];
+    const outcomes = await applyEntries(tx, store, entries, prepared, { ...request, missing: 'keep', notes });
+    return finish({ rows: rowsOf(entries, problems, outcomes), notes });
+  });
+}
+
+function rowsOf(entries: readonly FileEntry[], problems: readonly Problem[], outcomes: Outcomes): readonly ResultRow[] {
+  const ofFile: readonly ResultRow[] = problems.length > 0 ? [{ path: '', action: 'error', problems }] : [];
+  const rows = entries.map((entry): ResultRow => {
+    const path = entry.pointer;
+    const outcome = outcomes.get(entry);
+    const ofEntry = [...entry.problems, ...(outcome ? located(entry, outcome) : [])];
+    if (ofEntry.length > 0) return { path, action: 'error', problems: ofEntry };
+    if (outcome) return { path, action: outcome.action, problems: [] };
+    const inherited = problem(path, 'conflict', 'belongs to a record that has errors');
+    return { path, action: 'error', problems: [inherited], isInherited: true };
+  });
+  return [...ofFile, ...rows];
+}
+
+/** Without those of records that only belong to records with problems. */
+export const problemsOfRows = (rows: readonly ResultRow[]): readonly Problem[] =>
+  rows.flatMap(({ problems, isInherited }) => (isInherited ? [] : problems));
+
+/** An import file with everything. */
+export async function exportDocument(
+  { db, roots, lock }: Pick<RecordStore, 'db' | 'roots' | 'lock'>,
+  options: Entry = {},
+): Promise<Record<string, readonly object[]>> {
+  return transaction(db, async (tx) => {
+    // Nothing changes between the statements.
+    await lock(tx);
+    const document: Record<string, readonly object[]> = {};
+    for (const kind of roots) document[kind.collection] = await nested(tx, kind, options);
+    return document;
+  });
+}
+
+async function nested(tx: Transaction, kind: AnyKind, options: Entry): Promise<readonly Entry[]> {
+  const records = (await kind.readAll(tx, options)) as readonly Entry[];
+  if (!kind.children) return records;
+  const { field, kind: childKind, parentField } = kind.children;
+  const byParent = Map.groupBy(await nested(tx, childKind, options), (child) => child[parentField]);
+  return records.map((record) => {
+    const inside = byParent.get(record[kind.key]) ?? [];
+    return { ...record, [field]: inside.map(({ [parentField]: _, ...child }) => child) };
+  });
+}

@@ -1,0 +1,176 @@
+// Creates the management API of a service: its endpoints, router and OpenAPI document.
+import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import { errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { linkSchema } from '@bay-booking/common/links';
+import { openApiDocument } from '@bay-booking/common/openapi';
+import { pageLinksSchema } from '@bay-booking/common/page';
+import type { Formats } from '@bay-booking/common/validation';
+import type { Router } from 'express';
+import { auditEndpoint, type EventSource, eventListSchema } from './audit.ts';
+import { allKinds, createCompiler } from './entries.ts';
+import { exportDocument } from './import.ts';
+import type { ImportResponse } from './import-request.ts';
+import type { Entry } from './record.ts';
+import {
+  type Caller,
+  changeOf,
+  type RecordContext,
+  recordEndpoints,
+  schemasOf,
+  withCommonParts,
+} from './record-endpoints.ts';
+import { managementRouter, type RouterOptions } from './router.ts';
+import { dryRunQuery, dryRunSchema, importResultSchema } from './schemas.ts';
+
+export interface ManagementOptions extends RecordContext {
+  readonly title: string;
+  readonly summary: string;
+  /** ISSUER or BASE_URL */
+  readonly baseUrl: string;
+  readonly tokenUrl: string;
+  readonly scope: string;
+  readonly formats: Formats;
+  readonly authorize: RouterOptions['authorize'];
+  readonly importer: (request: {
+    readonly bytes: Uint8Array;
+    readonly request: ReturnType<typeof changeOf>;
+  }) => Promise<ImportResponse>;
+  readonly events: EventSource;
+  /** The sections that a file must have. */
+  readonly mandatory?: readonly string[];
+  /** The parameters of an export, and what happens before it. */
+  readonly exportQuery?: Readonly<Record<string, Schema>>;
+  readonly beforeExport?: (query: Entry, caller: Caller) => Promise<void>;
+  /** The endpoints that only this service has, with the tag `Actions`. */
+  readonly actions?: readonly Endpoint<Caller>[];
+  readonly schemas?: Readonly<Record<string, Schema>>;
+}
+
+const defineEndpoint = endpointDefiner<Caller>();
+const maxImportBytes = 50_000_000;
+const tag = 'Operations';
+
+export function createManagement(options: ManagementOptions): { readonly router: Router; readonly document: object } {
+  const { store, errors, link, baseUrl, scope, formats, authorize } = options;
+  const kinds = allKinds(store.roots);
+  const fileSchema = importSchema(options);
+  const endpoints = [
+    ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
+    ...(options.actions ?? []),
+    ...fileEndpoints(options, fileSchema),
+    auditEndpoint<Caller>(options.events, link),
+  ].map((endpoint) => withCommonParts(endpoint, dryRunQuery));
+  const components = Object.fromEntries(
+    kinds.flatMap((kind) => {
+      const { record, body } = schemasOf(kind);
+      const name = kind.name.charAt(0).toUpperCase() + kind.name.slice(1);
+      return [
+        [name, record],
+        [`Put${name}`, body],
+      ];
+    }),
+  );
+  const document = openApiDocument({
+    info: {
+      title: options.title,
+      version: '1.0.0',
+      summary: options.summary,
+      description:
+        'For operators of the service. Every request needs an access token with the scope of this API, which only ' +
+        'clients get that were imported with it. `contextData.field` of an error is a JSON Pointer into the body, or ' +
+        'names a parameter or header. With `dryRun=true`, nothing is written, and the response is 200 with a DryRun.',
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: baseUrl, description: 'This service.' }],
+    tags: [
+      { name: 'Records', description: 'What an import file contains.' },
+      { name: 'Actions', description: 'Changes and queries that are not records.' },
+      { name: tag, description: 'Import, export and events.' },
+    ],
+    // The document does not call the handlers, so the type of the caller does not matter.
+    endpoints: endpoints as readonly Endpoint<never>[],
+    schemas: {
+      ...components,
+      ImportFile: fileSchema,
+      ImportResult: importResultSchema,
+      DryRun: dryRunSchema,
+      Events: eventListSchema,
+      Link: linkSchema,
+      PageLinks: pageLinksSchema,
+      Errors: errorEnvelopeSchema,
+      ...options.schemas,
+    },
+    errorSchema: 'Errors',
+    errors: errors.catalogue,
+    securitySchemes: {
+      clientCredentials: {
+        type: 'oauth2',
+        description: 'The client authenticates with private_key_jwt.',
+        flows: { clientCredentials: { tokenUrl: options.tokenUrl, scopes: { [scope]: 'Manage records.' } } },
+      },
+    },
+    security: () => [{ clientCredentials: [scope] }],
+  });
+  const compile = createCompiler(formats);
+  return { router: managementRouter({ endpoints, document, authorize, errors, compile }), document };
+}
+
+/** The schema of an import file. */
+export function importSchema({ store, mandatory = [] }: Pick<ManagementOptions, 'store' | 'mandatory'>): Schema {
+  const sections = store.roots.map((kind) => [kind.collection, { type: 'array', items: schemasOf(kind).entry }]);
+  return {
+    type: 'object',
+    required: mandatory,
+    additionalProperties: false,
+    properties: Object.fromEntries(sections),
+  };
+}
+
+function fileEndpoints(options: ManagementOptions, fileSchema: Schema): readonly Endpoint<Caller>[] {
+  const { store, importer, onCommit, exportQuery = {}, beforeExport } = options;
+  const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
+  return [
+    defineEndpoint({
+      operationId: 'exportEverything',
+      method: 'GET',
+      path: '/management/export',
+      access: 'read',
+      tag,
+      summary: 'Export everything',
+      description: 'An import file with every record. Importing it changes nothing.',
+      query: { type: 'object', properties: exportQuery } as Schema,
+      success: { status: 200, description: 'The import file.', schema: fileSchema, example },
+      handle: async ({ query, caller }) => {
+        await beforeExport?.(query as Entry, caller);
+        return { status: 200, body: await exportDocument(store, query as Entry) };
+      },
+    }),
+    defineEndpoint({
+      operationId: 'importFile',
+      method: 'POST',
+      path: '/management/import',
+      access: 'write',
+      tag,
+      summary: 'Import a file',
+      description:
+        'Creates and changes what the file contains, all or nothing, and removes nothing. A field that is left out ' +
+        'keeps its value. The body has 50 MB at most. With dryRun=true, nothing is written, and errors are in the entries.',
+      body: fileSchema,
+      bodyUse: 'bytes',
+      bodyLimit: maxImportBytes,
+      bodyExample: example,
+      success: {
+        status: 200,
+        description: 'What was done with each record.',
+        schema: importResultSchema,
+        example: { entries: [{ path: `/${store.roots[0]?.collection}/0`, action: 'unchanged', errors: [] }] },
+      },
+      handle: async (endpointRequest) => {
+        const bytes = endpointRequest.body as unknown as Buffer;
+        const { status, headers, body, notes } = await importer({ bytes, request: changeOf(endpointRequest) });
+        if (notes) onCommit(notes, endpointRequest.caller);
+        return { status, headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,129 @@
+// Defines the errors of the management APIs, and converts the problems of records to them.
+import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
+import { ApiError, type Problem as ErrorRow } from '@bay-booking/common/errors';
+import type { DocumentedError } from '@bay-booking/common/openapi';
+import type { ResultRow } from './import.ts';
+import { type Problem, problem } from './record.ts';
+
+const text = { type: 'string' } as const;
+const challenge = { 'WWW-Authenticate': { description: 'A Bearer or DPoP challenge.', schema: text } };
+export const retryAfterHeader: Readonly<Record<string, ValueDescription>> = {
+  'Retry-After': { description: 'Seconds to wait before the next try.', schema: text },
+};
+const allow = { Allow: { description: 'The methods that the resource supports.', schema: text } };
+const hasHeader =
+  (name: string) =>
+  ({ headers = {} }: Endpoint<never>): boolean =>
+    name in headers;
+const everywhere = 'every endpoint';
+const withBody = 'endpoints with a body';
+
+export type Catalogue = Readonly<Record<string, DocumentedError>>;
+
+/** Each service adds its own codes. */
+const generalErrors = {
+  ERR00001: { status: 400, description: "'{fieldName}' is mandatory.", appliesTo: withBody },
+  ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: everywhere },
+  ERR00003: { status: 400, description: 'The request body must be a JSON object.', appliesTo: withBody },
+  ERR00401: {
+    status: 401,
+    description: 'A valid access token is required.',
+    headers: challenge,
+    appliesTo: everywhere,
+  },
+  ERR00403: {
+    status: 403,
+    description: 'insufficient_scope: the token does not grant what this request needs.',
+    headers: challenge,
+    appliesTo: everywhere,
+  },
+  ERR00404: { status: 404, description: 'Not found.', appliesTo: [({ params }) => params !== undefined] },
+  ERR00405: { status: 405, description: 'The method is not allowed here.', headers: allow, appliesTo: everywhere },
+  ERR00412: {
+    status: 412,
+    description: 'The resource was changed by somebody else, or exists already: a precondition failed.',
+    appliesTo: [hasHeader('If-Match')],
+  },
+  ERR00413: { status: 413, description: 'The request body is too large.', appliesTo: withBody },
+  ERR00415: {
+    status: 415,
+    description: 'The request body must be application/json in UTF-8.',
+    appliesTo: withBody,
+  },
+  ERR00422: {
+    status: 422,
+    description: 'The Idempotency-Key was used before with another request.',
+    appliesTo: [hasHeader('Idempotency-Key')],
+  },
+  ERR00500: { status: 500, description: 'Something went wrong on our side.', appliesTo: everywhere },
+  ERR00503: {
+    status: 503,
+    description: 'The service cannot answer at the moment.',
+    headers: retryAfterHeader,
+    appliesTo: everywhere,
+  },
+} as const satisfies Catalogue;
+
+/** A body of 50 MB can have an error in each of its fields. */
+const maxErrors = 1_000;
+
+/** The errors of one service: the general ones and `own`. */
+export function createErrors(own: Catalogue) {
+  const catalogue: Catalogue = { ...generalErrors, ...own };
+  const statusOf = (code: string): number => catalogue[code]?.status ?? 400;
+  const codeOf = ({ code, kind }: Problem): string => code ?? (kind === 'missing' ? 'ERR00001' : 'ERR00002');
+
+  const row = (found: Problem): ErrorRow => {
+    const { pointer, kind, hint, contextData } = found;
+    const code = codeOf(found);
+    const name = pointer.split('/').findLast((segment) => segment !== '' && !/^\d+$/.test(segment)) ?? 'body';
+    const template = kind === 'unknown' ? "'{fieldName}' is not known." : (catalogue[code]?.description ?? '');
+    return {
+      code,
+      description: template.replace('{fieldName}', name),
+      moreInfo: hint && pointer !== '' ? `${pointer}: ${hint}` : hint,
+      contextData: contextData ?? { field: pointer },
+    };
+  };
+
+  return {
+    catalogue,
+    row,
+    apiError: (
+      code: string,
+      {
+        moreInfo = '',
+        contextData = {},
+        ...options
+      }: {
+        readonly moreInfo?: string;
+        readonly contextData?: ErrorRow['contextData'];
+        readonly headers?: Record<string, string>;
+        readonly cause?: unknown;
+      } = {},
+    ): ApiError => {
+      const description = catalogue[code]?.description ?? '';
+      return new ApiError(statusOf(code), [{ code, description, moreInfo, contextData }], options);
+    },
+    /** If some problems have the status 400, it is the status of all. */
+    problemsError: (problems: readonly Problem[]): ApiError => {
+      const statuses = new Set(problems.map((found) => statusOf(codeOf(found))));
+      const [status = 400] = statuses.size === 1 ? statuses : [400];
+      return new ApiError(status, problems.slice(0, maxErrors).map(row));
+    },
+    /** An error of a field of the body. */
+    fieldError: (field: string, kind: Problem['kind'], hint = ''): ApiError =>
+      new ApiError(400, [row(problem(`/${field}`, kind, hint))]),
+    /** The entries of an import's response. Their errors are limited too. */
+    entries: (rows: readonly ResultRow[]) => {
+      let left = maxErrors;
+      return rows.map(({ path, action, problems }) => {
+        const errors = problems.slice(0, Math.max(left, 1)).map(row);
+        left -= errors.length;
+        return { path, action, errors };
+      });
+    },
+  };
+}
+
+export type ManagementErrors = ReturnType<typeof createErrors>;

@@ -1,0 +1,220 @@
+// Describes and handles the endpoints of one kind of record: list, get, put and delete.
+import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
+import { writeQueryString } from '@bay-booking/common/query-string';
+import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
+import { inputSchema } from './entries.ts';
+import { checkPreconditions, isNotModified } from './etag.ts';
+import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
+import type { ManagementErrors } from './problems.ts';
+import { type AnyKind, type Entry, type Outcome, problem, type Stored } from './record.ts';
+import {
+  defaultPageSize,
+  etagHeader,
+  idempotencyKeyHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+  maxPageSize,
+  pageQuery,
+} from './schemas.ts';
+
+export interface Caller {
+  readonly clientId: string;
+}
+
+export interface ManagementRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly header: (name: string) => string | undefined;
+  /** Who asks, whether it is a dry run, and the Idempotency-Key. */
+  readonly change: ChangeRequest;
+}
+
+export interface RecordContext {
+  readonly store: RecordStore;
+  readonly errors: ManagementErrors;
+  readonly link: MakeLink;
+  /** Gets the notes of `upsert` and `remove` after the commit. */
+  readonly onCommit: (notes: readonly unknown[], caller: Caller) => void;
+}
+
+const defineEndpoint = endpointDefiner<Caller>();
+const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
+const tag = 'Records';
+
+/** The change that a request makes. The router adds it to the request. */
+export const changeOf = (request: unknown): ChangeRequest => (request as ManagementRequest).change;
+
+/** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
+export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
+  const input = inputSchema(kind);
+  const { children } = kind;
+  const inside = children && withoutField(schemasOf(children.kind).entry, children.parentField);
+  const entry = children
+    ? { ...input, properties: { ...input.properties, [children.field]: { type: 'array', items: inside } } }
+    : input;
+  const required = input.required.filter((name) => name !== kind.key);
+  return { record: kind.schema, entry, body: { ...entry, required } };
+}
+
+function withoutField(schema: Schema, field: string): Schema {
+  const { [field]: _, ...properties } = schema.properties as Entry;
+  return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
+}
+
+export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly Endpoint<Caller>[] {
+  const { store, errors, link } = context;
+  const { name, collection, key, example, notes } = kind;
+  const { record, body } = schemasOf(kind);
+  const path = `/management/${collection}`;
+  const params = {
+    [key]: {
+      description: `The ${key} of the ${name}.`,
+      schema: { type: 'string' },
+      example: String((example as Entry)[key]),
+    },
+  };
+  const success = { status: 200, description: `The ${name}.`, schema: record, example, headers: etagHeader };
+  const notFound = () => errors.apiError('ERR00404');
+  const keyOf = (request: { readonly params: Readonly<Record<string, string>> }): string => {
+    const value = request.params[key] ?? '';
+    // PostgreSQL cannot compare it.
+    if (value.includes('\0') || !value.isWellFormed()) throw notFound();
+    return value;
+  };
+
+  return [
+    defineEndpoint({
+      operationId: `list${capital(collection)}`,
+      method: 'GET',
+      path,
+      access: 'read',
+      tag,
+      summary: `List ${collection}`,
+      description: `The ${collection} of the service, by ${key}. ${notes.list ?? ''}`.trim(),
+      query: {
+        type: 'object',
+        properties: pageQuery,
+        ...({ properties: { ...kind.filters, ...pageQuery } } as object),
+      },
+      success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(record, maxPageSize) },
+      handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
+        const page = { page: number, pageSize };
+        const { rows, total } = await kind.list(store.db, filter as Entry, page);
+        const hrefOf = (target: number): string =>
+          link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
+        const items = rows.map((row) => (row as Stored).record);
+        return { status: 200, body: listEnvelope(items, total, page, hrefOf) };
+      },
+    }),
+    defineEndpoint({
+      operationId: `get${capital(name)}`,
+      method: 'GET',
+      path: `${path}/{${key}}`,
+      access: 'read',
+      tag,
+      summary: `Get the ${name}`,
+      description: `The entry of the ${name} in an import file, without secrets.`,
+      params,
+      success,
+      notModified: true,
+      handle: async (request) => {
+        const found = await kind.find(store.db, keyOf(request));
+        if (!found) throw notFound();
+        const headers = { ETag: found.etag };
+        if (isNotModified(request.header('if-none-match'), found.etag)) return { status: 304, headers };
+        return { status: 200, body: (found as Stored).record, headers };
+      },
+    }),
+    defineEndpoint({
+      operationId: `put${capital(name)}`,
+      method: 'PUT',
+      path: `${path}/{${key}}`,
+      access: 'write',
+      tag,
+      summary: `Create or replace the ${name}`,
+      description: `Returns 201 if it is new. An optional field that is left out gets its default. ${notes.put}`.trim(),
+      params,
+      headers: { ...ifMatchHeader, ...ifNoneMatchHeader },
+      body,
+      bodyUse: 'as sent',
+      bodyExample: example,
+      success,
+      otherSuccess: { ...success, status: 201 },
+      handle: async (request) => putRecord(kind, keyOf(request), request.body as Entry, request as never, context),
+    }),
+    defineEndpoint({
+      operationId: `delete${capital(name)}`,
+      method: 'DELETE',
+      path: `${path}/{${key}}`,
+      access: 'write',
+      tag,
+      summary: `Delete the ${name}`,
+      description: notes.remove,
+      params,
+      headers: ifMatchHeader,
+      success: { status: 204, description: 'Deleted.' },
+      handle: (request) => {
+        const id = keyOf(request);
+        const ifMatch = (field: string) => (field === 'if-match' ? request.header(field) : undefined);
+        return change(store, changeOf(request), async (tx) => {
+          const committed: unknown[] = [];
+          const check = ({ etag }: Stored<never>): void => checkPreconditions(ifMatch, etag, errors);
+          const result = await kind.remove(tx, id, { ...request.caller, notes: committed }, check);
+          if (result === 'unknown') throw notFound();
+          if (typeof result === 'object') throw errors.problemsError([result]);
+          return { status: 204, onCommit: () => context.onCommit(committed, request.caller) };
+        });
+      },
+    }),
+  ];
+}
+
+async function putRecord(
+  kind: AnyKind,
+  key: string,
+  body: Entry,
+  request: ManagementRequest,
+  { store, errors, link, onCommit }: RecordContext,
+): Promise<ManagementResponse> {
+  const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
+  const entries = store.reader.ofRecord(kind, record);
+  const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
+  if (found.length > 0) throw errors.problemsError(found);
+  const prepared = await prepareEntries(store, entries);
+  const { clientId } = request.change;
+  return change(store, request.change, async (tx) => {
+    const notes: unknown[] = [];
+    const outcomes = await applyEntries(tx, store, entries, prepared, { clientId, missing: 'default', notes });
+    const { action, before, after } = [...outcomes.values()][0] as Outcome;
+    // Before the problems, which may be due to the state that the precondition excludes.
+    checkPreconditions(request.header, before?.etag, errors);
+    const late = [...outcomes].flatMap(([entry, outcome]) => located(entry, outcome));
+    if (late.length > 0) throw errors.problemsError(late);
+    const { href } = link(
+      'GET',
+      `/management/${kind.collection}/${encodeURIComponent(String(after.record[kind.key]))}`,
+    );
+    const headers = { ETag: after.etag, ...(!before && { Location: href }) };
+    const committed = () => onCommit(notes, { clientId });
+    return { status: before ? 200 : 201, body: after.record, headers, action, onCommit: committed };
+  });
+}
+
+function withKey({ key: field }: AnyKind, key: string, body: Entry) {
+  const isSame = body[field] === undefined || body[field] === key;
+  const problems = isSame ? [] : [problem(`/${field}`, 'invalid', 'must be that of the URL')];
+  return { record: { ...body, [field]: key }, problems };
+}
+
+/** Adds what every endpoint that changes something accepts. */
+export function withCommonParts(endpoint: Endpoint<Caller>, dryRun: Readonly<Record<string, Schema>>) {
+  if (endpoint.method === 'GET') return endpoint;
+  const { query, headers, method } = endpoint;
+  const properties = { ...((query?.properties ?? {}) as object), ...dryRun };
+  return {
+    ...endpoint,
+    query: { type: 'object', properties },
+    ...(method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } }),
+  };
+}

@@ -1,0 +1,116 @@
+// Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
+import type { Schema } from '@bay-booking/common/endpoint';
+import type { PageRequest } from '@bay-booking/common/page';
+import type { Queryable, Transaction } from '@bay-booking/service/database/database';
+
+/** An error of a record or of a file. */
+export interface Problem {
+  /** A JSON Pointer (RFC 6901) into the record, empty for the whole record. In results, into the body that was sent. */
+  readonly pointer: string;
+  readonly kind: 'missing' | 'unknown' | 'invalid' | 'duplicate' | 'conflict' | 'forbidden';
+  /** Such as `must be string`. */
+  readonly hint: string;
+  /** A code of the service's catalogue. Default: ERR00001 if a field is missing, otherwise ERR00002. */
+  readonly code?: string;
+  readonly contextData?: Readonly<Record<string, unknown>>;
+}
+
+export type Entry = Readonly<Record<string, unknown>>;
+
+export interface Stored<R = Entry> {
+  /** Unlike the key, the identity never changes. */
+  readonly id: string;
+  /** As in an import file, without secrets. */
+  readonly record: R;
+  readonly etag: string;
+}
+
+export interface Outcome<R = Entry> {
+  readonly action: 'create' | 'update' | 'unchanged';
+  /** If there are problems, nothing was written. */
+  readonly problems: readonly Problem[];
+  readonly before: Stored<R> | undefined;
+  readonly after: Stored<R>;
+}
+
+/** Who changes records, and how. */
+export interface ChangeContext {
+  /** `import` for the command. */
+  readonly clientId: string;
+  /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
+  readonly missing: 'keep' | 'default';
+  /** Whether the file has this record, with errors. Records that refer to it need no error of their own. */
+  readonly hasErrors: (kind: string, id: string) => boolean;
+  /** What `onCommit` gets after the commit, such as the facilities of an import. Must be plain data. */
+  readonly notes: unknown[];
+}
+
+/** One kind of record. Every face (command, import, management API) only calls these functions. */
+export interface RecordKind<R extends object = Entry> {
+  /** Such as `facility`; events, targets and operation ids use both names. */
+  readonly name: string;
+  readonly collection: string;
+  /** The field of the record that the URL contains. */
+  readonly key: string;
+  readonly example: object;
+  /** The record in responses. Its `required` fields are also those of a file. */
+  readonly schema: Schema & { readonly properties: Readonly<Record<string, Schema>> };
+  /** Fields that a new record may leave out although responses have them. */
+  readonly optional?: readonly string[];
+  /** Fields of a record that only responses have, such as `lastSignInAt`. A PUT ignores them. */
+  readonly readOnly?: readonly string[];
+  /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
+  readonly children?: { readonly field: string; readonly kind: RecordKind<never>; readonly parentField: string };
+  /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
+  readonly unique?: Readonly<Record<string, (value: string) => string>>;
+  /** The filters of the list. */
+  readonly filters: Readonly<Record<string, Schema>>;
+  readonly notes: { readonly list?: string; readonly put: string; readonly remove: string };
+  /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
+  readonly check?: (record: Entry) => readonly Problem[];
+  /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
+  readonly prepare?: (db: Queryable, records: readonly R[]) => Promise<readonly R[]>;
+  /** Adds to the body of a PUT what its URL says. Default: the key, which the body may repeat. */
+  readonly withKey?: (
+    on: Queryable,
+    key: string,
+    body: Entry,
+  ) => Promise<{ readonly record: Entry; readonly problems: readonly Problem[] }>;
+  readonly find: (on: Queryable, key: string) => Promise<Stored<R> | undefined>;
+  readonly list: (
+    on: Queryable,
+    filter: Entry,
+    page: PageRequest,
+  ) => Promise<{ readonly rows: readonly Stored<R>[]; readonly total: number }>;
+  /** Everything, for an export, in the order of the key. */
+  readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
+  /**
+   * Locks, compares and writes records whose fields are valid, with their events. Returns an outcome for each, in the
+   * same order. The caller has the lock of `RecordStore.lock`, and rolls back if a record has problems.
+   */
+  readonly upsert: (tx: Transaction, records: readonly R[], context: ChangeContext) => Promise<readonly Outcome<R>[]>;
+  /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
+  readonly remove: (
+    tx: Transaction,
+    key: string,
+    context: Pick<ChangeContext, 'clientId' | 'notes'>,
+    check: (stored: Stored<R>) => void,
+  ) => Promise<Problem | 'removed' | 'unknown'>;
+}
+
+/** `records` have different types, which only their own kind must know. */
+export type AnyKind = RecordKind<never>;
+
+export const problem = (pointer: string, kind: Problem['kind'], hint = '', more: Partial<Problem> = {}): Problem => ({
+  pointer,
+  kind,
+  hint,
+  ...more,
+});
+
+/** Returns the names of the fields that differ. */
+export function changedFields(before: object | undefined, after: object): readonly string[] {
+  const [old, current] = [before ?? {}, after] as readonly Entry[] as [Entry, Entry];
+  const names = new Set([...Object.keys(old), ...Object.keys(current)]);
+  return [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(current[name]));
+}

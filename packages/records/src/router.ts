@@ -1,0 +1,200 @@
+// Routes the requests of a management API: authorize, read the query and the body, handle, send.
+import { createHash } from 'node:crypto';
+import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
+import { ApiError } from '@bay-booking/common/errors';
+import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import { isUnavailable } from '@bay-booking/service/database/database';
+import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
+import type { createCompiler } from './entries.ts';
+import type { ManagementErrors } from './problems.ts';
+import { problem } from './record.ts';
+import type { Caller } from './record-endpoints.ts';
+
+export interface RouterOptions {
+  readonly endpoints: readonly Endpoint<Caller>[];
+  /** The OpenAPI document. */
+  readonly document: object;
+  /** @throws {ApiError} 401, 403 or 429 */
+  readonly authorize: (request: Request, response: Response) => Promise<Caller>;
+  readonly errors: ManagementErrors;
+  readonly compile: ReturnType<typeof createCompiler>;
+}
+
+const defaultBodyLimit = 100_000;
+/** The longest time of an import in ms, for which the connection may be idle. */
+const longRequest = 600_000;
+const jsonType = /^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+/** `curl -d` sends JSON with this type. */
+const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+const prefix = /^\/management\//;
+const keyPattern = /^[\x21-\x7e]{1,255}$/;
+
+/** Only this spelling of the paths, because a proxy that blocks `/management` may let others pass. */
+export function managementRouter(options: RouterOptions): Router {
+  const { endpoints, document, errors } = options;
+  const router = Router({ caseSensitive: true, strict: true });
+  router.use('/management', (_request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store');
+    next();
+  });
+  router.get('/management/openapi.json', (_request, response) => void response.json(document));
+  for (const [path, ofPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
+    const handlers = new Map(ofPath.map((endpoint) => [endpoint.method as string, createHandler(endpoint, options)]));
+    const get = handlers.get('GET');
+    if (get) handlers.set('HEAD', get);
+    router.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
+      (response.locals as RequestLocals).route = path;
+      const handler = handlers.get(request.method);
+      if (!handler) throw errors.apiError('ERR00405', { headers: { Allow: [...handlers.keys()].join(', ') } });
+      return handler(request, response, next);
+    });
+  }
+  router.use((request, response, next) => {
+    if (!prefix.test(request.path)) return next();
+    (response.locals as RequestLocals).route = '/management/{unknown}';
+    throw errors.apiError('ERR00404');
+  });
+  router.use(((error: unknown, request, response, next) => {
+    if (!prefix.test(request.path)) return next(error);
+    return sendError(apiErrorOf(error, errors), error, response);
+  }) as ErrorRequestHandler);
+  return router;
+}
+
+function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): RequestHandler {
+  const { authorize, errors, compile } = options;
+  const {
+    query: querySchema = { type: 'object' },
+    body: bodySchema,
+    bodyUse,
+    bodyLimit: limit = defaultBodyLimit,
+  } = endpoint;
+  const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
+  const findQueryProblems = compile(querySchema);
+  // The handler validates a body that it gets as it was sent.
+  const findBodyProblems = bodySchema && bodyUse !== 'as sent' && bodyUse !== 'bytes' ? compile(bodySchema) : () => [];
+  const readRaw = express.raw({ limit, type: () => true });
+
+  return async (request, response) => {
+    const locals = response.locals as RequestLocals;
+    const caller = await authorize(request, response);
+    locals.clientId = caller.clientId;
+    const queryString = new URL(request.originalUrl, 'http://localhost').search.slice(1);
+    const query = readQueryString(queryString, properties);
+    const problems = [
+      ...findQueryProblems(query),
+      ...findUnknownParameters(queryString, properties).map((name: string) =>
+        problem(`/${name}`, 'unknown', 'is not known'),
+      ),
+    ];
+    if (bodyUse === 'bytes') request.setTimeout(longRequest);
+    const bytes = bodySchema ? await readBytes(request, response, readRaw, errors) : Buffer.alloc(0);
+    const isLeftOut = !bodySchema || (bodyUse === 'optional' && bytes.length === 0);
+    const body = bodyUse === 'bytes' ? bytes : isLeftOut ? {} : parseObject(bytes, errors);
+    const all = [...problems, ...findBodyProblems(body)];
+    const { key, ...keyProblem } = idempotencyKeyOf(request, bytes, caller);
+    if (keyProblem.problem) all.push(keyProblem.problem);
+    if (all.length > 0) throw errors.problemsError(all);
+    const dryRun = query.dryRun === true;
+    const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
+    const handle = () =>
+      endpoint.handle({
+        params: request.params,
+        query,
+        body,
+        validationErrors: [],
+        header: (name: string) => request.get(name),
+        caller,
+        requestId: locals.requestId,
+        change,
+      } as never);
+    // An import has a result of its own.
+    const result = dryRun && bodyUse !== 'bytes' ? await describe(handle, endpoint, errors) : await handle();
+    response.set(result.headers ?? {}).status(result.status);
+    if (result.body === undefined) response.end();
+    else if (Buffer.isBuffer(result.body)) response.type('json').send(result.body);
+    else response.json(result.body);
+  };
+}
+
+/** Says what a change would do, also if it would fail. */
+async function describe(
+  handle: () => Promise<ManagementResponse>,
+  { method }: Endpoint<Caller>,
+  errors: ManagementErrors,
+): Promise<ManagementResponse> {
+  try {
+    const { action = method === 'DELETE' ? 'delete' : 'update' } = await handle();
+    return { status: 200, body: { action, errors: [] } };
+  } catch (error) {
+    const { status, problems } = apiErrorOf(error, errors);
+    if (status >= 500) throw error;
+    return { status: 200, body: { action: 'error', errors: problems } };
+  }
+}
+
+function idempotencyKeyOf(request: Request, bytes: Buffer, { clientId }: Caller) {
+  const given = request.method === 'POST' ? request.get('idempotency-key') : undefined;
+  if (given === undefined) return { key: undefined };
+  const hint = '1 to 255 visible ASCII characters';
+  if (!keyPattern.test(given)) return { key: undefined, problem: problem('/Idempotency-Key', 'invalid', hint) };
+  const requestHash = createHash('sha256').update(`${request.originalUrl}\n`).update(bytes).digest('base64url');
+  const id = createHash('sha256')
+    .update(JSON.stringify(['management', clientId, given]))
+    .digest('base64url');
+  return { key: { id, requestHash } };
+}
+
+async function readBytes(
+  request: Request,
+  response: Response,
+  readRaw: RequestHandler,
+  { apiError }: ManagementErrors,
+): Promise<Buffer> {
+  const { 'content-type': type = 'application/json' } = request.headers;
+  const isUtf8 = /^utf-?8$/i.test(charset.exec(type)?.[1] ?? 'utf-8');
+  if (!(jsonType.test(type) || formType.test(type)) || !isUtf8) throw apiError('ERR00415');
+  await new Promise<void>((resolve, reject) => {
+    readRaw(request, response, (error?: unknown) => {
+      if (error === undefined) return resolve();
+      const { type: kind } = error as { type?: string };
+      if (kind === 'entity.too.large') return reject(apiError('ERR00413'));
+      return reject(kind === 'encoding.unsupported' ? apiError('ERR00415') : apiError('ERR00003'));
+    });
+  });
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+}
+
+/** @throws {ApiError} ERR00003, also for an empty body */
+export function parseObject(bytes: Uint8Array, { apiError }: Pick<ManagementErrors, 'apiError'>): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw apiError('ERR00003');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw apiError('ERR00003');
+  return value;
+}
+
+export function apiErrorOf(error: unknown, { apiError }: Pick<ManagementErrors, 'apiError'>): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof KeyReused) return apiError('ERR00422');
+  const { status } = error as { status?: number };
+  if (isUnavailable(error) || status === 503)
+    return apiError('ERR00503', { headers: { 'Retry-After': '2' }, cause: error });
+  // Express cannot decode the path.
+  return status === 400 ? apiError('ERR00404') : apiError('ERR00500', { cause: error });
+}
+
+function sendError({ status, problems, headers }: ApiError, error: unknown, response: Response): void {
+  const locals = response.locals as RequestLocals;
+  locals.codes = problems.map(({ code }) => code);
+  if (status === 503) noteCause(response, error);
+  else if (status >= 500) locals.logger.error({ err: error }, problems[0]?.code);
+  if (response.headersSent) response.destroy();
+  else response.set(headers).status(status).json({ errors: problems });
+}
