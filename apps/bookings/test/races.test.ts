@@ -1,13 +1,15 @@
 // Tests concurrent requests for the same bookings, bays, ids and keys.
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 
+// On Citus and busy cores, these tests take minutes.
+jest.setTimeout(300_000);
 afterEach(closeExtraSystems);
 
 // Each call of `bookingBody` returns a body with another time. The error codes mean: the external id is used already
@@ -327,7 +329,7 @@ test('12 clients change opening hours, closures, holds and bookings of two bays,
   await closeExtraSystems();
   expect(await countDeadlocks()).toBe(deadlocksBefore);
   expect(await findOverlaps()).toEqual([]);
-}, 60_000);
+});
 
 test('the constraint of the table rejects an overlap that a program without locks causes, and the log shows it', async () => {
   const body = bookingBody({ bayId: 'bay-n1-10' });
