@@ -140,6 +140,14 @@ describe('the set-up', () => {
     expect([passkey.status, passkey.html.includes('mailCode')]).toEqual([200, false]);
   });
 
+  test('without mail, the first factor needs no mailed code', async () => {
+    const silent = await startAuthServer({ MAIL: 'off' });
+    const user = await registerUser(silent);
+    const { page } = await setUpApp(silent, user.browser);
+    expect(page.title).toMatch(/^Save your recovery codes/);
+    await silent.close();
+  });
+
   test('the first factor ends every other session and grant, and asks before its removal', async () => {
     const user = await registerUser(server);
     const other = await signInUser(server, user.username);
