@@ -76,7 +76,7 @@ test('nothing in the database names a person after the deletion, and nothing of 
 
   const done = await confirmDeletion(browser);
   expect(done.status).toBe(200);
-  expect(textOf(done.html)).toContain('Your account is deleted');
+  expect(textOf(done.html)).toContain('Your account was deleted');
   await eventually(async () => {
     const events = await portal.server.db.raw("select 1 from audit_event where kind = 'account.deleted'");
     return events.rows.length === 1;
@@ -103,9 +103,12 @@ test('nothing in the database names a person after the deletion, and nothing of 
     expect(ids).toContain(hash('sha256', ended, 'base64url'));
   }
   portal.smtp.acceptAgain();
-  // The history shows what the person did, without the name.
+  // The history shows what the person did, and that the person left, under a pseudonym.
   const history = await owner.open(portal.at(`${north}/history`));
-  expect(textOf(history.html)).toContain('A deleted account');
+  const text = textOf(history.html);
+  expect(text).toContain('Former member 1 left, and was Owner until then: the account was deleted.');
+  expect(text).toContain('Former member 1 invited friend@range.example as Staff.');
+  expect(text).toContain('Name of owner changed the role of Former member 1 from Staff to Owner.');
 });
 
 test('the address can be used again, but its account has another id, and an import cannot bring the id back', async () => {
@@ -139,6 +142,12 @@ test('the only owner of a facility cannot delete the account, also if two owners
   expect(textOf(results.find(({ status }) => status === 409)?.html ?? '')).toContain(
     'You are the last owner of Range Two',
   );
+  // The page says so before the button.
+  const last = browsers[results.findIndex(({ status }) => status === 409)] as (typeof browsers)[number];
+  const page = await last.open(portal.at('/account/delete'));
+  expect(page.status).toBe(409);
+  expect(textOf(page.html)).toContain('Make somebody else an owner before you delete your account.');
+  expect(page.forms.some(({ action }) => action.endsWith('/account/delete'))).toBe(false);
   const { rows } = await portal.server.db.raw("select account_id from membership where facility_id = 'fac-two'");
   expect(rows).toHaveLength(1);
 });

@@ -27,7 +27,7 @@ test.each(['owner', 'staff'])('%s sees the tokens of the facility and revokes on
   expect((await browser.open(portal.at(`${tokens}/pat-south/revoke`))).status).toBe(404);
   const confirmation = await browser.open(portal.at(`${tokens}/${id}/revoke`));
   const done = await browser.send(confirmation, {}, 'Revoke the token');
-  expect(done.html).toContain('The token is revoked');
+  expect(done.html).toContain('The token was revoked');
   expect(done.html).not.toContain(`Till ${id}`);
   expect(await requestToken(id)).toBe(401);
   const history = await browser.open(portal.at(`${north}/history`));

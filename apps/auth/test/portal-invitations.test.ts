@@ -325,7 +325,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     const confirm = await browser.open(page.links.find(({ href }) => href.endsWith(`${id}/withdraw`))?.href ?? '');
     expect(confirm.title).toMatch(/^Withdraw/);
     const done = await browser.send(filled(confirm, '/withdraw'), {});
-    expect(done.html).toContain('The invitation is withdrawn');
+    expect(done.html).toContain('The invitation was withdrawn');
     expect((await browser.send(filled(confirm, '/withdraw'), {})).status).toBe(409);
     const rejected = await portal.openBrowser().open(await portal.invitationLink('withdrawn@range.example'));
     expect(rejected.status).toBe(410);

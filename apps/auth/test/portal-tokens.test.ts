@@ -179,13 +179,13 @@ describe('the facilities and the access of a new token', () => {
         .map(({ value, isChecked }) => [value, isChecked]);
     expect(levels(manager)).toEqual([
       ['read', false],
-      ['write', true],
+      ['write', false],
       ['manage', false],
     ]);
     const { page } = await open({ 'fac-north': 'bookings-manager' });
     expect(levels(page)).toEqual([
       ['read', false],
-      ['write', true],
+      ['write', false],
     ]);
   });
 
@@ -310,7 +310,9 @@ describe('a sign-in less than 10 minutes old counts as fresh', () => {
 
 test('the list of tokens shows name, creation, last use with its address, and expiry', async () => {
   const { browser, id, secret } = await createToken({ name: '<b>Till</b>' });
-  expect(textOf((await openPortal(browser)).html)).toMatch(/<b>Till<\/b>.*UTC.*never.*UTC.*Rotate.*Revoke/);
+  expect(textOf((await openPortal(browser)).html)).toMatch(
+    /Times are in UTC.*<b>Till<\/b> .*\d\d:\d\d never .*\d\d:\d\d Rotate.*Revoke/,
+  );
   await portal.requestToken(id, secret);
   // The use of a token is stored after the response to the token request.
   const { at, address } = await eventually(async () => {
@@ -324,7 +326,7 @@ test('the list of tokens shows name, creation, last use with its address, and ex
   const used = await openPortal(browser);
   expect(textOf(used.html)).toContain('from 127.0.0.1');
   expect(used.html).toContain(`<time datetime="${at.toISOString()}"`);
-  expect(textOf(used.html)).toContain('Within 15 seconds, the Bookings API also refuses');
+  expect(textOf(used.html)).toContain('Within 15 seconds, the Bookings API also rejects');
 });
 
 describe('a service account revokes a token', () => {
@@ -334,7 +336,7 @@ describe('a service account revokes a token', () => {
     const confirm = await browser.open(portal.at(`/portal/tokens/${id}/revoke`));
     expect(await activeTokens()).toHaveLength(1);
     const home = await browser.send(filled(confirm, '/revoke'), {});
-    expect(home.html).toContain('The token is revoked');
+    expect(home.html).toContain('The token was revoked');
     expect(home.html).toContain('Revoked and expired (1)');
     expect(await portal.requestToken(id, secret)).toMatchObject({ status: 401, error: 'invalid_client' });
     expect((await browser.send(filled(confirm, '/revoke'), {})).status).toBe(409);

@@ -2,7 +2,7 @@
 import { type Response, Router } from 'express';
 import type { SignedInHandler } from '../html/site.ts';
 import type { Services } from '../services.ts';
-import { deleteAccount } from './deletion-store.ts';
+import { deleteAccount, findSolelyOwned } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
@@ -22,7 +22,7 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: S
     site.showMessage(response, {
       status: 409,
       title: 'A facility must have an owner',
-      text: `You are the last owner of ${facilities.join(', ')}. Make somebody else an owner first.`,
+      text: `You are the last owner of ${facilities.join(', ')}. Make somebody else an owner before you delete your account.`,
       tone: 'bad',
       links: accountLinks,
     });
@@ -36,7 +36,7 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: S
     logoutSender.sendQueued();
     await sessions.end(request, response);
     return site.showMessage(response, {
-      title: 'Your account is deleted',
+      title: 'Your account was deleted',
       text: 'You are signed out everywhere, and no application can act for you any more.',
       tone: 'good',
     });
@@ -46,11 +46,12 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: S
   router.get('/account/export', site.forSignedIn(sendExport, fresh));
   router.get(
     '/account/delete',
-    site.forSignedIn(
-      (_request, response, { account }) =>
-        site.show(response, '/account/delete', { account }, { title: 'Delete your account?', width: 'narrow' }),
-      fresh,
-    ),
+    site.forSignedIn(async (_request, response, { account }) => {
+      const facilities = await findSolelyOwned(db, account.id);
+      await (facilities.length > 0
+        ? showOnlyOwner(response, facilities)
+        : site.show(response, '/account/delete', { account }, { title: 'Delete your account?', width: 'narrow' }));
+    }, fresh),
   );
   router.post('/account/delete', ...site.formForSignedIn(remove, { ...fresh, returnTo: () => '/account/delete' }));
   return router;

@@ -1,5 +1,6 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { storeEvents } from '../audit/audit.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 
 /** `facilities` would be left without an owner. */
@@ -29,16 +30,8 @@ export async function deleteAccountWithin(tx: Queryable, id: string): Promise<De
     [id],
   );
   if (!person) return 'not-found';
-  const orphaned = await query<{ name: string }>(
-    tx,
-    `select f.name from membership m join facility f on f.id = m.facility_id
-        where m.account_id = $1 and m.role = 'owner' and not exists (
-          select from membership o join account a on a.id = o.account_id
-           where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
-        order by f.name`,
-    [id],
-  );
-  if (orphaned.length > 0) return { facilities: orphaned.map(({ name }) => name) };
+  const facilities = await findSolelyOwned(tx, id);
+  if (facilities.length > 0) return { facilities };
 
   const addresses = provenAddresses(person);
   await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
@@ -57,10 +50,38 @@ export async function deleteAccountWithin(tx: Queryable, id: string): Promise<De
         where invited_by = $1 and accepted_at is null and withdrawn_at is null`,
     [id],
   );
+  const memberships = await query<{ facilityId: string; role: string }>(
+    tx,
+    'select facility_id as "facilityId", role from membership where account_id = $1',
+    [id],
+  );
+  await storeEvents(
+    tx,
+    memberships.map(({ facilityId, role }) => ({
+      kind: 'membership.left',
+      accountId: id,
+      facilityId,
+      detail: { role },
+    })),
+  );
   // The trigger `account_forgotten` then erases the person in the audit trail.
   await query(tx, 'insert into deleted_account (id) values ($1)', [id]);
   await query(tx, 'delete from account where id = $1', [id]);
   return 'deleted';
+}
+
+/** Returns the names of the facilities that would have no owner without this account. */
+export async function findSolelyOwned(on: Queryable, id: string): Promise<readonly string[]> {
+  const rows = await query<{ name: string }>(
+    on,
+    `select f.name from membership m join facility f on f.id = m.facility_id
+        where m.account_id = $1 and m.role = 'owner' and not exists (
+          select from membership o join account a on a.id = o.account_id
+           where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
+        order by f.name`,
+    [id],
+  );
+  return rows.map(({ name }) => name);
 }
 
 /**

@@ -6,6 +6,7 @@ test('a time is formatted with its time zone', () => {
   expect(formatTime(new Date('2026-03-05T10:00:00.123Z'))).toEqual({
     iso: '2026-03-05T10:00:00.123Z',
     text: '5 Mar 2026, 10:00 UTC',
+    textWithoutZone: '5 Mar 2026, 10:00',
     keepsZone: false,
   });
   expect(formatTime(new Date('2026-03-05T10:00:00.123Z'), 'Asia/Tokyo')).toMatchObject({

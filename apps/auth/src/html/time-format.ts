@@ -3,6 +3,8 @@
 export interface FormattedTime {
   readonly iso: string;
   readonly text: string;
+  /** For tables, whose page names the time zone once. */
+  readonly textWithoutZone: string;
   /** Whether the time stays in its time zone. Otherwise, browser/page.js converts it to that of the user. */
   readonly keepsZone: boolean;
 }
@@ -11,7 +13,9 @@ export interface FormattedTime {
 export const formatTime = (date: Date, timeZone?: string): FormattedTime => {
   const zone = timeZone ?? 'UTC';
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: zone });
-  return { iso: date.toISOString(), text: `${format.format(date)} ${zone}`, keepsZone: timeZone !== undefined };
+  const textWithoutZone = format.format(date);
+  const text = `${textWithoutZone} ${zone}`;
+  return { iso: date.toISOString(), text, textWithoutZone, keepsZone: timeZone !== undefined };
 };
 
 const units = [

@@ -4,5 +4,5 @@ export const retryAfter = '2';
 
 export const temporarilyUnavailable = {
   error: 'temporarily_unavailable',
-  error_description: 'the service is not available for a moment, try again',
+  error_description: 'the service is temporarily unavailable, try again',
 } as const;

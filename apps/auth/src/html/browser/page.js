@@ -1,20 +1,18 @@
 // Shows times in the time zone of the user, except those of a facility, and shows the buttons that copy a text or
 // print the page. This script runs in the browser. Pages also work without it.
 
+const timeParts = { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' };
+const formatWithoutZone = new Intl.DateTimeFormat('en-GB', timeParts);
 /** Formats a time like `5 Mar 2026, 19:00 GMT+9`. */
-const timeFormat = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  timeZoneName: 'short',
-});
+const formatWithZone = new Intl.DateTimeFormat('en-GB', { ...timeParts, timeZoneName: 'short' });
 
 for (const element of document.querySelectorAll('time[datetime]:not([data-keeps-zone])')) {
   const date = new Date(element.dateTime);
-  if (!Number.isNaN(date.getTime())) element.textContent = timeFormat.format(date);
+  const format = 'withoutZone' in element.dataset ? formatWithoutZone : formatWithZone;
+  if (!Number.isNaN(date.getTime())) element.textContent = format.format(date);
 }
+for (const element of document.querySelectorAll('[data-user-zone]'))
+  element.textContent = formatWithZone.resolvedOptions().timeZone;
 
 /** The element through which screen readers announce that a text was copied. */
 const copyStatus = document.getElementById('copy-status');

@@ -10,7 +10,7 @@ export const deviceMessages = {
     title: 'The device is not connected',
     text:
       'The code has expired or was used already, or this page was open for too long. ' +
-      'If your device still shows a code, enter this code again. Otherwise, let the device show a new code.',
+      'If your device still shows a code, enter this code again. Otherwise, get a new code on the device.',
   },
   failed: {
     title: 'The device is not connected',

@@ -67,7 +67,7 @@ function select(ids: readonly string[], requested: readonly string[]): readonly 
     );
   }
   if (requested.some((id) => !ids.includes(id))) {
-    throw new errors.InvalidRequest('facility contains one where the subject has no right for the scope');
+    throw new errors.InvalidRequest('the subject lacks access to a requested facility');
   }
   return selected;
 }

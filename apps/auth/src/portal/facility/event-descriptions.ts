@@ -7,14 +7,17 @@ import type { HistoryRow } from './history-store.ts';
 type Detail = HistoryRow['detail'];
 
 const text = (value: unknown): string => String(value ?? '');
+/** The deletion of an account removes the e-mail address. */
+const recipient = (value: unknown): string => text(value) || 'a former member';
 const days = (value: unknown): string => formatDuration(Number(value) * 86_400);
 const role = (value: unknown): string => (roleNames as Record<string, string>)[text(value)] ?? text(value);
 
 const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
-  'invitation.sent': (detail) => `invited ${text(detail.email)} as ${role(detail.role)}`,
-  'invitation.resent': (detail) => `resent the invitation of ${text(detail.email)} as ${role(detail.role)}`,
-  'invitation.withdrawn': (detail) => `withdrew the invitation of ${text(detail.email)} as ${role(detail.role)}`,
-  'invitation.accepted': (detail) => `accepted the invitation of ${text(detail.email)} and became ${role(detail.role)}`,
+  'invitation.sent': (detail) => `invited ${recipient(detail.email)} as ${role(detail.role)}`,
+  'invitation.resent': (detail) => `resent the invitation of ${recipient(detail.email)} as ${role(detail.role)}`,
+  'invitation.withdrawn': (detail) => `withdrew the invitation of ${recipient(detail.email)} as ${role(detail.role)}`,
+  'invitation.accepted': (detail) =>
+    `accepted the invitation of ${recipient(detail.email)} and became ${role(detail.role)}`,
   'facility.created': () => 'created the facility',
   'facility.changed': (detail) => `changed the facility (${text(detail.changed)})`,
   'membership.added': (detail) => `made ${text(detail.name)} ${role(detail.role)}`,
@@ -26,6 +29,7 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
     detail.self
       ? `gave up the role ${role(detail.role)}`
       : `revoked the role ${role(detail.role)} of ${text(detail.name)}`,
+  'membership.left': (detail) => `left, and was ${role(detail.role)} until then: the account was deleted`,
   'personal-access-token.created': (detail) =>
     `created the personal access token “${text(detail.name)}”, valid for ${days(detail.days)}`,
   'personal-access-token.rotated': (detail) =>

@@ -41,11 +41,11 @@ const notices: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
   'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
   resent: 'A new link is on its way. The previous link no longer works.',
-  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
+  withdrawn: 'The invitation was withdrawn. Its link no longer works.',
   'factor-required': 'Everybody here now needs a second factor.',
   'factor-optional': 'A second factor is no longer required here.',
-  'role-changed': 'The role is changed.',
-  revoked: 'The role is revoked.',
+  'role-changed': 'The role was changed.',
+  revoked: 'The role was removed.',
 };
 
 const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (role: InvitableRole) => string>> = {

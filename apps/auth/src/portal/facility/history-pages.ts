@@ -22,7 +22,7 @@ export function historyRoutes({ db, audit }: Services, pages: PortalPages): Rout
       const events = rows.map((row) => ({
         at: row.at,
         address: row.address,
-        actor: row.actor ?? nameOfOperator(row.detail) ?? 'A deleted account',
+        actor: row.actor ?? nameOfOperator(row.detail) ?? 'A former member',
         description: describeEvent(row),
       }));
       return pages.show(

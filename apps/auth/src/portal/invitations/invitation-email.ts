@@ -22,13 +22,12 @@ const contentByRole: Readonly<Record<InvitedRole, (facility: string) => { subjec
   }),
   owner: (facility) => ({
     subject: `Become the owner of ${facility}`,
-    explanation:
-      'As owner you invite and revoke the staff of the facility, and the service accounts that manage its bookings.',
+    explanation: 'As owner you invite and remove staff, and the service accounts that manage its bookings.',
   }),
   staff: (facility) => ({
     subject: `Join the staff of ${facility}`,
     explanation:
-      'As staff you see the members of the facility, and you invite and revoke the service accounts that manage its ' +
+      'As staff you see the members of the facility, and you invite and remove the service accounts that manage its ' +
       'bookings.',
   }),
 };

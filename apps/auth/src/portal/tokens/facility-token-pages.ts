@@ -18,6 +18,7 @@ import {
   findFacilityTokens,
   revokeFacilityToken,
 } from './facility-token-store.ts';
+import { accessTexts } from './token-pages.ts';
 
 type TokenHandler = (
   request: Request,
@@ -26,7 +27,7 @@ type TokenHandler = (
 ) => Promise<void>;
 
 const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token is revoked. Within 15 seconds, the Bookings API refuses its access tokens.',
+  revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
 };
 const nameOf = ({ name }: FacilityToken): string => name || 'this token';
 
@@ -41,6 +42,7 @@ export function facilityTokenRoutes({ db, audit }: Services, pages: PortalPages)
   const showTokens: ManagerHandler = async (request, response, { facility }) => {
     const tokens = (await findFacilityTokens(db, facility.id)).map((token) => ({
       ...token,
+      accessName: accessTexts[token.access][0],
       revokePath: `${facility.path}/tokens/${encodeURIComponent(token.clientId)}/revoke`,
     }));
     return pages.show(

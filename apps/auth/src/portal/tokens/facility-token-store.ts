@@ -1,5 +1,6 @@
 // Reads and revokes the personal access tokens of a facility's service accounts, for its owners and staff.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import type { TokenAccess } from '../../clients/metadata.ts';
 import { revokeToken } from '../../clients/store.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 
@@ -8,6 +9,7 @@ export interface FacilityToken {
   readonly name: string;
   readonly accountId: string;
   readonly account: string;
+  readonly access: TokenAccess;
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -23,7 +25,8 @@ const source = `client c join account a on a.id = c.account_id and a.kind = 'ser
    where c.kind = 'personal-access-token' and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
      and (c.facility_ids is null or $1 = any (c.facility_ids))`;
 const columns = `c.id as "clientId", coalesce(c.name, '') as name, a.id as "accountId",
-  coalesce(a.name, a.username) as account, c.created_at as "createdAt", c.last_used_at as "lastUsedAt",
+  coalesce(a.name, a.username) as account,
+  c.access, c.created_at as "createdAt", c.last_used_at as "lastUsedAt",
   c.expires_at as "expiresAt", exists (
     select from membership o where o.account_id = a.id and o.facility_id <> $1
        and (c.facility_ids is null or o.facility_id = any (c.facility_ids))) as "isForOthers"`;

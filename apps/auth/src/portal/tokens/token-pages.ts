@@ -30,10 +30,11 @@ export type ShowTokens = (response: Response, signedIn: SignedIn, form?: TokenFo
 const maxTokenDays = 365;
 /** The number of days that the empty form suggests. */
 const defaultDays = '90';
+/** For a request without the field. The page preselects nothing. */
 const defaultAccess: TokenAccess = 'write';
 
 /** What the levels of access are called, and what they add. */
-const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, detail: string]>> = {
+export const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, detail: string]>> = {
   read: ['Read', 'See bookings, bays, opening hours and closures.'],
   write: ['Write', 'Also create, change and cancel bookings, hold bays, and register webhooks.'],
   manage: ['Manage', 'Also change opening hours and closures, where the account is Facility Manager.'],
@@ -46,7 +47,7 @@ export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeU
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token is revoked. Within 15 seconds, the Bookings API refuses its access tokens.',
+  revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
 };
 
 export function createTokenPages(
@@ -60,7 +61,7 @@ export function createTokenPages(
     {
       name = '',
       expiresInDays = defaultDays,
-      access = defaultAccess,
+      access = '',
       chosen,
       notice = textOfKey(notices, queryText(response.req, 'notice')),
       ...state
@@ -119,7 +120,7 @@ export function createTokenPages(
       showTokens(response, signedIn, {
         name,
         expiresInDays,
-        access: requestedAccess,
+        access: field(request, 'access'),
         chosen,
         validationErrors,
         status,
