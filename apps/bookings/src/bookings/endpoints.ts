@@ -26,10 +26,10 @@ import {
   bookingSchema,
   createBookingSchema,
   searchBodySchema,
-  searchQuerySchema,
   upcomingQuerySchema,
   updateBookingSchema,
 } from './schema.ts';
+import { searchQuerySchema } from './search/filters.ts';
 import type { BookingServices } from './services.ts';
 import { deleteBooking, updateBooking } from './update.ts';
 

@@ -5,7 +5,6 @@ import { defaultPageSizes, listQuerySchema, listSchema } from '../http/paginatio
 import {
   dateTimeSchema as dateTime,
   editLinksSchema,
-  idsSchema,
   patternWithout,
   responseSchema,
   textSchema,
@@ -15,7 +14,7 @@ import { optionalFields } from './storage/columns.ts';
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
 
-const metadata = {
+export const metadataSchema = {
   type: 'object',
   maxProperties: 20,
   propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' },
@@ -30,7 +29,7 @@ const updateFields = {
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
   metadata: {
-    ...metadata,
+    ...metadataSchema,
     type: ['object', 'null'],
     description: 'Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them.',
   },
@@ -60,7 +59,7 @@ const bookingFields = {
   userAlias: { type: 'string', description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, UTC.' },
   endDate: { ...dateTime, description: 'End, UTC.' },
-  metadata: { ...metadata, description: "The client's own fields. Left out where there are none." },
+  metadata: { ...metadataSchema, description: "The client's own fields. Left out where there are none." },
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
@@ -71,35 +70,6 @@ export const bookingSchema = responseSchema({ ...bookingFields, _links: editLink
 export const bookingItemSchema = responseSchema({ ...bookingFields, _links: linksSchema('self') }, optionalFields);
 
 export const bookingListSchema = listSchema(bookingItemSchema);
-
-export const searchQuerySchema = listQuerySchema(
-  {
-    ids: idsSchema('Booking IDs.'),
-    externalBookingIds: idsSchema('External booking IDs.'),
-    correlationIds: idsSchema('Correlation IDs.'),
-    groupIds: idsSchema('Group IDs.'),
-    bayIds: idsSchema('Bay IDs.'),
-    locationIds: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
-    userAlias: { ...textSchema, description: 'The whole alias, case-sensitive.' },
-    metadata: {
-      ...metadata,
-      minProperties: 1,
-      description: 'metadata[order]=7 finds bookings with this field. If there are several, all must match.',
-    },
-    isActive: { type: 'boolean', description: 'true: endDate is after now; false: it is not.' },
-    startDate: {
-      ...dateTime,
-      description:
-        'With locationIds: selects bookings that start and end within startDate and endDate, and both are required. ' +
-        'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. ' +
-        'Can be sent in the body instead.',
-    },
-    endDate: { ...dateTime, description: 'See startDate.' },
-  },
-  defaultPageSizes.bookings,
-  // Continues the description of the default page size.
-  `, ${defaultPageSizes.bookingsOfLocations} with locationIds`,
-);
 
 /** The body of a search. The specification says that a search can have endDate in its body. */
 export const searchBodySchema = {

@@ -4,7 +4,8 @@
 export type Size = 'one' | 'several';
 
 /** The right side of a condition. With a single value, PostgreSQL can return rows in the order of an index. */
-export const oneOf = (size: Size): string => (size === 'one' ? '= ?::text' : '= any(?::text[])');
+export const oneOf = (size: Size, type: 'text' | 'uuid' = 'text'): string =>
+  size === 'one' ? `= ?::${type}` : `= any(?::${type}[])`;
 
 /** The time from `start` to `end`. If they are equal, it is this instant. */
 export const timeRange = (start: string, end: string): string =>

@@ -2,6 +2,7 @@
 import type { Scope } from '../../changes/totals/totals.ts';
 import type { Size } from '../../database/sql.ts';
 import type { BookingFilter } from './filter.ts';
+import { type FilterName, filterNames, filters } from './filters.ts';
 
 export interface Criteria extends BookingFilter {
   /** The facilities to search. Never empty. */
@@ -15,13 +16,8 @@ export interface Criteria extends BookingFilter {
 }
 
 export interface Shape extends Scope {
-  readonly bays: Size | undefined;
-  readonly ids: boolean;
-  readonly externalBookingIds: boolean;
-  readonly correlationIds: boolean;
-  readonly groupIds: boolean;
-  readonly userAlias: boolean;
-  readonly metadata: boolean;
+  /** The filters in use, and whether they have one value or several. */
+  readonly filters: Readonly<Partial<Record<FilterName, Size>>>;
   readonly isActive: boolean | undefined;
   /**
    * `within`: the bookings that start and end in the interval. The other values select bookings that overlap an
@@ -32,24 +28,18 @@ export interface Shape extends Scope {
 }
 
 export function shapeOf(criteria: Criteria): Shape {
-  const { facilities, locationIds, bayIds, ids, externalBookingIds, correlationIds, groupIds } = criteria;
+  const used = filterNames.filter((name) => criteria[name] !== undefined);
   return {
-    facilities: sizeOf(facilities),
-    locations: locationIds && sizeOf(locationIds),
-    bays: bayIds && sizeOf(bayIds),
-    ids: ids !== undefined,
-    externalBookingIds: externalBookingIds !== undefined,
-    correlationIds: correlationIds !== undefined,
-    groupIds: groupIds !== undefined,
-    userAlias: criteria.userAlias !== undefined,
-    metadata: criteria.metadata !== undefined,
+    facilities: sizeOf(criteria.facilities),
+    locations: criteria.locationIds && sizeOf(criteria.locationIds),
+    filters: Object.fromEntries(used.map((name) => [name, sizeOf(criteria[name])])),
     isActive: criteria.isActive,
     time: timeOf(criteria),
     upcoming: criteria.upcoming && (criteria.upcoming.todayOnly ? 'today' : 'all'),
   };
 }
 
-const sizeOf = (values: readonly string[]): Size => (values.length === 1 ? 'one' : 'several');
+const sizeOf = (value: unknown): Size => (Array.isArray(value) && value.length !== 1 ? 'several' : 'one');
 
 function timeOf({ time }: Criteria): Shape['time'] {
   if (!time) return undefined;
@@ -60,11 +50,9 @@ function timeOf({ time }: Criteria): Shape['time'] {
   return start.getTime() === end.getTime() ? 'instant' : 'between';
 }
 
-/** Whether an index finds the few matching rows: by ids of any kind, bays, an alias or metadata. */
-export function isSelective(shape: Shape): boolean {
-  const { ids, externalBookingIds, correlationIds, groupIds, bays, userAlias, metadata } = shape;
-  return ids || externalBookingIds || correlationIds || groupIds || bays !== undefined || userAlias || metadata;
-}
+export const usedFilters = (shape: Shape) => Object.entries(shape.filters) as [FilterName, Size][];
+
+export const isSelective = (shape: Shape): boolean => usedFilters(shape).some(([name]) => filters[name].isSelective);
 
 /**
  * Returns the parameter that splits a search into bookings in progress at this instant and later bookings. A single

@@ -10,10 +10,12 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
-import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
-import type { Metadata } from '../storage/columns.ts';
+import type { searchBodySchema } from '../schema.ts';
+import type { FilterValues, searchQuerySchema } from './filters.ts';
 
-export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
+type Parameters = FromSchema<typeof searchQuerySchema>;
+/** The parameters of the schema, without the index signature for unknown ones. */
+export type SearchQuery = { [Name in keyof Parameters as string extends Name ? never : Name]?: Parameters[Name] };
 export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 
 /** For `overlapping`, either `start` or `end` can be undefined. */
@@ -21,15 +23,7 @@ export type TimeFilter =
   | { readonly kind: 'within'; readonly start: Date; readonly end: Date }
   | { readonly kind: 'overlapping'; readonly start: Date | undefined; readonly end: Date | undefined };
 
-export interface BookingFilter {
-  readonly ids?: readonly string[] | undefined;
-  readonly externalBookingIds?: readonly string[] | undefined;
-  readonly correlationIds?: readonly string[] | undefined;
-  readonly groupIds?: readonly string[] | undefined;
-  readonly bayIds?: readonly string[] | undefined;
-  readonly locationIds?: readonly string[] | undefined;
-  readonly userAlias?: string | undefined;
-  readonly metadata?: Metadata | undefined;
+export interface BookingFilter extends FilterValues {
   readonly isActive?: boolean | undefined;
   readonly time?: TimeFilter | undefined;
 }
@@ -45,9 +39,9 @@ export interface Search {
 /** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
   const { startDate = body.startDate, endDate = body.endDate, ...otherParameters } = query;
-  const { ids, groupIds, locationIds, page: _page, pageSize: _pageSize, ...filters } = otherParameters;
+  const { isActive, page: _page, pageSize: _pageSize, ...values } = otherParameters;
   const { start, end } = parseDates({ startDate, endDate });
-  const hasLocations = locationIds !== undefined;
+  const hasLocations = values.locationIds !== undefined;
 
   const validationErrors = [...routerErrors];
   // If `locationIds` is set, a request must have both dates or none.
@@ -67,12 +61,12 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
 
   return {
     filter: {
-      ...filters,
+      ...onlyFilters(values),
+      isActive,
       // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query. If no id
       // is left, the array is empty, and the search finds no booking.
-      ids: ids?.filter(isUuid),
-      groupIds: groupIds?.filter(isUuid),
-      locationIds,
+      ids: values.ids?.filter(isUuid),
+      groupIds: values.groupIds?.filter(isUuid),
       time,
     },
     page: pageRequest(query, defaultPageSizes[hasLocations ? 'bookingsOfLocations' : 'bookings']),
@@ -80,3 +74,8 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
     validationErrors,
   };
 }
+
+/** Does not compile if a parameter of the schema is neither in the table of filters nor read above. */
+const onlyFilters = <Values extends FilterValues>(
+  values: Values & Record<Exclude<keyof Values, keyof FilterValues>, never>,
+): FilterValues => values;

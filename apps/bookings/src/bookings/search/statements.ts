@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
 import { type Side, startCounts } from '../../changes/totals/totals.ts';
 import { oneOf } from '../../database/sql.ts';
 import { publicFields, selectList } from '../storage/columns.ts';
-import { isSelective, type Shape, splitInstant } from './criteria.ts';
+import { isSelective, type Shape, splitInstant, usedFilters } from './criteria.ts';
 import { type Condition, conditionsOf, inProgressAt } from './where.ts';
 
 export interface Statement {
@@ -73,7 +73,7 @@ const pageInOrder = (query: Knex.QueryBuilder, columns: string): Knex.QueryBuild
   query.orderByRaw(`${columns} limit ?::bigint offset ?::bigint`, ['limit', 'offset']);
 
 function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
-  const conditions = conditionsOf(isReadByBay(shape) ? { ...shape, bays: undefined } : shape);
+  const conditions = conditionsOf(isReadByBay(shape) ? { ...shape, filters: {} } : shape);
   const parts = partsOf(shape);
 
   // A part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows returns
@@ -110,7 +110,7 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
     const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
     return pageOfEach('bay', ofBay, [
       [`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']],
-      ['bay.id = any(?)', ['bays']],
+      ['bay.id = any(?)', ['bayIds']],
     ]);
   }
   if (shape.facilities === 'several' && !isSelective(shape))
@@ -119,7 +119,7 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
   if (parts.length === 1) {
     // PostgreSQL cannot estimate how many rows match metadata. The expression prevents it from reading all bookings in
     // the order of their starts until the page is full.
-    const start = shape.metadata ? "booking.start_date + interval '0'" : 'booking.start_date';
+    const start = shape.filters.metadata ? "booking.start_date + interval '0'" : 'booking.start_date';
     return pageInOrder(selectBookings(db, fields, [owner, ...conditions]), `${start}, booking.id`);
   }
   const rows = db.raw('? page', [firstRows(fields, owner)]);
@@ -146,8 +146,8 @@ function partsOf(shape: Shape): readonly Part[] {
  * not help with conditions that compare ranges of times, such as those of `isActive` and of an interval with a start.
  */
 function isReadByBay(shape: Shape): boolean {
-  const { bays, time, isActive, upcoming, locations } = shape;
-  if (bays !== 'several' || isSelective({ ...shape, bays: undefined }) || locations) return false;
+  const { filters, time, isActive, upcoming } = shape;
+  if (filters.bayIds !== 'several' || Object.keys(filters).length > 1) return false;
   return isActive !== true && !upcoming && (!time || time === 'until');
 }
 
@@ -158,12 +158,13 @@ function countRows(db: Knex, shape: Shape): Knex.QueryBuilder {
 }
 
 /**
- * Returns how the bins count a search. Undefined if they cannot: bins count bookings by their start only, so they
- * cannot count a search with several conditions on dates. A selective search finds few rows, which are counted.
+ * Returns how the bins count a search. Undefined if they cannot: bins count bookings by location and start only, so they
+ * cannot count a search with other filters, or with several conditions on dates.
  */
 function binnedCount(shape: Shape): BinnedCount | undefined {
   const { isActive, time, upcoming } = shape;
-  if (isSelective(shape) || upcoming || (time && isActive !== undefined)) return undefined;
+  if (usedFilters(shape).some(([name]) => name !== 'locationIds')) return undefined;
+  if (upcoming || (time && isActive !== undefined)) return undefined;
   // Whether a booking is `within` an interval depends on its end too.
   if (time === 'within' || time === 'between' || time === 'instant') return undefined;
   if (time === 'until') return { at: 'end', side: 'before' };

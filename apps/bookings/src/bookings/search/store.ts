@@ -41,13 +41,13 @@ export function createSearchStore(db: Database) {
 }
 
 function valuesOf(criteria: Criteria): Readonly<Record<string, unknown>> {
-  const { facilities, locationIds, bayIds, time, now } = criteria;
-  const oneOrAll = (values: readonly string[] | undefined) => (values?.length === 1 ? values[0] : values);
+  const { time, now } = criteria;
+  const parameters = Object.entries(criteria).map(([name, value]) => [
+    name,
+    Array.isArray(value) && value.length === 1 ? value[0] : value,
+  ]);
   return {
-    ...criteria,
-    facilities: oneOrAll(facilities),
-    locations: oneOrAll(locationIds),
-    bays: oneOrAll(bayIds),
+    ...Object.fromEntries(parameters),
     now: instantText(now),
     start: time?.start && instantText(time.start),
     end: time?.end && instantText(time.end),

@@ -1,7 +1,7 @@
 // Translates the shape of a search to SQL conditions. A condition names its parameters (see statements.ts).
-import { oneOf } from '../../database/sql.ts';
 import { bookedRange } from '../storage/columns.ts';
-import { type Shape, splitInstant } from './criteria.ts';
+import { type Shape, splitInstant, usedFilters } from './criteria.ts';
+import { filters } from './filters.ts';
 
 /** SQL with a question mark for each parameter. */
 export type Condition = readonly [sql: string, parameters?: readonly string[]];
@@ -32,16 +32,7 @@ export function inProgressAt(at: string, isActive: boolean): readonly [short: Co
  * `splitInstant`), the conditions in which its parts differ are left out too.
  */
 export function conditionsOf(shape: Shape): readonly Condition[] {
-  const { locations, bays } = shape;
-  const conditions: Condition[] = [];
-  if (shape.ids) conditions.push(['id = any(?::uuid[])', ['ids']]);
-  if (shape.externalBookingIds) conditions.push(['external_booking_id = any(?::text[])', ['externalBookingIds']]);
-  if (shape.correlationIds) conditions.push(['correlation_id = any(?::text[])', ['correlationIds']]);
-  if (shape.groupIds) conditions.push(['group_id = any(?::uuid[])', ['groupIds']]);
-  if (bays) conditions.push([`bay_id ${oneOf(bays)}`, ['bays']]);
-  if (locations) conditions.push([`location_id ${oneOf(locations)}`, ['locations']]);
-  if (shape.userAlias) conditions.push(['user_alias = ?::text', ['userAlias']]);
-  if (shape.metadata) conditions.push(['metadata @> ?::jsonb', ['metadata']]);
+  const conditions = usedFilters(shape).map(([name, size]): Condition => [filters[name].condition(size), [name]]);
   conditions.push(...timeConditions(shape), ...activeConditions(shape));
   if (shape.upcoming === 'today') conditions.push(...startsBeforeTomorrow);
   return conditions;
@@ -77,14 +68,16 @@ function timeConditions(shape: Shape): readonly Condition[] {
 }
 
 function activeConditions(shape: Shape): readonly Condition[] {
-  const { isActive, bays } = shape;
+  const { isActive } = shape;
   // If the search is split at `now`, the conditions of its parts already select only active bookings.
   if (isActive === undefined || splitInstant(shape) === 'now') return [];
   if (!isActive) return [['end_date <= ?::timestamptz', ['now']]];
   const isActiveNow: Condition = ['end_date > ?::timestamptz', ['now']];
   // The range excludes no further bookings. It lets PostgreSQL use the index of the constraint booking_no_overlap,
   // which contains the bay.
-  return bays ? [isActiveNow, [`${bookedRange} && tstzrange(?::timestamptz, null)`, ['now']]] : [isActiveNow];
+  return shape.filters.bayIds
+    ? [isActiveNow, [`${bookedRange} && tstzrange(?::timestamptz, null)`, ['now']]]
+    : [isActiveNow];
 }
 
 /** A search for upcoming bookings has one facility. Its time zone is not cached, because an import can change it. */

@@ -19,7 +19,7 @@ const spansOf = ({ locations }: Scope): readonly number[] => (locations ? locati
 /**
  * Returns queries whose rows have a column `n`. The sum of `n` is the number of bookings that start on this side of the
  * parameter `instant`, or the number of all bookings without `side`. The names of the parameters are the bindings of
- * the queries: `facilities`, `locations`, `instant` and those of `boundaries`.
+ * the queries: `facilities`, `locationIds`, `instant` and those of `boundaries`.
  *
  * Long bins cover most of the time, and shorter bins the time near the instant. In the shortest bin that contains the
  * instant, the bookings themselves are counted.
@@ -29,7 +29,7 @@ export function startCounts(db: Knex, scope: Scope, side?: Side): Knex.QueryBuil
   const inFacilities = oneOf(facilities);
   const ofScope = (query: Knex.QueryBuilder): Knex.QueryBuilder => {
     query.whereRaw(`facility_id ${inFacilities}`, ['facilities']);
-    return locations ? query.whereRaw(`location_id ${oneOf(locations)}`, ['locations']) : query;
+    return locations ? query.whereRaw(`location_id ${oneOf(locations)}`, ['locationIds']) : query;
   };
   const bins = (span: number): Knex.QueryBuilder => {
     const query = ofScope(
@@ -39,7 +39,7 @@ export function startCounts(db: Knex, scope: Scope, side?: Side): Knex.QueryBuil
   };
   const starts = db.raw(`(${uncountedStarts(inFacilities)}) uncounted`, ['facilities']);
   const uncounted = db.queryBuilder().select('facility_id', 'n').from(starts);
-  if (locations) uncounted.whereRaw(`location_id ${oneOf(locations)}`, ['locations']);
+  if (locations) uncounted.whereRaw(`location_id ${oneOf(locations)}`, ['locationIds']);
 
   const spans = spansOf(scope);
   if (!side) return [bins(spans[0] as number), uncounted];
