@@ -5,7 +5,7 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import { type Express, Router } from 'express';
+import type { Express } from 'express';
 import { createAudit } from './audit.ts';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
@@ -42,16 +42,17 @@ import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import type { SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
-import { createManagement } from './management/management.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
 import { bookingChangeListSchema } from './openapi/components.ts';
-import { mountDocuments, mountJson } from './openapi/routes.ts';
+import { mountDocuments } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue-store.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore } from './places/store.ts';
+import { createPlaceManagement } from './records/management.ts';
+import { createActivity } from './records/status.ts';
 import { formats } from './time/formats.ts';
 import { endWebhookRights } from './webhooks/rights.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
@@ -76,7 +77,7 @@ export function createApp(options: AppOptions) {
   const jobs = [...listJobs(services), ...(webhooks?.periodicJobs ?? [])];
   return {
     endpoints,
-    express: createExpressApp(options, services, endpoints),
+    ...createExpressApps(options, services, endpoints),
     jobs,
     signingKeys,
     revocations,
@@ -141,7 +142,6 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     webhooks:
       config.webhookKeys &&
       createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
-    management: config.management ? createManagement({ ...shared, db, logger }) : undefined,
   };
 }
 
@@ -170,13 +170,16 @@ function createEndpoints(services: Services) {
   ];
 }
 
-/** Mounts middleware and routes in the order in which they run. */
-function createExpressApp(
+/**
+ * Mounts middleware and routes in the order in which they run. If MANAGEMENT_PORT is set, the management API has an
+ * application of its own.
+ */
+function createExpressApps(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, revocations, proofs, webhooks, management, now }: Services,
+  { signingKeys, revocations, proofs, webhooks, link, audit, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
-): Express {
-  const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, trustProxy } = config;
+): { readonly express: Express; readonly management: Express | undefined } {
+  const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, managementPort, trustProxy } = config;
   const scopes = scopesOf(config.scopeBase);
   // If METRICS_PORT is set, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
@@ -185,22 +188,22 @@ function createExpressApp(
   observeKeyAge(metrics, signingKeys.age);
   observeRevocationsAge(metrics, revocations.age);
 
-  const app = createHttpApp({
-    logger,
-    metrics,
-    trustProxy,
-    serveMetrics,
-    readiness: createReadiness({
-      database: databaseCheck(db, migrationsDirectory),
-      signingKey: async () => {
-        if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
-      },
-      revocations: async () => {
-        if (revocations.age() === undefined) throw new Error('the list of revocations has not been read yet');
-      },
-    }),
+  const readiness = createReadiness({
+    database: databaseCheck(db, migrationsDirectory),
+    signingKey: async () => {
+      if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
+    },
+    revocations: async () => {
+      if (revocations.age() === undefined) throw new Error('the list of revocations has not been read yet');
+    },
   });
-  app.use(setCommonHeaders, removeBasePath(baseUrl), escapeUndecodablePath);
+  const createServiceApp = (options: { readonly serveMetrics: boolean }): Express =>
+    createHttpApp({ logger, metrics, trustProxy, readiness, ...options }).use(
+      setCommonHeaders,
+      removeBasePath(baseUrl),
+      escapeUndecodablePath,
+    );
+  const app = createServiceApp({ serveMetrics });
   const authorize = createAccessTokenVerifier({
     signingKeys,
     revocations,
@@ -210,17 +213,16 @@ function createExpressApp(
     useProof: proofs.use,
     now,
   });
-  const routing = {
-    authorize,
-    rateLimit: createRateLimit(
-      db,
-      rateLimitPerMinute,
-      oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),
-    ),
-    formats,
-  };
+  const rateLimit = createRateLimit(
+    db,
+    rateLimitPerMinute,
+    oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),
+  );
+  const noteRequest = config.management ? createActivity(db, logger) : undefined;
   mountEndpoints(app, endpoints, {
-    ...routing,
+    authorize,
+    rateLimit,
+    formats,
     checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
     checkStepUp:
       config.stepUp === 'schedule'
@@ -228,24 +230,19 @@ function createExpressApp(
         : undefined,
     onCaller: (caller) => {
       webhooks?.noteRequest(caller);
-      management?.noteRequest(caller);
+      noteRequest?.(caller);
     },
   });
-  if (management) {
-    // Only this spelling of the paths, because a proxy that blocks `/management` may let others pass.
-    const router = Router({ caseSensitive: true, strict: true });
-    mountEndpoints(router, management.endpoints, {
-      ...routing,
-      checkScope: (caller, access) => checkScope(caller, access, management.scopes, baseUrl),
-      onCaller: undefined,
-    });
-    mountJson(router, '/management/openapi.json', management.document);
-    app.use(router);
+  let management: Express | undefined;
+  if (config.management) {
+    if (managementPort !== undefined) management = createServiceApp({ serveMetrics: false });
+    (management ?? app).use(createPlaceManagement({ db, config, link, audit, authorize, rateLimit }));
+    if (management) mountErrorHandler(management);
   }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scopes });
   mountErrorHandler(app);
-  return app;
+  return { express: app, management };
 }

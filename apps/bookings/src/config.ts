@@ -56,6 +56,7 @@ const fields = {
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   management: optional('MANAGEMENT', flag, false),
+  managementPort: optional('MANAGEMENT_PORT', port),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   historyRetentionDays: optional('HISTORY_RETENTION_DAYS', integer(7, 36_500), 400),
   personalDataDays: optional('PERSONAL_DATA_DAYS', integer(0, 36_500), 0),

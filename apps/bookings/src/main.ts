@@ -24,12 +24,13 @@ runService(async () => {
     types: isoTimestamps,
   });
   const stopping = new AbortController();
-  const { express: app, start } = createApp({ config, db, logger, metrics, stopping: stopping.signal });
+  const { express: app, management, start } = createApp({ config, db, logger, metrics, stopping: stopping.signal });
   const stop = start();
   await serve({
     listeners: serviceListeners({
       name: 'api',
       app,
+      management,
       respondToMalformed: malformedRequestResponse,
       publicUrl: config.baseUrl,
       config,

@@ -8,9 +8,8 @@ import { compactChanges } from '../src/changes/compaction.ts';
 import { createFeedStore } from '../src/changes/feed/store.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeFromFeed } from '../src/changes/retention.ts';
-import { readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { importPlaces } from './support/places.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 interface Item {
@@ -245,7 +244,7 @@ test('after a restore, numbers continue above all earlier ones, and readers get 
   expect(items[0]?.modified).toBeGreaterThan((seen?.modified ?? 0) + 1_000_000);
   // A facility that was imported after the backup is imported again.
   const lost = { id: 'fac-lost', name: 'Lost Range', timeZone: 'UTC', locations: [] };
-  await importPlaces(system.db, readImport(JSON.stringify({ facilities: [lost] })));
+  await importPlaces(system.db, { facilities: [lost] });
   const path = '/api/booking-changes?facilityId=fac-lost&afterChangeNumber=5';
   const token = await system.token(['fac-lost']);
   expect((await system.call('GET', path, { token })).status).toBe(410);

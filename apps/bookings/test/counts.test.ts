@@ -6,10 +6,8 @@ import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { compactChanges } from '../src/changes/compaction.ts';
 import { recount } from '../src/changes/recount.ts';
-import { readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
 import { bookingBody } from './support/booking-requests.ts';
-import { places } from './support/places.ts';
+import { importPlaces, places } from './support/places.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
@@ -86,14 +84,14 @@ async function runClient(instance: TestSystem, ids: string[], requests: number):
 }
 
 /** Creates an import file in which bay-n1-01 is at `location`: loc-north-1 or loc-north-2. */
-function placesWithBayAt(location: 'loc-north-1' | 'loc-north-2'): string {
-  if (location === 'loc-north-1') return JSON.stringify(places);
+function placesWithBayAt(location: 'loc-north-1' | 'loc-north-2'): object {
+  if (location === 'loc-north-1') return places;
   const copy = structuredClone(places);
   const [groundFloor, upperFloor] = copy.facilities[0]?.locations ?? [];
   // bay-n1-01 is the first bay of loc-north-1.
   const bay = groundFloor?.bays.shift();
   if (bay) upperFloor?.bays.push(bay);
-  return JSON.stringify(copy);
+  return copy;
 }
 
 test('counts stay correct while 16 clients, compactions, recounts and imports that move a bay run', async () => {
@@ -115,8 +113,8 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
     repeat(() => compactChanges(instance.db)),
     repeat(async () => corrections.push(await recount(instance.db, bookingState))),
     repeat(async () => {
-      await importPlaces(system.db, readImport(placesWithBayAt('loc-north-2')));
-      await importPlaces(system.db, readImport(placesWithBayAt('loc-north-1')));
+      await importPlaces(system.db, placesWithBayAt('loc-north-2'));
+      await importPlaces(system.db, placesWithBayAt('loc-north-1'));
     }),
   ]);
   expect(ids.length).toBeGreaterThan(50);

@@ -2,16 +2,16 @@
 // again.
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { ImportError } from '@bay-booking/common/import-document';
+import { linksBelow } from '@bay-booking/common/links';
+import { importSchema } from '@bay-booking/records/management';
 import { query } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
-import { importSchema, readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
+import { createPlaceRecords, mandatory } from '../src/records/records.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { places } from './support/places.ts';
+import { importPlaces, places } from './support/places.ts';
 import { createTestSystem } from './support/test-system.ts';
 
 const system = useFixture(() => createTestSystem());
@@ -26,18 +26,20 @@ const bay = (fields: object = {}) => ({
   ...fields,
 });
 const location = (fields: object = {}) => ({ id: 'loc-new', name: 'Location', bays: [bay()], ...fields });
-const importFacilities = (facilities: unknown) => importPlaces(system.db, readImport(JSON.stringify({ facilities })));
+const importFacilities = (facilities: unknown) => importPlaces(system.db, { facilities });
 
-/** Returns the errors for which the import of these facilities is rejected. */
-async function errorsOf(facilities: unknown): Promise<readonly string[]> {
+/** Returns the errors for which the import of a file is rejected. */
+async function errorsOfFile(document: object): Promise<readonly string[]> {
   try {
-    await importFacilities(facilities);
+    await importPlaces(system.db, document);
     return [];
   } catch (error) {
-    if (error instanceof ImportError) return error.errors;
-    throw error;
+    const [summary, ...errors] = (error as Error).message.split('\n');
+    expect(summary).toContain('Nothing was imported.');
+    return errors.map((line) => line.trim());
   }
 }
+const errorsOf = (facilities: unknown) => errorsOfFile({ facilities });
 
 async function countPlaces(): Promise<unknown> {
   const [row] = await query(
@@ -73,7 +75,7 @@ describe('the import command', () => {
       action: 'import',
       clientId: 'import',
       subject: null,
-      facilityIds: ['fac-north', 'fac-south', 'fac-east'],
+      facilityIds: ['fac-east', 'fac-north', 'fac-south'],
       target: null,
     });
   });
@@ -211,8 +213,8 @@ describe('invalid import files', () => {
   test.each([
     ['no facilities', {}, '/facilities: is missing'],
     ['an array', [], '/: must be object'],
-  ])('an import file is rejected for %s', (_title, document, error) => {
-    expect(() => readImport(JSON.stringify(document))).toThrow(error);
+  ])('an import file is rejected for %s', async (_title, document, error) => {
+    expect(await errorsOfFile(document)).toEqual([error]);
   });
 
   const invalidFacilities: [title: string, facilities: unknown, errors: string[]][] = [
@@ -269,10 +271,15 @@ describe('invalid import files', () => {
     ],
     [
       'ids that belong to another facility',
-      [facility({ id: 'fac-thief', locations: [location({ id: 'loc-north-1', bays: [bay({ id: 'bay-s1-01' })] })] })],
+      [
+        facility({
+          id: 'fac-thief',
+          locations: [location({ id: 'loc-north-1' }), location({ id: 'loc-thief', bays: [bay({ id: 'bay-s1-01' })] })],
+        }),
+      ],
       [
         '/facilities/0/locations/0/id: loc-north-1 belongs to facility fac-north',
-        '/facilities/0/locations/0/bays/0/id: bay-s1-01 belongs to facility fac-south',
+        '/facilities/0/locations/1/bays/0/id: bay-s1-01 belongs to facility fac-south',
       ],
     ],
   ];
@@ -297,31 +304,39 @@ test('npm run migrate can run again, also as two processes at the same time', as
   ]);
 });
 
-test('openingHours of a location are imported, and do not change if the file leaves them out', async () => {
+test('openingHours of a location are imported, stay if the file leaves them out, and are removed by null', async () => {
   const openingHours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
   const importHours = (fields: object) =>
     importFacilities([facility({ id: 'fac-hours', locations: [{ id: 'loc-hours', name: 'Hours', ...fields }] })]);
   const token = await system.token(['fac-hours']);
   await importHours({ openingHours });
   await importHours({});
-  const { body } = await system.call('GET', '/api/booking-locations/loc-hours/opening-hours', { token });
-  expect(body).toMatchObject({ alwaysOpen: false, ...openingHours, exceptions: [] });
-  // `importHours` throws before it returns a promise, because it validates the file first.
-  const invalidHours = { weekly: { monday: [{ opens: '7', closes: '8' }] } };
-  expect(() => importHours({ openingHours: invalidHours })).toThrow(
-    '/facilities/0/locations/0/openingHours/weekly/monday/0/opens',
+  const hours = () => system.call('GET', '/api/booking-locations/loc-hours/opening-hours', { token });
+  expect((await hours()).body).toMatchObject({ alwaysOpen: false, ...openingHours, exceptions: [] });
+  const weekly = { monday: [{ opens: '25:00', closes: '08:00' }] };
+  await expect(importHours({ openingHours: { weekly } })).rejects.toThrow(
+    '/facilities/0/locations/0/openingHours/weekly/monday/0/opens: must be a time such as 07:30',
   );
+  await importHours({ openingHours: null });
+  expect((await hours()).body).toMatchObject({ alwaysOpen: true });
 });
 
 test('docs/import.md lists every field of the file', () => {
+  interface Described {
+    readonly properties: Readonly<Record<string, Described & { readonly items: Described }>>;
+    readonly required: readonly string[];
+  }
+  const inside = ({ properties }: Described, name: string) => properties[name] as Described & { items: Described };
+  const store = createPlaceRecords(system.db, linksBelow(''));
+  const file = importSchema({ store, mandatory }) as unknown as Described;
+  const facilityEntry = inside(file, 'facilities').items;
+  const locationEntry = inside(facilityEntry, 'locations').items;
   // Under its heading "Bookings", the page has a table for each of these objects.
-  const facilitySchema = importSchema.properties.facilities.items;
-  const locationSchema = facilitySchema.properties.locations.items;
   expect(documentedFields('Bookings')).toEqual({
-    'the file': fieldsOf(importSchema),
-    'a facility': fieldsOf(facilitySchema),
-    'a location': fieldsOf(locationSchema),
-    'the opening hours': fieldsOf(locationSchema.properties.openingHours),
-    'a bay': fieldsOf(locationSchema.properties.bays.items),
+    'the file': fieldsOf(file),
+    'a facility': fieldsOf(facilityEntry),
+    'a location': fieldsOf(locationEntry),
+    'the opening hours': fieldsOf(inside(locationEntry, 'openingHours')),
+    'a bay': fieldsOf(inside(locationEntry, 'bays').items),
   });
 });

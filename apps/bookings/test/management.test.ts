@@ -6,9 +6,8 @@ import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { importPlaces } from './support/places.ts';
 import { createTestSystem } from './support/test-system.ts';
 
 const system = useFixture(() => createTestSystem({ config: { management: true } }));
@@ -258,6 +257,108 @@ describe('entity tags', () => {
   });
 });
 
+describe('strict requests', () => {
+  const body = { name: 'Strict', timeZone: 'UTC' };
+
+  test.each([
+    ['GET', 'facilities?colour=red', '/colour'],
+    ['GET', 'export?colour=red', '/colour'],
+    ['GET', 'audit?account=somebody', '/account'],
+    ['PUT', 'facilities/fac-strict?dryrun=true', '/dryrun'],
+    ['DELETE', 'facilities/fac-north?force=true', '/force'],
+    ['POST', 'import?dryRun=maybe', '/dryRun'],
+  ])('%s %s is rejected for its parameter', async (method, path, field) => {
+    const rejected = await manage(method, path, method === 'GET' || method === 'DELETE' ? {} : { body });
+    expect(rejected.status).toBe(400);
+    expect(rejected.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field } }]);
+  });
+
+  test('an empty body and a body that is not an object are rejected', async () => {
+    for (const sent of ['', ' ', '[]', '7', '{'])
+      for (const [method, path] of [['PUT', 'facilities/fac-north'] as const, ['POST', 'import'] as const])
+        expect(errorCodes(await manage(method, path, { body: sent }))).toEqual(['ERR00003']);
+    expect((await manage('GET', 'facilities/fac-north')).body.name).not.toBe('');
+  });
+
+  test('dryRun says what a PUT or DELETE would do and writes nothing', async () => {
+    const before = await lastEvent();
+    const dry = async (method: string, path: string, options: Options = {}) =>
+      (await manage(method, `${path}?dryRun=true`, options)).body;
+    expect(await dry('PUT', 'facilities/fac-dry-put', { body })).toEqual({ action: 'create', errors: [] });
+    expect((await manage('GET', 'facilities/fac-dry-put')).status).toBe(404);
+    const { body: north } = await manage('GET', 'facilities/fac-north');
+    expect(await dry('PUT', 'facilities/fac-north', { body: north })).toEqual({ action: 'unchanged', errors: [] });
+    expect(await dry('PUT', 'facilities/fac-north', { body })).toEqual({ action: 'update', errors: [] });
+    expect(await dry('PUT', 'facilities/fac-north', { body: { name: 7 } })).toMatchObject({
+      action: 'error',
+      errors: [
+        { code: 'ERR00001', contextData: { field: '/timeZone' } },
+        { code: 'ERR00002', contextData: { field: '/name' } },
+      ],
+    });
+    expect(await dry('DELETE', 'facilities/fac-north')).toMatchObject({
+      action: 'error',
+      errors: [{ code: 'PLACE00003' }],
+    });
+    expect(await dry('DELETE', 'bays/bay-n1-99')).toEqual({ action: 'delete', errors: [] });
+    const headers = { 'If-Match': '"other"' };
+    expect(await dry('DELETE', 'bays/bay-n1-99', { headers })).toMatchObject({
+      action: 'error',
+      errors: [{ code: 'ERR00412', moreInfo: expect.stringContaining('If-Match') }],
+    });
+    expect((await manage('GET', 'bays/bay-n1-99')).status).toBe(200);
+    expect(await lastEvent()).toBe(before);
+  });
+
+  test('a failed If-None-Match names its header', async () => {
+    const headers = { 'If-None-Match': '*' };
+    const rejected = await manage('PUT', 'facilities/fac-north', { body, headers });
+    expect(rejected.body.errors).toMatchObject([
+      { code: 'ERR00412', moreInfo: 'If-None-Match: it exists', contextData: { field: 'If-None-Match' } },
+    ]);
+  });
+
+  test('an import with the same Idempotency-Key is done once', async () => {
+    const file = (name: string) => ({ facilities: [{ id: 'fac-once', name, timeZone: 'UTC' }] });
+    const send = (name: string, key = 'once') =>
+      manage('POST', 'import', { body: file(name), headers: { 'Idempotency-Key': key } });
+    const [first, second] = await Promise.all([send('First'), send('First')]);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body).toEqual(first.body);
+    expect(first.body.entries).toMatchObject([{ action: 'create' }]);
+    const replayed = [first, second].map(({ headers }) => headers['idempotency-replayed']);
+    expect(replayed.filter((value) => value === 'true')).toHaveLength(1);
+    expect(errorCodes(await send('Second'))).toEqual(['ERR00422']);
+    expect(errorCodes(await send('First', 'with space'))).toEqual(['ERR00002']);
+    expect((await send('Second', 'other')).body.entries).toMatchObject([{ action: 'update' }]);
+  });
+
+  test('null removes the opening hours, and a wrong time is named as a time', async () => {
+    await createFacility('null-hours');
+    const location = { name: 'L', facilityId: 'fac-null-hours' };
+    const put = (openingHours: unknown) =>
+      manage('PUT', 'locations/loc-null-hours', { body: { ...location, openingHours } });
+    const hours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] }, exceptions: [] };
+    expect((await put(hours)).body.openingHours).toEqual(hours);
+    expect((await put(undefined)).body.openingHours).toEqual(hours);
+    expect((await put(null)).body).not.toHaveProperty('openingHours');
+    const rejected = await put({ weekly: { monday: [{ opens: '25:00', closes: '22:00' }] } });
+    expect(rejected.body.errors).toMatchObject([
+      { code: 'ERR00002', moreInfo: '/openingHours/weekly/monday/0/opens: must be a time such as 07:30' },
+    ]);
+  });
+});
+
+test('if MANAGEMENT_PORT is set, the management API is on that port only', async () => {
+  const separate = await createTestSystem({ sharing: system, config: { management: true, managementPort: 1 } });
+  const path = '/management/facilities/fac-north';
+  expect((await separate.call('GET', path, { token: operator })).status).toBe(404);
+  const headers = { Authorization: `Bearer ${operator}` };
+  expect((await fetch(separate.managementUrl + path, { headers })).status).toBe(200);
+  expect((await fetch(`${separate.managementUrl}/api/bookings`, { headers })).status).toBe(404);
+  await separate.close();
+});
+
 describe('deleting', () => {
   test('a bay with a booking that has not ended stays, and the response leads to its bookings', async () => {
     await createFacility('open');
@@ -273,7 +374,7 @@ describe('deleting', () => {
     }
     const facility = await manage('DELETE', 'facilities/fac-open');
     expect(facility.status).toBe(409);
-    expect(errorCodes(facility)).toEqual(['PLACE00002']);
+    expect(errorCodes(facility)).toEqual(['PLACE00003']);
   });
 
   test('past bookings of a bay that was deleted stay readable, and the bay cannot be used', async () => {
@@ -307,12 +408,14 @@ describe('deleting', () => {
     expect((await system.call('DELETE', `/api/bookings/${id}`, { token })).status).toBe(204);
     expect((await manage('DELETE', 'facilities/fac-past')).status).toBe(204);
 
-    // Created again, the facility continues its log of changes.
-    await createFacility('past');
-    const again = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
-    expect(again.status).toBe(201);
-    const { body } = await system.call('GET', '/api/booking-changes?facilityId=fac-past', { token });
-    expect(body.items).toHaveLength(2);
+    // The id is never used again.
+    const put = await manage('PUT', 'facilities/fac-past', { body: { name: 'Again', timeZone: 'UTC' } });
+    expect(put.status).toBe(409);
+    expect(put.body.errors).toMatchObject([{ code: 'PLACE00002', contextData: { field: '/id' } }]);
+    const file = { facilities: [{ id: 'fac-past', name: 'Again', timeZone: 'UTC' }] };
+    const imported = await manage('POST', 'import', { body: file });
+    expect(imported.status).toBe(409);
+    expect(imported.body.errors).toMatchObject([{ code: 'PLACE00002', contextData: { field: '/facilities/0/id' } }]);
   });
 
   test('of bookings and a deletion at the same time, either the bookings or the deletion succeed', async () => {
@@ -403,7 +506,7 @@ describe('import and export', () => {
     expect((await manage('GET', 'export')).body).toEqual(before.body);
   });
 
-  test('an import keeps the fields that are left out, and accepts more than 100 kB and not more than 10 MB', async () => {
+  test('an import keeps the fields that are left out, and accepts more than 100 kB and not more than 50 MB', async () => {
     const bays = Array.from({ length: 2_000 }, (_, index) => ({
       id: `bay-large-${index}`,
       name: `Bay ${index}`,
@@ -422,7 +525,9 @@ describe('import and export', () => {
     expect((await manage('POST', 'import', { body: partial })).status).toBe(200);
     const { body } = await manage('GET', 'bays/bay-large-0');
     expect(body).toMatchObject({ name: 'B', description: 'A bay in a large file.', bookable: false });
-    const tooLarge = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(10_000_000) } });
+    const rejected = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(40_000_000) } });
+    expect(rejected.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: '/filler' } }]);
+    const tooLarge = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(50_000_000) } });
     expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
     expect(errorCodes(await manage('PUT', 'facilities/fac-large', { body: { filler: 'x'.repeat(100_000) } }))).toEqual([
       'ERR00413',
@@ -436,7 +541,7 @@ describe('events and status', () => {
     await createFacility('audit');
     await manage('PUT', 'bays/bay-audit-0', { body: { name: 'New', locationId: 'loc-audit', bookable: false } });
     await manage('DELETE', 'bays/bay-audit-0');
-    await importPlaces(system.db, readImport({ facilities: [{ id: 'fac-audit', name: 'Import', timeZone: 'UTC' }] }));
+    await importPlaces(system.db, { facilities: [{ id: 'fac-audit', name: 'Import', timeZone: 'UTC' }] });
 
     const first = await manage('GET', `audit?after=${start}&facilityId=fac-audit&pageSize=4`);
     const { pathname, search } = new URL(first.body._links.next.href);
@@ -456,6 +561,23 @@ describe('events and status', () => {
     expect(empty.body).toMatchObject({ items: [], last: second.body.last });
     const deleted = await manage('GET', `audit?after=${start}&facilityId=fac-audit&action=bay.deleted`);
     expect(deleted.body.items).toHaveLength(1);
+  });
+
+  test('events are selected by time, and the newest can come first', async () => {
+    await createFacility('newest', 3);
+    const numbersOf = ({ body }: { body: { items: { number: number }[] } }) => body.items.map(({ number }) => number);
+    const list = (query: string) => manage('GET', `audit?facilityId=fac-newest&${query}`);
+    const oldestFirst = numbersOf(await list(''));
+    expect(oldestFirst).toHaveLength(5);
+    const first = await list('order=newest&pageSize=2');
+    const { pathname, search } = new URL(first.body._links.next.href);
+    const second = await system.call('GET', pathname + search, { token: operator });
+    expect([...numbersOf(first), ...numbersOf(second)]).toEqual(oldestFirst.toReversed().slice(0, 4));
+    const hour = (offset: number) => encodeURIComponent(new Date(Date.now() + offset * 3_600_000).toISOString());
+    expect(numbersOf(await list(`startDate=${hour(-1)}&endDate=${hour(1)}`))).toEqual(oldestFirst);
+    expect(numbersOf(await list(`startDate=${hour(1)}`))).toEqual([]);
+    expect(numbersOf(await list(`endDate=${hour(-1)}`))).toEqual([]);
+    expect(errorCodes(await list('startDate=yesterday'))).toEqual(['ERR00002']);
   });
 
   test('a reader that follows the cursor misses no event of changes at the same time', async () => {
@@ -506,10 +628,10 @@ test('the OpenAPI document describes every endpoint, and its schemas can be comp
   expect(status).toBe(200);
   expect(Object.keys(body.paths)).toEqual([
     ...['facilities', 'locations', 'bays'].flatMap((name) => [`/management/${name}`, `/management/${name}/{id}`]),
+    '/management/facilities/{id}/status',
     '/management/export',
     '/management/import',
     '/management/audit',
-    '/management/facilities/{id}/status',
   ]);
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(body, 'document');

@@ -1,9 +1,8 @@
 // Tests the endpoints for locations and bays (specification, "Booking location" and "Booking bay").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { importPlaces } from './support/places.ts';
 import { baseUrl, createTestSystem } from './support/test-system.ts';
 
 const system = useFixture(() => createTestSystem());
@@ -132,7 +131,7 @@ test('locations and bays are ordered by name as people count, in every list and 
   const locations = named('loc-order').map((location) => ({ ...location, bays: [] as object[] }));
   locations[0]?.bays.push(...named('bay-order'));
   const facility = { id: 'fac-order', name: 'Order', timeZone: 'UTC', locations };
-  await importPlaces(system.db, readImport(JSON.stringify({ facilities: [facility] })));
+  await importPlaces(system.db, { facilities: [facility] });
   const token = await system.token(['fac-order']);
   const readNames = async (path: string) => {
     const pages = await Promise.all(
@@ -162,8 +161,7 @@ describe('an import while the service runs', () => {
       },
     ];
     // Like the command `import`, this function only writes to the database. The service gets no notification.
-    const importBay = (bookable: boolean) =>
-      importPlaces(system.db, readImport(JSON.stringify({ facilities: facilities(bookable) })));
+    const importBay = (bookable: boolean) => importPlaces(system.db, { facilities: facilities(bookable) });
     // bookingBody returns a new time for each call, so the bookings never overlap.
     const create = () => system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) });
     // ERR00012: no bay has this id.

@@ -1,8 +1,7 @@
 // Tests GET /api/bays/{id}/upcoming-bookings (specification, "GET /api/bays/{id}/upcoming-bookings").
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/import/document.ts';
-import { importPlaces } from '../src/import/store.ts';
 import { errorCodes } from './support/booking-requests.ts';
+import { importPlaces } from './support/places.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 const hourMilliseconds = 3_600_000;
@@ -104,7 +103,7 @@ describe('the time zone of a facility', () => {
   const importTimeZone = (timeZone: string) => {
     const bays = [{ id: 'bay-zone', name: 'Bay' }];
     const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
-    return importPlaces(system.db, readImport(JSON.stringify({ facilities: [facility] })));
+    return importPlaces(system.db, { facilities: [facility] });
   };
   let token: string;
   beforeAll(async () => {

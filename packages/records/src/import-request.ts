@@ -1,19 +1,23 @@
 // Imports the body of a request: a large one in a worker thread, so that other requests do not wait for its parsing.
+
 import { parentPort, Worker, workerData } from 'node:worker_threads';
-import type { ChangeRequest, ManagementResponse } from './change.ts';
+import type { ApiError } from '@bay-booking/common/errors';
+import type { ChangeRequest } from './change.ts';
 import { importDocument, problemsOfRows, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { apiErrorOf, parseObject } from './router.ts';
 
-/** What a thread can send to another. */
-export interface ImportResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** JSON */
-  readonly body: Uint8Array;
-  /** The notes of a committed import. */
-  readonly notes: readonly unknown[] | undefined;
-}
+/** What a thread can send to another: an ApiError in parts, or a response. */
+export type ImportResponse =
+  | (Pick<ApiError, 'status' | 'problems' | 'headers'> & { readonly cause: string | undefined })
+  | {
+      readonly status: 200;
+      readonly headers: Readonly<Record<string, string>>;
+      /** JSON */
+      readonly body: Uint8Array<ArrayBuffer>;
+      /** The notes of a committed import. */
+      readonly notes: readonly unknown[] | undefined;
+    };
 
 interface ImportRequest {
   readonly bytes: Uint8Array;
@@ -26,26 +30,21 @@ export async function importBytes(
   { bytes, request }: ImportRequest,
 ): Promise<ImportResponse> {
   let notes: readonly unknown[] | undefined;
-  const finish = async (): Promise<ManagementResponse> =>
-    importDocument(store, parseObject(bytes, errors), request, ({ rows, notes: ofImport }) => {
-      const problems = problemsOfRows(rows);
+  try {
+    const document = parseObject(bytes, errors);
+    const { headers = {}, body } = await importDocument(store, document, request, (result) => {
+      const problems = problemsOfRows(result.rows);
       if (problems.length > 0 && !request.dryRun) throw errors.problemsError(problems);
-      const body = { entries: errors.entries(rows) };
       const onCommit = (): void => {
-        notes = ofImport;
+        notes = result.notes;
       };
-      return { status: 200, body, onCommit };
+      return { status: 200, body: { entries: errors.entries(result.rows) }, onCommit };
     });
-  const {
-    status,
-    headers = {},
-    body,
-  } = await finish().catch((error: unknown): ManagementResponse => {
-    const { status, headers, problems, cause } = apiErrorOf(error, errors);
-    if (status >= 500) process.emitWarning(Error.isError(cause) ? cause : String(cause));
-    return { status, headers, body: { errors: problems } };
-  });
-  return { status, headers, body: Buffer.from(JSON.stringify(body)), notes };
+    return { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(body)), notes };
+  } catch (error) {
+    const { status, problems, headers, cause } = apiErrorOf(error, errors);
+    return { status, problems, headers, cause: Error.isError(cause) ? cause.stack : undefined };
+  }
 }
 
 /** A smaller body takes less time than the start of a thread. */
@@ -73,7 +72,7 @@ export function createImporter(
       });
     } finally {
       workers -= 1;
-      void worker.terminate();
+      await worker.terminate();
     }
   };
 }
@@ -87,5 +86,5 @@ export async function serveImport<Settings>(
 ): Promise<void> {
   const { settings, request } = workerData as { readonly settings: Settings; readonly request: ImportRequest };
   const response = await work(settings, (parts) => importBytes(parts, request));
-  parentPort?.postMessage(response, [response.body.buffer as ArrayBuffer]);
+  parentPort?.postMessage(response, 'body' in response ? [response.body.buffer] : []);
 }

@@ -81,9 +81,14 @@ export async function applyEntries(
 
 const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record[kind.key]}`;
 
-/** Returns the problems with pointers into the file. */
-export const located = ({ pointer }: FileEntry, { problems }: Pick<Outcome, 'problems'>): readonly Problem[] =>
-  problems.map((found) => ({ ...found, pointer: pointer + found.pointer }));
+/** Returns the problems with pointers into the file, which has no field for the record that contains another. */
+export function located({ kind, pointer, parent }: FileEntry, { problems }: Pick<Outcome, 'problems'>) {
+  const inherited = parent && `/${parent.kind.children?.parentField}`;
+  return problems.map((found): Problem => {
+    const inside = found.pointer === inherited ? `/${kind.key}` : found.pointer;
+    return { ...found, pointer: pointer + inside };
+  });
+}
 
 const rootOf = (entry: FileEntry): FileEntry => (entry.parent ? rootOf(entry.parent) : entry);
 

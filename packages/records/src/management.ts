@@ -1,6 +1,6 @@
 // Creates the management API of a service: its endpoints, router and OpenAPI document.
 import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
-import { errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { ApiError, errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
@@ -167,9 +167,10 @@ function fileEndpoints(options: ManagementOptions, fileSchema: Schema): readonly
       },
       handle: async (endpointRequest) => {
         const bytes = endpointRequest.body as unknown as Buffer;
-        const { status, headers, body, notes } = await importer({ bytes, request: changeOf(endpointRequest) });
-        if (notes) onCommit(notes, endpointRequest.caller);
-        return { status, headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) };
+        const response = await importer({ bytes, request: changeOf(endpointRequest) });
+        if ('problems' in response) throw new ApiError(response.status, response.problems, response);
+        if (response.notes) onCommit(response.notes, endpointRequest);
+        return { ...response, body: Buffer.from(response.body.buffer) };
       },
     }),
   ];

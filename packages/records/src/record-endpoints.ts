@@ -1,5 +1,5 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
-import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
@@ -21,21 +21,17 @@ import {
 
 export interface Caller {
   readonly clientId: string;
+  readonly subject?: string | null;
 }
 
-export interface ManagementRequest {
-  readonly params: Readonly<Record<string, string>>;
-  readonly header: (name: string) => string | undefined;
-  /** Who asks, whether it is a dry run, and the Idempotency-Key. */
-  readonly change: ChangeRequest;
-}
+type Request = Pick<EndpointRequest<unknown, unknown, Caller>, 'params' | 'header' | 'caller' | 'requestId'>;
 
 export interface RecordContext {
   readonly store: RecordStore;
   readonly errors: ManagementErrors;
   readonly link: MakeLink;
   /** Gets the notes of `upsert` and `remove` after the commit. */
-  readonly onCommit: (notes: readonly unknown[], caller: Caller) => void;
+  readonly onCommit: (notes: readonly unknown[], request: Pick<Request, 'caller' | 'requestId'>) => void;
 }
 
 const defineEndpoint = endpointDefiner<Caller>();
@@ -43,7 +39,7 @@ const capital = (name: string): string => name.charAt(0).toUpperCase() + name.sl
 const tag = 'Records';
 
 /** The change that a request makes. The router adds it to the request. */
-export const changeOf = (request: unknown): ChangeRequest => (request as ManagementRequest).change;
+export const changeOf = (request: unknown): ChangeRequest => (request as { readonly change: ChangeRequest }).change;
 
 /** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
 export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
@@ -141,7 +137,7 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       bodyExample: example,
       success,
       otherSuccess: { ...success, status: 201 },
-      handle: async (request) => putRecord(kind, keyOf(request), request.body as Entry, request as never, context),
+      handle: async (request) => putRecord(kind, keyOf(request), request.body as Entry, request, context),
     }),
     defineEndpoint({
       operationId: `delete${capital(name)}`,
@@ -159,11 +155,11 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
         const ifMatch = (field: string) => (field === 'if-match' ? request.header(field) : undefined);
         return change(store, changeOf(request), async (tx) => {
           const committed: unknown[] = [];
-          const check = ({ etag }: Stored<never>): void => checkPreconditions(ifMatch, etag, errors);
+          const check = ({ etag }: Stored<object>): void => checkPreconditions(ifMatch, etag, errors);
           const result = await kind.remove(tx, id, { ...request.caller, notes: committed }, check);
           if (result === 'unknown') throw notFound();
           if (typeof result === 'object') throw errors.problemsError([result]);
-          return { status: 204, onCommit: () => context.onCommit(committed, request.caller) };
+          return { status: 204, onCommit: () => context.onCommit(committed, request) };
         });
       },
     }),
@@ -174,7 +170,7 @@ async function putRecord(
   kind: AnyKind,
   key: string,
   body: Entry,
-  request: ManagementRequest,
+  request: Request,
   { store, errors, link, onCommit }: RecordContext,
 ): Promise<ManagementResponse> {
   const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
@@ -182,8 +178,8 @@ async function putRecord(
   const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
   if (found.length > 0) throw errors.problemsError(found);
   const prepared = await prepareEntries(store, entries);
-  const { clientId } = request.change;
-  return change(store, request.change, async (tx) => {
+  const { clientId } = request.caller;
+  return change(store, changeOf(request), async (tx) => {
     const notes: unknown[] = [];
     const outcomes = await applyEntries(tx, store, entries, prepared, { clientId, missing: 'default', notes });
     const { action, before, after } = [...outcomes.values()][0] as Outcome;
@@ -196,7 +192,7 @@ async function putRecord(
       `/management/${kind.collection}/${encodeURIComponent(String(after.record[kind.key]))}`,
     );
     const headers = { ETag: after.etag, ...(!before && { Location: href }) };
-    const committed = () => onCommit(notes, { clientId });
+    const committed = () => onCommit(notes, request);
     return { status: before ? 200 : 201, body: after.record, headers, action, onCommit: committed };
   });
 }

@@ -60,7 +60,7 @@ export interface RecordKind<R extends object = Entry> {
   /** Fields of a record that only responses have, such as `lastSignInAt`. A PUT ignores them. */
   readonly readOnly?: readonly string[];
   /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
-  readonly children?: { readonly field: string; readonly kind: RecordKind<never>; readonly parentField: string };
+  readonly children?: { readonly field: string; readonly kind: AnyKind; readonly parentField: string };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
   /** The filters of the list. */
@@ -69,7 +69,7 @@ export interface RecordKind<R extends object = Entry> {
   /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
   readonly check?: (record: Entry) => readonly Problem[];
   /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
-  readonly prepare?: (db: Queryable, records: readonly R[]) => Promise<readonly R[]>;
+  prepare?(db: Queryable, records: readonly R[]): Promise<readonly R[]>;
   /** Adds to the body of a PUT what its URL says. Default: the key, which the body may repeat. */
   readonly withKey?: (
     on: Queryable,
@@ -88,18 +88,18 @@ export interface RecordKind<R extends object = Entry> {
    * Locks, compares and writes records whose fields are valid, with their events. Returns an outcome for each, in the
    * same order. The caller has the lock of `RecordStore.lock`, and rolls back if a record has problems.
    */
-  readonly upsert: (tx: Transaction, records: readonly R[], context: ChangeContext) => Promise<readonly Outcome<R>[]>;
+  upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
-  readonly remove: (
+  remove(
     tx: Transaction,
     key: string,
     context: Pick<ChangeContext, 'clientId' | 'notes'>,
     check: (stored: Stored<R>) => void,
-  ) => Promise<Problem | 'removed' | 'unknown'>;
+  ): Promise<Problem | 'removed' | 'unknown'>;
 }
 
-/** `records` have different types, which only their own kind must know. */
-export type AnyKind = RecordKind<never>;
+/** Only the kind itself knows the type of its records. Methods accept it, because their parameters are bivariant. */
+export type AnyKind = RecordKind<object>;
 
 export const problem = (pointer: string, kind: Problem['kind'], hint = '', more: Partial<Problem> = {}): Problem => ({
   pointer,
@@ -113,4 +113,21 @@ export function changedFields(before: object | undefined, after: object): readon
   const [old, current] = [before ?? {}, after] as readonly Entry[] as [Entry, Entry];
   const names = new Set([...Object.keys(old), ...Object.keys(current)]);
   return [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(current[name]));
+}
+
+/** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
+export function checkTimeZone({ timeZone }: Entry): readonly Problem[] {
+  if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];
+  return [problem('/timeZone', 'invalid', `${timeZone} is not an IANA time zone`)];
+}
+
+function isTimeZone(name: string): boolean {
+  // Intl accepts offsets such as +01:00, which are not IANA names and have no daylight saving time.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
 }

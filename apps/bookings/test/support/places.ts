@@ -1,8 +1,9 @@
 // Defines the facilities, locations and bays of the tests: the two facilities of the demo, and a third facility that
 // the default token of the tests does not name.
+import { linksBelow } from '@bay-booking/common/links';
+import { importFile } from '@bay-booking/records/commands';
 import type { Database } from '@bay-booking/service/database/database';
-import { readImport } from '../../src/import/document.ts';
-import { importPlaces } from '../../src/import/store.ts';
+import { createPlaceRecords } from '../../src/records/records.ts';
 
 const bays = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => ({
@@ -46,6 +47,8 @@ export const places = {
   ],
 };
 
-export async function importTestPlaces(db: Database): Promise<void> {
-  await importPlaces(db, readImport(JSON.stringify(places)));
-}
+/** Imports a file, as the command does. */
+export const importPlaces = (db: Database, document: object) =>
+  importFile(createPlaceRecords(db, linksBelow('https://bookings.example')), JSON.parse(JSON.stringify(document)));
+
+export const importTestPlaces = (db: Database) => importPlaces(db, places);

@@ -30,6 +30,8 @@ interface CallOptions {
 
 export interface TestSystem {
   readonly url: string;
+  /** Where the management API is: `url`, or another port if `managementPort` is set. */
+  readonly managementUrl: string;
   readonly databaseUrl: string;
   readonly db: Database;
   readonly issuer: TestIssuer;
@@ -116,6 +118,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const stopWebhooks = options.webhooks?.deliver ? app.webhooks?.start() : undefined;
   const server = await startHttpServer({ handler: app.express, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
+  const management = app.management && (await startHttpServer({ handler: app.management, port: 0 }));
   // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
@@ -127,6 +130,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     });
   return {
     url,
+    managementUrl: management ? `http://127.0.0.1:${management.port}` : url,
     databaseUrl,
     db,
     issuer,
@@ -143,6 +147,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     },
     close: async () => {
       await server.drain();
+      await management?.drain();
       await stopWebhooks?.();
       await db.destroy();
       if (sharing) return;

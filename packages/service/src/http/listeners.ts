@@ -1,4 +1,5 @@
-// Describes a service's HTTP servers: one for the application and, if METRICS_PORT is set, one for metrics.
+// Describes a service's HTTP servers: one for the application and, if METRICS_PORT or MANAGEMENT_PORT is set, one for
+// metrics or for the management API.
 import type { RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Express } from 'express';
@@ -11,6 +12,8 @@ import type { MalformedRequestResponder } from './malformed-request.ts';
 export interface ServiceListenersOptions {
   readonly name: string;
   readonly app: Express;
+  /** The management API, if it has a port of its own. */
+  readonly management?: Express | undefined;
   readonly respondToMalformed: MalformedRequestResponder;
   /** ISSUER or BASE_URL */
   readonly publicUrl: string;
@@ -18,19 +21,24 @@ export interface ServiceListenersOptions {
   readonly config: {
     readonly port: number;
     readonly metricsPort: number | undefined;
+    readonly managementPort?: number | undefined;
     readonly host: string | undefined;
     readonly maxConnections: number;
   };
 }
 
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
-  const { name, app, respondToMalformed, metrics, publicUrl } = options;
-  const { port, metricsPort, host, maxConnections } = options.config;
+  const { name, app, management, respondToMalformed, metrics, publicUrl } = options;
+  const { port, metricsPort, managementPort, host, maxConnections } = options.config;
   const forOwnHost = (handler: RequestListener): RequestListener =>
     isLoopback(urlOf(host)) ? rejectOtherHosts(handler, publicUrl, respondToMalformed) : handler;
   const listener = { name, handler: forOwnHost(app), port, host, maxConnections, respondToMalformed };
-  if (metricsPort === undefined) return [listener];
-  return [listener, { name: 'metrics', handler: forOwnHost(createMetricsApp(metrics)), port: metricsPort, host }];
+  const listeners: Listener[] = [listener];
+  if (metricsPort !== undefined)
+    listeners.push({ name: 'metrics', handler: forOwnHost(createMetricsApp(metrics)), port: metricsPort, host });
+  if (management && managementPort !== undefined)
+    listeners.push({ ...listener, name: 'management', handler: forOwnHost(management), port: managementPort });
+  return listeners;
 }
 
 const urlOf = (host = ''): string => `http://${isIPv6(host) ? `[${host}]` : host}`;

@@ -1,0 +1,140 @@
+// The record bay: it belongs to one location, and can move with its bookings to another one of the facility.
+import type { MakeLink } from '@bay-booking/common/links';
+import { type Problem, problem, type RecordKind } from '@bay-booking/records/record';
+import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import { binOf, locationSpans } from '../changes/totals/bins.ts';
+import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
+import { lockFacility } from '../places/locks.ts';
+import { findFacilities, isWritten, lockRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+import { removeBays } from './removal.ts';
+
+interface Bay {
+  readonly id: string;
+  readonly locationId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly kind: string;
+  readonly bookable: boolean;
+}
+
+const defaults = { description: '', kind: 'RangeBay', bookable: true };
+const recordOf = ({ id, locationId, name, description, kind, bookable }: Bay): Bay => ({
+  id,
+  locationId,
+  name,
+  description,
+  kind,
+  bookable,
+});
+const columns = 'id, location_id as "locationId", name, description, kind, bookable';
+const filters = { facilityId: 'facility_id', locationId: 'location_id' };
+const reads = placeReads('bay', { columns, recordOf, filters });
+
+const lock = `select ${columns}, removed_at is null as "isActive" from bay
+where facility_id = $1 and id = any($2) order by id for no key update`;
+const write = `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
+select $1, r.id, r."locationId", r.name, r.description, r.kind, r.bookable
+from jsonb_to_recordset($2::jsonb)
+  as r(id text, "locationId" text, name text, description text, kind text, bookable boolean) order by r.id
+on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
+  description = excluded.description, kind = excluded.kind, bookable = excluded.bookable, removed_at = null`;
+/** Moves the bookings of bay $2 to location $3. */
+const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
+/**
+ * Moves the counts of the bookings of bay $2 from location $3 to location $4 (changes/totals/bins.ts). Every
+ * transaction that writes counts must lock the row of the facility.
+ */
+const moveCounts = `insert into booking_count (facility_id, location_id, span, begins, n)
+select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
+from booking cross join (values ($3::text, -1), ($4::text, 1)) moved (id, sign)
+cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins (span)
+where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
+on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
+
+const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
+// May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
+const description = { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') } as const;
+const schema = responseSchema({
+  id: textSchema,
+  name: textSchema,
+  description,
+  kind: textSchema,
+  bookable: { type: 'boolean' },
+  locationId,
+});
+
+export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
+  name: 'bay',
+  collection: 'bays',
+  key: 'id',
+  example: { id: 'bay-n1-01', locationId: 'loc-north-1', name: 'Bay 1', ...defaults },
+  schema,
+  optional: Object.keys(defaults),
+  filters: {
+    facilityId: { ...textSchema, description: 'Facility ID.' },
+    locationId: { ...textSchema, description: 'Location ID.' },
+  },
+  notes: {
+    put: 'The bay and its bookings can move to another location of the facility. A bay that is not bookable stays.',
+    remove: 'Fails with 409 while the bay has bookings that have not ended. Past bookings stay readable.',
+  },
+  ...reads,
+
+  upsert: async (tx, records, context) => {
+    const owners = await findFacilities(
+      tx,
+      'bay',
+      records.map(({ id }) => id),
+    );
+    const locations = await findFacilities(tx, 'location', [...new Set(records.map((record) => record.locationId))]);
+    const facilityOf = (record: Bay): string | undefined => {
+      const location = locations.get(record.locationId);
+      return location?.isActive ? location.facilityId : undefined;
+    };
+    const byFacility = Map.groupBy(records, facilityOf);
+    byFacility.delete(undefined);
+    const groups = byFacility as ReadonlyMap<string, readonly Bay[]>;
+    // Before its bays (places/locks.ts), because bays that move need the lock.
+    await Promise.all([...groups.keys()].map((id) => lockFacility(tx, id)));
+    const idsByFacility = new Map([...groups].map(([id, group]) => [id, group.map((bay) => bay.id)]));
+    const rows = await lockRows<Bay>(tx, lock, idsByFacility);
+    const outcomes = records.map((record) => {
+      const row = rows.get(record.id);
+      const before = row?.isActive ? recordOf(row) : undefined;
+      const facilityId = facilityOf(record);
+      const owner = owners.get(record.id)?.facilityId ?? facilityId;
+      const problems: Problem[] = [];
+      if (facilityId === undefined) problems.push(problem('/locationId', 'invalid', 'no location has this id'));
+      else if (owner !== facilityId)
+        problems.push(problem('/locationId', 'conflict', `${record.id} belongs to facility ${owner}`));
+      const kept = context.missing === 'keep' ? before : {};
+      return outcomeOf(before, recordOf({ ...defaults, ...kept, ...record }), problems);
+    });
+    const written = outcomes.filter(isWritten).map(({ after }) => after.record);
+    for (const [facilityId, bays] of Map.groupBy(written, (bay) => facilityOf(bay) as string)) {
+      send(tx, write, [facilityId, JSON.stringify(bays)]);
+      for (const bay of bays) moveBay(tx, facilityId, bay, rows.get(bay.id)?.locationId);
+    }
+    storeOutcomes(tx, 'bay', outcomes, (bay) => facilityOf(bay) as string, context);
+    return outcomes;
+  },
+
+  remove: async (tx, id, { clientId }, check) => {
+    const facilityId = (await findFacilities(tx, 'bay', [id])).get(id)?.facilityId;
+    if (facilityId === undefined) return 'unknown';
+    await query(tx, lock, [facilityId, [id]]);
+    const found = await reads.find(tx, id);
+    if (!found) return 'unknown';
+    check(found);
+    const obstacle = await removeBays(tx, facilityId, [id], { bayIds: [id] }, link);
+    if (obstacle) return obstacle;
+    storeDeletion(tx, 'bay', facilityId, id, clientId);
+    return 'removed';
+  },
+});
+
+function moveBay(tx: Transaction, facilityId: string, { id, locationId }: Bay, oldLocation: string | undefined): void {
+  if (oldLocation === undefined || oldLocation === locationId) return;
+  send(tx, moveBookings, [facilityId, id, locationId]);
+  send(tx, moveCounts, [facilityId, id, oldLocation, locationId]);
+}

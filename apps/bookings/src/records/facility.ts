@@ -1,0 +1,85 @@
+// The record facility: its time zone is the one of its opening hours and of `todayOnly`.
+import { checkTimeZone, problem, type RecordKind } from '@bay-booking/records/record';
+import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import { responseSchema, textSchema } from '../http/schemas.ts';
+import type { createLocationKind } from './location.ts';
+import { isWritten, lockRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+
+interface Facility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone: string;
+}
+
+const recordOf = ({ id, name, timeZone }: Facility): Facility => ({ id, name, timeZone });
+const columns = 'id, name, time_zone as "timeZone"';
+const reads = placeReads('facility', { columns, recordOf, filters: {} });
+
+const lock = `select ${columns}, removed_at is null as "isActive" from facility
+where id = $1 and id = any($2) for no key update`;
+/** The database may have been restored to a time before an earlier import of the facility (changes/restore.ts). */
+const write = `insert into facility (id, name, time_zone, change_number, removed_change_number)
+select $1, $2, $3, first_number, first_number from database_identity
+on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`;
+const lockOne = 'select id from facility where id = $1 for no key update';
+const locations = 'select id from location where facility_id = $1 and removed_at is null limit 1';
+const remove = 'update facility set removed_at = now() where id = $1';
+/** Searches use the time zones of PostgreSQL, which has another list than Node. The list is slow to read. */
+const unknownTimeZones = `select name from unnest($1::text[]) name
+where not exists (select from pg_timezone_names z where z.name = name.name)`;
+
+async function findUnknownTimeZones(tx: Transaction, names: readonly string[]): Promise<ReadonlySet<string>> {
+  if (names.length === 0) return new Set();
+  const rows = await query<{ name: string }>(tx, unknownTimeZones, [[...new Set(names)]]);
+  return new Set(rows.map(({ name }) => name));
+}
+
+export const createFacilityKind = (location: ReturnType<typeof createLocationKind>): RecordKind<Facility> => ({
+  name: 'facility',
+  collection: 'facilities',
+  key: 'id',
+  example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' },
+  schema: responseSchema({ id: textSchema, name: textSchema, timeZone: textSchema }),
+  children: { field: 'locations', kind: location, parentField: 'facilityId' },
+  filters: {},
+  notes: {
+    put: 'The body may contain locations with their bays, which are put too. Others stay.',
+    remove: 'Fails with 409 PLACE00003 while the facility has locations. Its id is never used again.',
+  },
+  check: checkTimeZone,
+  ...reads,
+
+  upsert: async (tx, records, context) => {
+    const rows = await lockRows<Facility>(tx, lock, new Map(records.map(({ id }) => [id, [id]])));
+    const changed = records.filter(({ id, timeZone }) => rows.get(id)?.timeZone !== timeZone);
+    const unknown = await findUnknownTimeZones(
+      tx,
+      changed.map(({ timeZone }) => timeZone),
+    );
+    const outcomes = records.map((record) => {
+      const row = rows.get(record.id);
+      const deleted = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
+      const zone = problem('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
+      const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
+      return outcomeOf(row && recordOf(row), recordOf(record), problems);
+    });
+    for (const { after } of outcomes.filter(isWritten))
+      send(tx, write, [after.id, after.record.name, after.record.timeZone]);
+    storeOutcomes(tx, 'facility', outcomes, ({ id }) => id, context);
+    // For the log entry of an import.
+    if (context.missing === 'keep') context.notes.push(...records.map(({ id }) => id));
+    return outcomes;
+  },
+
+  remove: async (tx, id, { clientId }, check) => {
+    await query(tx, lockOne, [id]);
+    const found = await reads.find(tx, id);
+    if (!found) return 'unknown';
+    check(found);
+    if ((await query(tx, locations, [id])).length > 0)
+      return problem('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
+    send(tx, remove, [id]);
+    storeDeletion(tx, 'facility', id, id, clientId);
+    return 'removed';
+  },
+});

@@ -1,0 +1,30 @@
+// Imports a large file in a thread, with a connection of its own (packages/records/src/import-request.ts).
+import { linksBelow } from '@bay-booking/common/links';
+import { serveImport } from '@bay-booking/records/import-request';
+import { connectDatabase } from '@bay-booking/service/database/database';
+import { migrationsDirectory } from '../database/migrations-directory.ts';
+import { isoTimestamps } from '../time/timestamps.ts';
+import { createPlaceRecords, placeErrors } from './records.ts';
+
+export interface ImportSettings {
+  readonly databaseUrl: string;
+  readonly databasePrepared: boolean;
+  readonly baseUrl: string;
+}
+
+await serveImport(async ({ databaseUrl: url, databasePrepared, baseUrl }: ImportSettings, run) => {
+  const db = connectDatabase({
+    url,
+    applicationName: 'bookings-import',
+    poolMax: 1,
+    prepared: databasePrepared,
+    queryTimeout: 120_000,
+    types: isoTimestamps,
+    migrationsDirectory,
+  });
+  try {
+    return await run({ store: createPlaceRecords(db, linksBelow(baseUrl)), errors: placeErrors });
+  } finally {
+    await db.destroy();
+  }
+});

@@ -1,0 +1,146 @@
+// Shares what the records facility, location and bay have in common: events, outcomes and lists.
+import type { PageRequest } from '@bay-booking/common/page';
+import { etagOf } from '@bay-booking/records/etag';
+import {
+  type ChangeContext,
+  changedFields,
+  type Outcome,
+  type Problem,
+  type Stored,
+} from '@bay-booking/records/record';
+import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
+import { queryPage } from '../database/page-statements.ts';
+
+/**
+ * Allows one transaction at a time that changes records. It can then check that ids of locations and bays are unique
+ * over the whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
+ */
+export const lockPlacesOfService = (tx: Transaction): Promise<unknown> =>
+  query(tx, 'select id from import_lock where id = 1 for update');
+
+export type PlaceKind = 'facility' | 'location' | 'bay';
+const collections = { facility: 'facilities', location: 'locations', bay: 'bays' } as const;
+
+/** A row has the columns of the record, and `facilityId`. */
+export interface PlaceRow<R> {
+  readonly columns: string;
+  readonly recordOf: (row: never) => R;
+  /** The columns of the filters. */
+  readonly filters: Readonly<Record<string, string>>;
+}
+
+export const stored = <R extends { readonly id: string }>(record: R): Stored<R> => ({
+  id: record.id,
+  record,
+  etag: etagOf(record),
+});
+
+/** The reading functions of a kind. */
+export function placeReads<R extends { readonly id: string }>(
+  table: PlaceKind,
+  { columns, recordOf, filters }: PlaceRow<R>,
+) {
+  const from = `from ${table} where removed_at is null`;
+  // A filter that is null selects every row.
+  const names = Object.keys(filters);
+  const conditions = names.map((name, i) => ` and ($${i + 1}::text is null or ${filters[name]} = $${i + 1})`).join('');
+  const orderBy = 'id collate "C"';
+  const page = { columns, from: from + conditions, orderBy };
+  return {
+    find: async (on: Queryable, id: string) => {
+      const [row] = await query<object>(on, `select ${columns} ${from} and id = $1`, [id]);
+      return row && stored(recordOf(row as never));
+    },
+    list: async (on: Queryable, filter: Readonly<Record<string, unknown>>, request: PageRequest) => {
+      const values = names.map((name) => filter[name] ?? null);
+      const { rows, total } = await queryPage<object>(on, page, values, request);
+      return { rows: rows.map((row) => stored(recordOf(row as never))), total };
+    },
+    readAll: async (on: Queryable): Promise<readonly R[]> => {
+      const rows = await query<object>(on, `select ${columns} ${from} order by ${orderBy}`);
+      return rows.map((row) => recordOf(row as never));
+    },
+  };
+}
+
+export function outcomeOf<R extends { readonly id: string }>(
+  before: R | undefined,
+  after: R,
+  problems: readonly Problem[],
+): Outcome<R> {
+  const isEqual = before !== undefined && changedFields(before, after).length === 0;
+  const action = before === undefined ? 'create' : isEqual ? 'unchanged' : 'update';
+  return { action, problems, before: before && stored(before), after: stored(after) };
+}
+
+export const isWritten = ({ action, problems }: Outcome<object>): boolean =>
+  action !== 'unchanged' && problems.length === 0;
+
+interface NewEvent {
+  readonly action: string;
+  readonly facilityId: string;
+  readonly target: string;
+  /** The names of the fields that changed, never their values. */
+  readonly changed: readonly string[];
+}
+
+// The transaction may have waited for its lock since `now()`.
+const insertEvents = `insert into management_event (at, action, client_id, facility_id, target, changed)
+select clock_timestamp(), event ->> 'action', $2, event ->> 'facilityId', event ->> 'target',
+  array(select jsonb_array_elements_text(event -> 'changed'))
+from jsonb_array_elements($1::jsonb) with ordinality as events (event, position) order by position`;
+
+/** The lock of `lockPlacesOfService` ensures that numbers become visible in their order. */
+function storeEvents(tx: Transaction, events: readonly NewEvent[], clientId: string): void {
+  if (events.length > 0) send(tx, insertEvents, [JSON.stringify(events), clientId]);
+}
+
+/** Stores the events of the records that are written. */
+export function storeOutcomes<R extends { readonly id: string }>(
+  tx: Transaction,
+  kind: PlaceKind,
+  outcomes: readonly Outcome<R>[],
+  facilityIdOf: (record: R) => string,
+  { clientId }: Pick<ChangeContext, 'clientId'>,
+): void {
+  const events = outcomes.filter(isWritten).map(({ action, before, after }) => ({
+    action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
+    facilityId: facilityIdOf(after.record),
+    target: `${collections[kind]}/${after.id}`,
+    changed: changedFields(before?.record, after.record).filter((name) => name !== 'id'),
+  }));
+  storeEvents(tx, events, clientId);
+}
+
+export function storeDeletion(
+  tx: Transaction,
+  kind: PlaceKind,
+  facilityId: string,
+  id: string,
+  clientId: string,
+): void {
+  const target = `${collections[kind]}/${id}`;
+  storeEvents(tx, [{ action: `${kind}.deleted`, facilityId, target, changed: [] }], clientId);
+}
+
+/** Returns the facility of each id, also of removed rows, whose ids stay with their facility. */
+export async function findFacilities(tx: Transaction, table: 'location' | 'bay', ids: readonly string[]) {
+  const statement = `select id, facility_id as "facilityId", removed_at is null as "isActive" from ${table}
+where id = any($1)`;
+  const rows = await query<{ id: string; facilityId: string; isActive: boolean }>(tx, statement, [ids]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Locks rows of each facility with a statement of its own, as Citus needs it. All are sent without waiting. */
+export async function lockRows<Row extends { readonly id: string }>(
+  tx: Transaction,
+  statement: string,
+  idsByFacility: ReadonlyMap<string, readonly string[]>,
+): Promise<ReadonlyMap<string, Row & { readonly isActive: boolean }>> {
+  const rows = await Promise.all(
+    [...idsByFacility].map(([facilityId, ids]) =>
+      query<Row & { readonly isActive: boolean }>(tx, statement, [facilityId, ids]),
+    ),
+  );
+  return new Map(rows.flat().map((row) => [row.id, row]));
+}
