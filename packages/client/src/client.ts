@@ -38,8 +38,8 @@ export interface BookingsClient {
 }
 
 /**
- * @throws {TypeError} if `baseUrl` or `auth.issuer` is neither https nor on this machine. `allowInsecureHttp` allows
- * http on every host.
+ * @throws {TypeError} unless `baseUrl` and `auth.issuer` use https. http is allowed on this machine, and on every host
+ * if `allowInsecureHttp` is true.
  */
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false, strict = false } = options;

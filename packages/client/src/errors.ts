@@ -69,7 +69,7 @@ export class BookingsConnectionError extends BookingsError {
   override readonly name = 'BookingsConnectionError';
 }
 
-/** The client could not get an access token. If `cause` is a BookingsConnectionError, a later call tries again. */
+/** The client could not get an access token. If `cause` is a BookingsConnectionError, the client has tried again. */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';
   /** The `error` field of the authorization server's response, for example `invalid_client`. */

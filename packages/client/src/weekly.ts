@@ -22,7 +22,7 @@ const localPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
  * Returns the times of each week in UTC. If a local time occurs twice, the first one counts. If the clocks skip a local
  * time, the instant after the gap counts.
  *
- * @throws {RangeError} if a value is invalid, or if a week's start and end become the same instant
+ * @throws {RangeError} if a value is invalid, or if no time remains between the start and the end of a week
  */
 export function weekly({ timeZone, start, end, weeks }: WeeklyTimes): Times[] {
   const [localStart, localEnd] = [parseLocal(start), parseLocal(end)];

@@ -13,7 +13,7 @@ export interface ChangeOptions extends RequestOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** `data` is undefined only for status 304, which needs If-None-Match. This client never sends that header. */
+/** `data` is undefined only for status 304, which needs If-None-Match. No caller sends it. */
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {
   return { ...(data as NonNullable<Resource>), etag: headers.get('etag') ?? '' };
 }

@@ -48,13 +48,13 @@ export const createWebhooks = (send: Send) => ({
   resend: async (id: string, deliveryId: string, options?: RequestOptions): Promise<void> => {
     await send('resendWebhookDelivery', { path: { id, deliveryId }, ...options });
   },
-  /** Lists the webhooks of all users at a facility. Needs the scope `golf/schedule`. */
+  /** Lists the webhooks of all owners at a facility. Needs the scope `golf/schedule`. */
   listOfFacility: (
     id: string,
     query: { page?: number; pageSize?: number } = {},
     options?: RequestOptions,
   ): PagedList<FacilityWebhookList> => pagedList(send, 'listFacilityWebhooks', { path: { id }, query, ...options }),
-  /** Stops the facility's events for a webhook of any user. Needs the scope `golf/schedule`. */
+  /** Stops the facility's events for a webhook of any owner. Needs the scope `golf/schedule`. */
   removeFromFacility: async (id: string, webhookId: string, options?: RequestOptions): Promise<void> => {
     await send('removeFacilityWebhook', { path: { id, webhookId }, ...options });
   },
