@@ -9,7 +9,8 @@ export interface FileEntry {
   readonly kind: AnyKind;
   /** The JSON Pointer of the record. */
   readonly pointer: string;
-  readonly record: Entry;
+  /** Replaced by the prepared record. */
+  record: Entry;
   /** The entry that contains this one. */
   readonly parent: FileEntry | undefined;
   /** With pointers into the file. */

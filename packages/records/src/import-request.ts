@@ -50,7 +50,9 @@ export async function importBytes(
 /** A smaller body takes less time than the start of a thread. */
 const largeBytes = 500_000;
 /** Each has its own copy of the document. */
-const maxWorkers = 2;
+const maxWorkers = 1;
+/** A small young generation is collected more often, so that an import needs less memory. */
+const resourceLimits = { maxYoungGenerationSizeMb: 16 };
 
 /** `module` calls `serveImport` with the same `settings`. */
 export function createImporter(
@@ -63,7 +65,7 @@ export function createImporter(
     if (request.bytes.length < largeBytes) return importBytes(parts, request);
     if (workers >= maxWorkers) throw parts.errors.apiError('ERR00503', { headers: { 'Retry-After': '30' } });
     workers += 1;
-    const worker = new Worker(module, { workerData: { settings, request } });
+    const worker = new Worker(module, { workerData: { settings, request }, resourceLimits });
     try {
       return await new Promise<ImportResponse>((resolve, reject) => {
         worker.once('message', resolve);

@@ -21,7 +21,8 @@ export interface ResultRow {
   readonly isInherited?: boolean;
 }
 
-export type Outcomes = ReadonlyMap<FileEntry, Outcome>;
+/** Without the records themselves, because an import can have 100,000. */
+type Outcomes = Map<FileEntry, Pick<Outcome, 'action' | 'problems'>>;
 
 export interface ImportResult {
   readonly rows: readonly ResultRow[];
@@ -34,26 +35,24 @@ const batchSize = 500;
 export async function prepareEntries(
   { db, roots }: Pick<RecordStore, 'db' | 'roots'>,
   entries: readonly FileEntry[],
-): Promise<ReadonlyMap<FileEntry, Entry>> {
-  const prepared = new Map<FileEntry, Entry>();
+): Promise<void> {
   for (const kind of allKinds(roots)) {
+    if (!kind.prepare) continue;
     const ofKind = entries.filter((entry) => entry.kind === kind && entry.problems.length === 0);
     const records = ofKind.map(({ record }) => record);
-    const ready = kind.prepare ? await kind.prepare(db, records as never) : records;
-    for (const [index, entry] of ofKind.entries()) prepared.set(entry, ready[index] as Entry);
+    const prepared = await kind.prepare(db, records);
+    for (const [index, entry] of ofKind.entries()) entry.record = prepared[index] as Entry;
   }
-  return prepared;
 }
 
-/** Leaves out the records with errors and those that they contain. */
+/** Leaves out the records with errors and those that they contain. `note` gets the outcome of each other record. */
 export async function applyEntries(
   tx: Transaction,
   { roots }: Pick<RecordStore, 'roots'>,
   entries: readonly FileEntry[],
-  prepared: ReadonlyMap<FileEntry, Entry>,
   options: Pick<ChangeContext, 'clientId' | 'missing' | 'notes'>,
-): Promise<Outcomes> {
-  const outcomes = new Map<FileEntry, Outcome>();
+  note: (entry: FileEntry, outcome: Outcome) => void,
+): Promise<void> {
   const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
   const failedIds = new Set([...failed].map(idOf));
   const hasErrors = (kind: string, id: string): boolean => failedIds.has(`${kind} ${id}`);
@@ -65,18 +64,17 @@ export async function applyEntries(
     const ofKind = entries.filter((entry) => entry.kind === kind);
     for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) fail(entry);
     for (const batch of batchesOf(ofKind.filter((entry) => !failed.has(entry)))) {
-      const records = batch.map((entry) => prepared.get(entry));
-      const results = await kind.upsert(tx, records as never, { ...options, hasErrors });
+      const records = batch.map(({ record }) => record);
+      const outcomes = await kind.upsert(tx, records, { ...options, hasErrors });
       for (const [index, entry] of batch.entries()) {
-        const outcome = results[index] as Outcome;
-        outcomes.set(entry, outcome);
+        const outcome = outcomes[index] as Outcome;
+        note(entry, outcome);
         if (outcome.problems.length > 0) fail(entry);
       }
       // Other requests of the process go on between two batches.
       await setImmediate();
     }
   }
-  return outcomes;
 }
 
 const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record[kind.key]}`;
@@ -118,10 +116,17 @@ export async function importDocument(
   finish: (result: ImportResult) => ManagementResponse,
 ): Promise<ManagementResponse> {
   const { entries, problems } = store.reader.ofFile(document);
-  const prepared = await prepareEntries(store, entries);
+  await prepareEntries(store, entries);
   return change({ ...store, isLong: true }, request, async (tx) => {
     const notes: unknown[] = [];
-    const outcomes = await applyEntries(tx, store, entries, prepared, { ...request, missing: 'keep', notes });
+    const outcomes: Outcomes = new Map();
+    await applyEntries(
+      tx,
+      store,
+      entries,
+      { ...request, missing: 'keep', notes },
+      (entry, { action, problems: found }) => outcomes.set(entry, { action, problems: found }),
+    );
     return finish({ rows: rowsOf(entries, problems, outcomes), notes });
   });
 }

@@ -8,7 +8,7 @@ import { inputSchema } from './entries.ts';
 import { checkPreconditions, isNotModified } from './etag.ts';
 import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
-import { type AnyKind, type Entry, type Outcome, problem, type Stored } from './record.ts';
+import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
 import {
   defaultPageSize,
   etagHeader,
@@ -177,15 +177,19 @@ async function putRecord(
   const entries = store.reader.ofRecord(kind, record);
   const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
   if (found.length > 0) throw errors.problemsError(found);
-  const prepared = await prepareEntries(store, entries);
+  await prepareEntries(store, entries);
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
     const notes: unknown[] = [];
-    const outcomes = await applyEntries(tx, store, entries, prepared, { clientId, missing: 'default', notes });
-    const { action, before, after } = [...outcomes.values()][0] as Outcome;
+    const late: Problem[] = [];
+    let first: Outcome | undefined;
+    await applyEntries(tx, store, entries, { clientId, missing: 'default', notes }, (entry, outcome) => {
+      first ??= outcome;
+      late.push(...located(entry, outcome));
+    });
+    const { action, before, after } = first as unknown as Outcome;
     // Before the problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.etag, errors);
-    const late = [...outcomes].flatMap(([entry, outcome]) => located(entry, outcome));
     if (late.length > 0) throw errors.problemsError(late);
     const { href } = link(
       'GET',

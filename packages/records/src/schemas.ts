@@ -1,5 +1,4 @@
 // Defines the JSON Schemas of the management APIs that do not depend on the records.
-import type { Schema } from '@bay-booking/common/endpoint';
 
 /** An id or a name of a filter. */
 export const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
@@ -79,9 +78,3 @@ export const ifNoneMatchHeader = {
 export const etagHeader = {
   ETag: { description: 'Changes with the record and its secrets.', schema: string },
 } as const;
-
-export const withProperties = (schema: Schema | undefined, properties: Readonly<Record<string, Schema>>): Schema => ({
-  type: 'object',
-  ...schema,
-  properties: { ...((schema?.properties ?? {}) as object), ...properties },
-});

@@ -1,0 +1,137 @@
+// Tests that a running service imports 2,000 facilities with 100,000 bays under the limits of its database role
+// (infra/postgres/service.sql), goes on responding meanwhile, and imports all or nothing if its process is killed.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { query } from '@bay-booking/service/database/database';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { read } from '@bay-booking/testkit/repository';
+import { afterEach, expect, test } from '@jest/globals';
+import { createTestSystem } from '../support/test-system.ts';
+
+const system = useFixture(() => createTestSystem());
+const baseUrl = 'https://bookings.example';
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+const file = (name: string) =>
+  JSON.stringify({
+    facilities: Array.from({ length: 2_000 }, (_, facility) => ({
+      id: `fac-${name}-${facility}`,
+      name: `Facility ${facility}`,
+      timeZone: 'Europe/Copenhagen',
+      locations: [
+        {
+          id: `loc-${name}-${facility}`,
+          name: 'Range',
+          bays: Array.from({ length: 50 }, (_bay, bay) => ({
+            id: `bay-${name}-${facility}-${bay}`,
+            name: `Bay ${bay}`,
+            description: 'A bay of a large import.',
+          })),
+        },
+      ],
+    })),
+  });
+
+async function countRows(name: string): Promise<object> {
+  const [row] = await query<object>(
+    system.db,
+    `select (select count(*)::int from facility where id like $1) as facilities,
+       (select count(*)::int from bay where id like $2) as bays`,
+    [`fac-${name}-%`, `bay-${name}-%`],
+  );
+  return row ?? {};
+}
+
+/** Applies the limits of the role of the service to new connections. */
+async function limitTransactions(): Promise<void> {
+  const settings = [...read('infra/postgres/service.sql').matchAll(/set (\w+_timeout) = ('\w+');/g)];
+  expect(settings.length).toBeGreaterThan(2);
+  const name = new URL(system.databaseUrl).pathname.slice(1);
+  for (const [, setting, value] of settings) await query(system.db, `alter database ${name} set ${setting} = ${value}`);
+  const [version] = await query<{ n: number }>(system.db, "select current_setting('server_version_num')::int as n");
+  if ((version?.n ?? 0) >= 170_000) await query(system.db, `alter database ${name} set transaction_timeout = '15s'`);
+}
+
+async function startService() {
+  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/main.ts`], {
+    env: {
+      DATABASE_URL: system.databaseUrl,
+      BASE_URL: baseUrl,
+      AUTH_ISSUER: system.issuer.url,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      MANAGEMENT: 'on',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  let port = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const entry = JSON.parse(line);
+    if (entry.listener !== 'api') continue;
+    port = entry.port;
+    break;
+  }
+  child.stdout.resume();
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await fetch(`${url}/health/ready`)).ok) await pause(50);
+  const token = await system.token([], { scope: 'https://bay-booking.example/operate/bookings', sub: 'operator' });
+  return {
+    child,
+    url,
+    send: (body: string, query_ = '') =>
+      fetch(`${url}/management/import${query_}`, {
+        method: 'POST',
+        body,
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      }),
+  };
+}
+
+/** The longest stall of the event loop since the last call, in seconds. */
+async function longestStall(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^nodejs_eventloop_lag_max_seconds\S* (\S+)/m.exec(metrics)?.[1]);
+}
+
+test('an import of 100,000 bays succeeds, and the event loop does not stall', async () => {
+  await limitTransactions();
+  const { url, send } = await startService();
+  const body = file('large');
+  await longestStall(url);
+  const response = await send(body);
+  expect(response.status).toBe(200);
+  const { entries } = (await response.json()) as { entries: { action: string }[] };
+  // The bound is 0.2 s on a machine that has nothing else to do.
+  expect(await longestStall(url)).toBeLessThan(0.5);
+  expect(entries).toHaveLength(104_000);
+  expect(await countRows('large')).toEqual({ facilities: 2_000, bays: 100_000 });
+  const again = await send(body, '?dryRun=true');
+  const { entries: unchanged } = (await again.json()) as { entries: { action: string }[] };
+  expect(new Set(unchanged.map(({ action }) => action))).toEqual(new Set(['unchanged']));
+}, 180_000);
+
+test('an import whose service is killed leaves nothing', async () => {
+  const { child, send } = await startService();
+  const response = send(file('killed')).catch(() => undefined);
+  // The statements of the import run.
+  for (;;) {
+    const [active] = await query<{ n: number }>(
+      system.db,
+      `select count(*)::int as n from pg_stat_activity
+       where application_name = 'bookings-import' and query like 'insert into bay%'`,
+    );
+    if (active?.n) break;
+    await pause(20);
+  }
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await response;
+  await query(system.db, 'select id from import_lock for update');
+  expect(await countRows('killed')).toEqual({ facilities: 0, bays: 0 });
+}, 120_000);
