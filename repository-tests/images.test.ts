@@ -88,18 +88,18 @@ describe('images', () => {
       // such folders of a workspace are checked, not the node_modules of the whole repository.
       const folders = Object.keys(packages)
         .map((path) => /^.*?node_modules(?=\/)/.exec(path)?.[0] ?? '')
-        .filter((folder) => new RegExp(`^(apps/${app}|packages/(common|service))/`).test(folder));
+        .filter((folder) => new RegExp(`^(apps/${app}|packages/(common|records|service))/`).test(folder));
       for (const folder of new Set(folders))
         expect(dockerfile).toContain(`COPY --from=${app}-dependencies /app/${folder} ${folder}\n`);
     }
   });
 
-  test('a service depends only on the workspaces that its image contains: common and service', () => {
+  test('a service depends only on the workspaces that its image contains: common, records and service', () => {
     for (const app of ['auth', 'bookings']) {
       const { dependencies } = JSON.parse(read(`apps/${app}/package.json`));
       const workspaces = Object.keys(dependencies).filter((name) => name.startsWith('@bay-booking/'));
       expect(workspaces).toContain('@bay-booking/service');
-      expect(workspaces.filter((name) => !/\/(common|service)$/.test(name))).toEqual([]);
+      expect(workspaces.filter((name) => !/\/(common|records|service)$/.test(name))).toEqual([]);
     }
   });
 });

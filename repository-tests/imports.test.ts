@@ -24,13 +24,14 @@ describe('workspaces', () => {
     client: [],
     common: [],
     service: ['common'],
+    records: ['common', 'service'],
     postgres: [],
     tracing: [],
     testkit: ['common', 'service', 'postgres'],
     'social-stand-ins': [],
     local: ['service', 'postgres', 'social-stand-ins'],
-    auth: ['common', 'service'],
-    bookings: ['common', 'service'],
+    auth: ['common', 'records', 'service'],
+    bookings: ['common', 'records', 'service'],
   };
 
   test('a workspace imports only the packages that the list allows, and never an app', () => {
@@ -163,14 +164,15 @@ describe('modules of an app', () => {
 });
 
 test('only main.ts, commands/ and the packages for development read the environment', () => {
-  const readers = /^(apps\/[^/]+\/src\/(main|commands\/.*)\.ts$|packages\/(local|testkit|postgres)\/)/;
+  const readers =
+    /^(apps\/[^/]+\/src\/(main|commands\/.*)\.ts$|packages\/(local|testkit|postgres)\/|packages\/records\/src\/commands)/;
   expect(modules.filter((file) => read(file).includes('process.env') && !readers.test(file))).toEqual([]);
 });
 
-test('only storage/, changes/, database/, stores, statements and locks contain SQL', () => {
+test('only storage/, changes/, database/, records/, stores, statements and locks contain SQL', () => {
   /** Matches a string that begins with an SQL keyword. */
   const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
-  const modulesForSql = /\/(storage|changes|database)\/|[/-](store|statements|locks)\.ts$/;
+  const modulesForSql = /\/(storage|changes|database|records)\/|[/-](store|statements|locks)\.ts$/;
   const exceptions = [
     // This module is the only writer of the audit trail.
     'apps/auth/src/audit/audit.ts',

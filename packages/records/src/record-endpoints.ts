@@ -1,11 +1,11 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { inputSchema } from './entries.ts';
-import { checkPreconditions, isNotModified } from './etag.ts';
 import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
@@ -217,4 +217,30 @@ export function withCommonParts(endpoint: Endpoint<Caller>, dryRun: Readonly<Rec
     query: { type: 'object', properties },
     ...(method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } }),
   };
+}
+
+/** Weak tags never match in If-Match, and match in If-None-Match. */
+const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/g) ?? [];
+
+const isNotModified = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' || tagsOf(ifNoneMatch).some((tag) => tag.replace(/^W\//, '') === etag));
+
+/**
+ * `etag` is that of the record as it is, or undefined if it does not exist.
+ * @throws {ApiError} 412, with the name of the header
+ */
+function checkPreconditions(
+  header: (name: string) => string | undefined,
+  etag: string | undefined,
+  { apiError }: Pick<ManagementErrors, 'apiError'>,
+): void {
+  const fail = (field: string, moreInfo: string): ApiError =>
+    apiError('ERR00412', { moreInfo, contextData: { field } });
+  const ifMatch = header('if-match');
+  const matches = etag !== undefined && (ifMatch?.trim() === '*' || tagsOf(ifMatch ?? '').includes(etag));
+  if (ifMatch !== undefined && !matches)
+    throw fail('If-Match', etag === undefined ? 'If-Match: it does not exist' : 'If-Match: not the current ETag');
+  if (etag !== undefined && isNotModified(header('if-none-match'), etag))
+    throw fail('If-None-Match', 'If-None-Match: it exists');
 }

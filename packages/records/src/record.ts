@@ -1,4 +1,5 @@
 // Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
+import { hash } from 'node:crypto';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
@@ -114,6 +115,10 @@ export function changedFields(before: object | undefined, after: object): readon
   const names = new Set([...Object.keys(old), ...Object.keys(current)]);
   return [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(current[name]));
 }
+
+/** `credentials` are hashes that the record does not show. A new secret changes the tag too. */
+export const etagOf = (record: object, credentials: unknown = null): string =>
+  `"${hash('sha256', JSON.stringify([record, credentials]), 'base64url').slice(0, 22)}"`;
 
 /** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
 export function checkTimeZone({ timeZone }: Entry): readonly Problem[] {

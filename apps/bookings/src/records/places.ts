@@ -1,6 +1,5 @@
 // Shares what the records facility, location and bay have in common: events, outcomes and lists.
 import type { PageRequest } from '@bay-booking/common/page';
-import { etagOf } from '@bay-booking/records/etag';
 import {
   type ChangeContext,
   changedFields,
