@@ -3,6 +3,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import {
   type ChangeContext,
   changedFields,
+  etagOf,
   type Outcome,
   type Problem,
   type Stored,
