@@ -8,6 +8,7 @@ import {
   describeInChromium,
   useBrowserSystem,
 } from './support/browser-system.ts';
+import { eventually } from './support/wait.ts';
 
 /** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
 const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
@@ -84,6 +85,8 @@ describeInChromium('the API reference', () => {
   test.each([
     [1280, 'light'],
     [1280, 'dark'],
+    [768, 'light'],
+    [390, 'light'],
     [320, 'light'],
     [320, 'dark'],
   ] as const)(
@@ -136,6 +139,51 @@ describeInChromium('the API reference', () => {
     await page.getByRole('heading', { name: 'Using the Bookings API' }).waitFor();
   }, 60_000);
 
+  test.each([390, 1280])(
+    'the contents lead to an operation and can be filtered, at %s pixels',
+    async (width) => {
+      const { page, browserErrors } = await visit(system, { viewport: { width, height: 900 } });
+      const contents = page.getByRole('navigation', { name: 'Contents' });
+      await page.locator('.opblock').first().waitFor();
+      const operations = contents.locator('[data-operation]');
+      const total = await operations.count();
+      const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
+        paths: Record<string, object>;
+      };
+      expect(total).toBe(
+        Object.values(paths).flatMap((path) => Object.keys(path).filter((key) => key !== 'parameters')).length,
+      );
+      const [ofContents, ofPage] = await Promise.all(
+        [contents, page.locator('#content')].map((part) => part.boundingBox()),
+      );
+      if (!ofContents || !ofPage) throw new Error('the page has no contents');
+      if (width === 390) expect(ofPage.y).toBeGreaterThanOrEqual(ofContents.y + ofContents.height);
+      else expect(ofPage.x).toBeGreaterThanOrEqual(ofContents.x + ofContents.width);
+
+      await contents.getByLabel('Filter the operations').fill('post RESEND');
+      expect(await operations.filter({ visible: true }).allInnerTexts()).toEqual(['POST Send a delivery again']);
+      expect(await contents.getByRole('status').innerText()).toBe(`1 of ${total} operations`);
+      expect((await findViolations(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id))).toEqual([]);
+      await saveScreenshot(page, `contents-filtered-${width}`);
+      await contents.getByRole('link', { name: 'Send a delivery again' }).click();
+      const operation = page.locator('#operations-Webhooks-resendWebhookDelivery');
+      await operation.getByText('Request examples').waitFor();
+      expect((await operation.boundingBox())?.y).toBeLessThan(900);
+      expect(await page.evaluate<string>('document.activeElement.innerText')).toContain('Send a delivery again');
+
+      await contents.getByLabel('Filter the operations').fill('');
+      expect(await operations.filter({ visible: true }).count()).toBe(total);
+      await contents.getByRole('link', { name: 'Set the opening hours' }).click();
+      await page.locator('[id$="-setOpeningHours"].is-open').waitFor();
+      await contents.getByRole('link', { name: 'Dates and zones' }).click();
+      const heading = page.getByRole('heading', { name: 'Dates and zones' });
+      await eventually(async () => ((await heading.boundingBox())?.y ?? 900) < 900);
+      expect(browserErrors).toEqual([]);
+      await saveScreenshot(page, `contents-${width}`);
+    },
+    60_000,
+  );
+
   test('on a phone, the description of a group stands below its heading', async () => {
     const { page } = await visit(system, { viewport: { width: 390, height: 900 } });
     const group = page.locator('.opblock-tag').filter({ hasText: 'Opening hours and closures' });
@@ -150,6 +198,7 @@ describeInChromium('the API reference', () => {
 
   test.each([
     [1280, 'light'],
+    [768, 'light'],
     [390, 'dark'],
   ] as const)(
     'the guide is accessible in a window of %s pixels in %s mode',
@@ -159,11 +208,15 @@ describeInChromium('the API reference', () => {
       expect(await findViolations(page)).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
       expect(await page.evaluate(smallControls)).toEqual([]);
-      const links = await page.locator('main a[href^="#"]').all();
-      expect(links.length).toBeGreaterThan(0);
-      for (const link of links) expect(await page.locator((await link.getAttribute('href')) ?? '').count()).toBe(1);
-      expect(browserErrors).toEqual([]);
       await saveScreenshot(page, `guide-${width}-${colorScheme}`);
+      await page.locator('main').getByRole('link', { name: 'typed client' }).first().click();
+      await page.getByRole('heading', { level: 1, name: '@bay-booking/client' }).waitFor();
+      await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Behaviour' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Behaviour' }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      expect(await overflowsHorizontally(page)).toBe(false);
+      expect(browserErrors).toEqual([]);
+      await saveScreenshot(page, `guide-behaviour-${width}-${colorScheme}`);
     },
     60_000,
   );
@@ -206,6 +259,12 @@ describeInChromium('the API reference', () => {
     const { page } = await visit(system, { javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
     await page.getByRole('link', { name: `${system.bookings}/openapi.json` }).waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'POST /api/bookings Create a booking' }).count()).toBe(1);
+    await page
+      .getByRole('navigation', { name: 'Contents' })
+      .getByRole('link', { name: 'GET Get one booking', exact: true })
+      .click();
+    expect(page.url()).toMatch(/#\/Bookings\/getBooking$/);
+    expect(await page.getByLabel('Filter the operations').isVisible()).toBe(false);
     await saveScreenshot(page, 'reference-without-javascript');
   }, 60_000);
 });

@@ -300,13 +300,51 @@ test('GET / leads to the reference, below the path of BASE_URL', async () => {
   }
 });
 
-test('GET /guide is docs/api.md as a page, with the addresses of this service and without links to files', async () => {
+test('GET /guide is docs/api.md as a page, with the addresses of this service', async () => {
   const { status, text, headers } = await system.call('GET', '/guide', { token: null });
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   expect(text).toContain('<h1 id="using-the-bookings-api">Using the Bookings API</h1>');
   expect(text).toContain(`AUTH=${system.issuer.url}\nBOOKINGS=https://bookings.example\n`);
-  for (const [, href] of text.matchAll(/<a [^>]*href="([^"]*)"/g)) expect(href).toMatch(/^(?:https?:\/\/|#|\/)/);
   expect(text).not.toMatch(/localhost:400[01]|<script/);
+});
+
+/** Returns the page, the targets of the links in its HTML, and its ids. */
+async function readPage({ call }: Pick<typeof system, 'call'>, path: string) {
+  const { status, text } = await call('GET', path, { token: null });
+  const valuesOf = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, value]) => value as string);
+  return { status, text, links: valuesOf(/<a [^>]*href="([^"]*)"/g), ids: valuesOf(/ id="([^"]*)"/g) };
+}
+
+test('every reference of the guide is a link, and every link of its pages leads to a page and a heading', async () => {
+  const prefixed = await createTestSystem({ sharing: system, config: { baseUrl: 'https://example.com/golf' } });
+  try {
+    const pages = new Map([['/golf/guide', await readPage(prefixed, '/golf/guide')]]);
+    // The iteration includes the pages that it adds.
+    for (const [path, { links, ids }] of pages) {
+      expect(ids).toEqual([...new Set(ids)]);
+      for (const link of links.filter((href) => !/^https?:/.test(href))) {
+        expect(link).toMatch(/^(?:#|\/golf\/)/);
+        const { pathname, hash } = new URL(link, `https://example.com${path}`);
+        const page = pages.get(pathname) ?? (await readPage(prefixed, pathname));
+        expect([link, page.status]).toEqual([link, 200]);
+        if (hash) expect(page.ids).toContain(hash.slice(1));
+        if (pathname.startsWith('/golf/guide')) pages.set(pathname, page);
+      }
+    }
+    expect(pages.size).toBe(8);
+    const source = readFileSync(`${import.meta.dirname}/../../../docs/api.md`, 'utf8');
+    const main = pages.get('/golf/guide')?.text.split('<main')[1] ?? '';
+    expect(main.match(/<a /g)).toHaveLength([...source.matchAll(/\]\([^)]+\)|<http/g)].length);
+  } finally {
+    await prefixed.close();
+  }
+});
+
+test('the contents of /docs link to every operation', async () => {
+  const { links, ids } = await readPage(system, '/docs');
+  const fragments = links.filter((href) => href.startsWith('#/'));
+  expect(fragments).toHaveLength(operations().length);
+  for (const link of links.filter((href) => href.startsWith('#'))) expect(ids).toContain(link.slice(1));
 });
 
 test('GET /openapi.json is compressed and has an ETag', async () => {

@@ -10,7 +10,7 @@ import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
 import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';
-import { contentSecurityPolicy, renderGuide, renderReference } from './reference/page.ts';
+import { contentSecurityPolicy, renderGuides, renderReference } from './reference/page.ts';
 
 export interface DocumentOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -54,7 +54,8 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     'Content-Security-Policy': contentSecurityPolicy(pageOptions),
   };
   mountDocument(app, '/docs', createPublicDocument(renderReference(openApi, pageOptions), pageHeaders));
-  mountDocument(app, '/guide', createPublicDocument(renderGuide(pageOptions), pageHeaders));
+  for (const [path, page] of renderGuides(pageOptions))
+    mountDocument(app, path, createPublicDocument(page, pageHeaders));
   const { pathname } = new URL(`${baseUrl}/docs`);
   mountPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
 }

@@ -1,13 +1,18 @@
 // Renders the API reference and the guide. With JavaScript, Swagger UI replaces the content of the reference.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
-import { readGuide, renderMarkdown } from './markdown.ts';
+import { guideFiles, type Heading, readDocument, renderMarkdown } from './markdown.ts';
 
 interface Document {
   readonly info: { readonly title: string; readonly summary: string; readonly description: string };
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<
-    Record<string, Readonly<Record<string, { readonly tags: readonly string[]; readonly summary: string }>>>
+    Record<
+      string,
+      Readonly<
+        Record<string, { readonly operationId: string; readonly tags: readonly string[]; readonly summary: string }>
+      >
+    >
   >;
 }
 
@@ -23,35 +28,71 @@ const eta = new Eta({ views: import.meta.dirname });
 export function renderReference(openApi: object, options: PageOptions): string {
   const { info, tags, paths } = openApi as Document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+    Object.entries(methods).map(
+      ([
+        method,
+        {
+          operationId,
+          tags: [tag = ''],
+          summary,
+        },
+      ]) => {
+        // Swagger UI gives an operation this fragment.
+        const fragment = encodeURI(`/${tag}/${operationId}`);
+        return { tag, summary, path, fragment, method: method.toUpperCase() };
+      },
+    ),
   );
+  const groups = tags.map(({ name }) => ({ name, operations: operations.filter(({ tag }) => tag === name) }));
   const layout = layoutOf(options);
+  const description = renderMarkdown(info.description);
   return eta.render('reference', {
     ...layout,
     ...info,
     page: 'reference',
-    description: renderMarkdown(info.description),
+    description: description.html,
     // The browser loads the document from the host of the page, which may not be the public address.
     documentPath: `${layout.basePath}/openapi.json`,
     documentUrl: `${options.baseUrl}/openapi.json`,
     scope: options.scope,
-    tags: tags.map(({ name }) => ({ name, operations: operations.filter((operation) => operation.tags[0] === name) })),
+    groups,
+    contents: [
+      { name: 'Introduction', links: description.headings.map(linkTo) },
+      ...groups.map(({ name, operations: ofGroup }) => ({
+        name,
+        links: ofGroup.map(({ fragment, method, path, summary }) => ({
+          href: `#${fragment}`,
+          html: summary,
+          method,
+          path,
+        })),
+      })),
+    ],
   });
 }
 
-export function renderGuide(options: PageOptions): string {
-  const { styles, ...layout } = layoutOf(options);
+/** Returns the pages of the guide by their paths. */
+export function renderGuides(options: PageOptions): ReadonlyMap<string, string> {
+  const { styles, basePath, ...layout } = layoutOf(options);
   const isOfGuide = (path: string) => path.endsWith('/page.css');
-  const guide = renderMarkdown(readGuide(options));
-  return eta.render('guide', {
-    ...layout,
-    page: 'guide',
-    title: 'Guide',
-    styles: styles.filter(isOfGuide),
-    scripts: [],
-    guide,
+  const pages = Object.entries(guideFiles).map(([path, file]) => {
+    const { html, headings } = renderMarkdown(readDocument(file, options), file, basePath);
+    return { path, html, headings, title: headings[0]?.html ?? '' };
   });
+  const links = pages.map(({ path, title }) => ({ href: basePath + path, html: title, path }));
+  return new Map(
+    pages.map(({ path, html, headings, title }) => {
+      const contents = [
+        { name: 'On this page', links: headings.filter(({ depth }) => depth === 2).map(linkTo) },
+        { name: 'Guide', links: links.filter((link) => link.path !== path) },
+      ];
+      const page = { ...layout, basePath, page: 'guide', title, styles: styles.filter(isOfGuide), scripts: [] };
+      return [path, eta.render('guide', { ...page, contents, guide: html })];
+    }),
+  );
 }
+
+const linkTo = ({ id, html }: Heading) => ({ href: `#${id}`, html });
 
 function layoutOf({ baseUrl, authIssuer, assets }: PageOptions) {
   const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');

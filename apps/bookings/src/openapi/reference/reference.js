@@ -23,6 +23,7 @@
     showCommonExtensions: true, // Parameters show their limits, such as `maximum`.
     syntaxHighlight: { theme: 'nord' },
     validatorUrl: null, // The page sends nothing to the validator of swagger.io.
+    onComplete: addContents,
     plugins: [showExamplesAndErrors, improveAccessibility, hideWhatDoesNotApply],
   });
   // Selects this scope in the dialog "Authorize".
@@ -32,6 +33,46 @@
   document.addEventListener('keydown', ({ key }) => {
     if (key === 'Escape') page.querySelector('.modal-ux .close-modal')?.click();
   });
+
+  /** Makes the links of the contents work in Swagger UI, which reads the address only once, and shows the filter. */
+  function addContents() {
+    for (const heading of page.querySelectorAll('.info h2:not(.title)'))
+      heading.id = heading.innerText
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, '')
+        .replaceAll(' ', '-');
+    addEventListener('hashchange', showOperation);
+
+    const filter = document.getElementById('filter');
+    const [input, output] = filter.querySelectorAll('input, output');
+    const items = [...document.querySelectorAll('.contents [data-operation]')];
+    const apply = () => {
+      const words = input.value.toLowerCase().split(/\s+/);
+      for (const item of items) {
+        const text = `${item.dataset.operation} ${item.innerText} ${item.firstChild.hash}`.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word));
+      }
+      for (const group of document.querySelectorAll('.contents section'))
+        group.hidden = input.value !== '' && !group.querySelector('[data-operation]:not([hidden])');
+      output.value = input.value && `${items.filter(({ hidden }) => !hidden).length} of ${items.length} operations`;
+    };
+    input.addEventListener('input', apply);
+    filter.hidden = false;
+    apply();
+  }
+
+  function showOperation() {
+    const [, tag, operationId] = location.hash.slice(1).split('/');
+    if (!operationId) return;
+    ui.layoutActions.show(['operations-tag', decodeURI(tag)], true);
+    ui.layoutActions.show(['operations', decodeURI(tag), operationId], true);
+    // Swagger UI renders the operation after this event.
+    requestAnimationFrame(() => {
+      const operation = page.querySelector(`[id$="-${operationId}"]`);
+      operation?.scrollIntoView();
+      operation?.querySelector('.opblock-summary-control').focus({ preventScroll: true });
+    });
+  }
 
   /** Shows the request examples of an operation, its successful responses, and one line with its error codes. */
   function showExamplesAndErrors({ React, getComponent, specSelectors }) {
