@@ -3,7 +3,7 @@ import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import type { Entry } from './record.ts';
-import { text } from './schemas.ts';
+import { objectSchema, pageQuery, text, withFilters } from './schemas.ts';
 
 export interface EventRow {
   readonly number: number;
@@ -34,40 +34,24 @@ export interface EventSource {
 
 const path = '/management/audit';
 const defaultLimit = 100;
-const maxLimit = 1_000;
 const number = { type: 'integer', minimum: 0 } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
 
-const item = {
-  type: 'object',
-  required: ['number', 'at', 'action', 'actor', 'facilityId', 'target', 'changed'],
-  additionalProperties: false,
-  properties: {
-    number,
-    at: dateTime,
-    action: { type: 'string', description: 'Such as facility.updated.' },
-    actor: {
-      type: 'object',
-      required: ['clientId'],
-      additionalProperties: false,
-      properties: { clientId: { type: 'string', description: 'The client, or import for the command.' } },
-    },
-    facilityId: { type: ['string', 'null'] },
-    target: { type: 'string', description: 'The path of the record, such as facilities/fac-north.' },
-    changed: { type: 'array', items: { type: 'string' }, description: 'The names of the fields that changed.' },
-  },
-} as const;
+const item = objectSchema({
+  number,
+  at: dateTime,
+  action: { type: 'string', description: 'Such as facility.updated.' },
+  actor: objectSchema({ clientId: { type: 'string', description: 'The client, or import for the command.' } }),
+  facilityId: { type: ['string', 'null'] },
+  target: { type: 'string', description: 'The path of the record, such as facilities/fac-north.' },
+  changed: { type: 'array', items: { type: 'string' }, description: 'The names of the fields that changed.' },
+});
 
-export const eventListSchema = {
-  type: 'object',
-  required: ['items', 'last', '_links'],
-  additionalProperties: false,
-  properties: {
-    items: { type: 'array', items: item },
-    last: { ...number, description: 'The number of the last item, or the value of after if there is no item.' },
-    _links: linksSchema('self', 'next'),
-  },
-} as const;
+export const eventListSchema = objectSchema({
+  items: { type: 'array', items: item },
+  last: { ...number, description: 'The number of the last item, or the value of after if there is no item.' },
+  _links: linksSchema('self', 'next'),
+});
 
 const commonQuery = {
   after: { ...number, description: 'Returns the events after the event with this number, in the order of the list.' },
@@ -75,12 +59,7 @@ const commonQuery = {
   endDate: { ...dateTime, description: 'Events before this time.' },
   order: { enum: ['oldest', 'newest'], description: 'Which events come first; oldest if left out.' },
   action: { ...text, description: 'Such as facility.updated.' },
-  pageSize: {
-    type: 'integer',
-    minimum: 1,
-    maximum: maxLimit,
-    description: `Maximum number of items; ${defaultLimit} if left out.`,
-  },
+  pageSize: { ...pageQuery.pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 
 export function auditEndpoint<Caller>({ filters, find }: EventSource, link: MakeLink): Endpoint<Caller> {
@@ -94,7 +73,7 @@ export function auditEndpoint<Caller>({ filters, find }: EventSource, link: Make
     description:
       'Every change by this API, an import or a command, with the names of the fields that changed. Follow next until ' +
       'a page has no items.',
-    query: { type: 'object', properties: commonQuery, ...({ properties: { ...commonQuery, ...filters } } as object) },
+    query: withFilters(commonQuery, filters),
     success: { status: 200, description: 'A page of changes.', schema: eventListSchema },
     handle: async ({ query }) => {
       const { after, startDate, endDate, order, pageSize: limit = defaultLimit, ...filter } = query;

@@ -9,10 +9,11 @@ import type { Router } from 'express';
 import { auditEndpoint, type EventSource, eventListSchema } from './audit.ts';
 import { allKinds, createCompiler } from './entries.ts';
 import { exportDocument } from './import.ts';
-import type { ImportResponse } from './import-request.ts';
+import type { createImporter } from './import-request.ts';
 import type { Entry } from './record.ts';
 import {
   type Caller,
+  capital,
   changeOf,
   type RecordContext,
   recordEndpoints,
@@ -20,7 +21,7 @@ import {
   withCommonParts,
 } from './record-endpoints.ts';
 import { managementRouter, type RouterOptions } from './router.ts';
-import { dryRunQuery, dryRunSchema, importResultSchema } from './schemas.ts';
+import { dryRunSchema, importResultSchema } from './schemas.ts';
 
 export interface ManagementOptions extends RecordContext {
   readonly title: string;
@@ -31,10 +32,7 @@ export interface ManagementOptions extends RecordContext {
   readonly scope: string;
   readonly formats: Formats;
   readonly authorize: RouterOptions['authorize'];
-  readonly importer: (request: {
-    readonly bytes: Uint8Array;
-    readonly request: ReturnType<typeof changeOf>;
-  }) => Promise<ImportResponse>;
+  readonly importer: ReturnType<typeof createImporter>;
   readonly events: EventSource;
   /** The sections that a file must have. */
   readonly mandatory?: readonly string[];
@@ -59,15 +57,11 @@ export function createManagement(options: ManagementOptions): { readonly router:
     ...(options.actions ?? []),
     ...fileEndpoints(options, fileSchema),
     auditEndpoint<Caller>(options.events, link),
-  ].map((endpoint) => withCommonParts(endpoint, dryRunQuery));
+  ].map(withCommonParts);
   const components = Object.fromEntries(
     kinds.flatMap((kind) => {
       const { record, body } = schemasOf(kind);
-      const name = kind.name.charAt(0).toUpperCase() + kind.name.slice(1);
-      return [
-        [name, record],
-        [`Put${name}`, body],
-      ];
+      return Object.entries({ [capital(kind.name)]: record, [`Put${capital(kind.name)}`]: body });
     }),
   );
   const document = openApiDocument({

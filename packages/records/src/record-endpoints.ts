@@ -11,12 +11,14 @@ import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
 import {
   defaultPageSize,
+  dryRunQuery,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
   maxPageSize,
   pageQuery,
+  withFilters,
 } from './schemas.ts';
 
 export interface Caller {
@@ -35,7 +37,7 @@ export interface RecordContext {
 }
 
 const defineEndpoint = endpointDefiner<Caller>();
-const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
+export const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 const tag = 'Records';
 
 /** The change that a request makes. The router adds it to the request. */
@@ -63,12 +65,9 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
+  const exampleKey = String((example as Entry)[key]);
   const params = {
-    [key]: {
-      description: `The ${key} of the ${name}.`,
-      schema: { type: 'string' },
-      example: String((example as Entry)[key]),
-    },
+    [key]: { description: `${capital(name)} ${key}.`, schema: { type: 'string' }, example: exampleKey },
   };
   const success = { status: 200, description: `The ${name}.`, schema: record, example, headers: etagHeader };
   const notFound = () => errors.apiError('ERR00404');
@@ -88,11 +87,7 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       tag,
       summary: `List ${collection}`,
       description: `The ${collection} of the service, by ${key}. ${notes.list ?? ''}`.trim(),
-      query: {
-        type: 'object',
-        properties: pageQuery,
-        ...({ properties: { ...kind.filters, ...pageQuery } } as object),
-      },
+      query: withFilters(pageQuery, kind.filters),
       success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(record, maxPageSize) },
       handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
         const page = { page: number, pageSize };
@@ -208,15 +203,12 @@ function withKey({ key: field }: AnyKind, key: string, body: Entry) {
 }
 
 /** Adds what every endpoint that changes something accepts. */
-export function withCommonParts(endpoint: Endpoint<Caller>, dryRun: Readonly<Record<string, Schema>>) {
-  if (endpoint.method === 'GET') return endpoint;
+export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   const { query, headers, method } = endpoint;
-  const properties = { ...((query?.properties ?? {}) as object), ...dryRun };
-  return {
-    ...endpoint,
-    query: { type: 'object', properties },
-    ...(method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } }),
-  };
+  if (method === 'GET') return endpoint;
+  const properties = { ...(query?.properties as object), ...dryRunQuery };
+  const ofPost = method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } };
+  return { ...endpoint, query: { type: 'object', properties }, ...ofPost };
 }
 
 /** Weak tags never match in If-Match, and match in If-None-Match. */

@@ -1,5 +1,5 @@
 // Routes the requests of a management API: authorize, read the query and the body, handle, send.
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
@@ -94,10 +94,12 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     const bytes = bodySchema ? await readBytes(request, response, readRaw, errors) : Buffer.alloc(0);
     const isLeftOut = !bodySchema || (bodyUse === 'optional' && bytes.length === 0);
     const body = bodyUse === 'bytes' ? bytes : isLeftOut ? {} : parseObject(bytes, errors);
-    const all = [...problems, ...findBodyProblems(body)];
-    const { key, ...keyProblem } = idempotencyKeyOf(request, bytes, caller);
-    if (keyProblem.problem) all.push(keyProblem.problem);
-    if (all.length > 0) throw errors.problemsError(all);
+    problems.push(...findBodyProblems(body));
+    const givenKey = request.method === 'POST' ? request.get('idempotency-key') : undefined;
+    if (givenKey !== undefined && !keyPattern.test(givenKey))
+      problems.push(problem('/Idempotency-Key', 'invalid', '1 to 255 visible ASCII characters'));
+    if (problems.length > 0) throw errors.problemsError(problems);
+    const key = givenKey === undefined ? undefined : keyed(givenKey, request, bytes, caller);
     const dryRun = query.dryRun === true;
     const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
     const handle = () =>
@@ -136,16 +138,10 @@ async function describe(
   }
 }
 
-function idempotencyKeyOf(request: Request, bytes: Buffer, { clientId }: Caller) {
-  const given = request.method === 'POST' ? request.get('idempotency-key') : undefined;
-  if (given === undefined) return { key: undefined };
-  const hint = '1 to 255 visible ASCII characters';
-  if (!keyPattern.test(given)) return { key: undefined, problem: problem('/Idempotency-Key', 'invalid', hint) };
-  const requestHash = createHash('sha256').update(`${request.originalUrl}\n`).update(bytes).digest('base64url');
-  const id = createHash('sha256')
-    .update(JSON.stringify(['management', clientId, given]))
-    .digest('base64url');
-  return { key: { id, requestHash } };
+function keyed(key: string, { originalUrl }: Request, bytes: Buffer, { clientId }: Caller): ChangeRequest['key'] {
+  const requestHash = createHash('sha256').update(`${originalUrl}\n`).update(bytes).digest('base64url');
+  const id = hash('sha256', JSON.stringify(['management', clientId, key]), 'base64url');
+  return { id, requestHash };
 }
 
 async function readBytes(

@@ -1,4 +1,5 @@
 // Defines the JSON Schemas of the management APIs that do not depend on the records.
+import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 
 /** An id or a name of a filter. */
 export const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
@@ -20,43 +21,24 @@ export const dryRunQuery = {
   dryRun: { type: 'boolean', description: 'Whether nothing is written. The response then says what would be done.' },
 } as const;
 
+/** An object of a response, which has all of these fields. */
+export const objectSchema = <const Properties extends object>(properties: Properties) =>
+  ({ type: 'object', required: Object.keys(properties), additionalProperties: false, properties }) as const;
+
 const string = { type: 'string' } as const;
-const errors = {
-  type: 'array',
-  description: 'Empty unless the action is error.',
-  items: {
-    type: 'object',
-    required: ['code', 'description', 'moreInfo', 'contextData'],
-    properties: { code: string, description: string, moreInfo: string, contextData: { type: 'object' } },
-  },
-} as const;
+const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };
 
-export const dryRunSchema = {
-  type: 'object',
-  required: ['action', 'errors'],
-  properties: { action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] }, errors },
-} as const;
+export const dryRunSchema = objectSchema({
+  action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
+  errors,
+});
 
-export const importResultSchema = {
-  type: 'object',
-  required: ['entries'],
-  additionalProperties: false,
-  properties: {
-    entries: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['path', 'action', 'errors'],
-        additionalProperties: false,
-        properties: {
-          path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
-          action: { enum: ['create', 'update', 'unchanged', 'error'] },
-          errors,
-        },
-      },
-    },
-  },
-} as const;
+const row = objectSchema({
+  path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
+  action: { enum: ['create', 'update', 'unchanged', 'error'] },
+  errors,
+});
+export const importResultSchema = objectSchema({ entries: { type: 'array', items: row } });
 
 export const idempotencyKeyHeader = {
   'Idempotency-Key': {
@@ -78,3 +60,7 @@ export const ifNoneMatchHeader = {
 export const etagHeader = {
   ETag: { description: 'Changes with the record and its secrets.', schema: string },
 } as const;
+
+/** The type of the result leaves out the filters, which only a service knows. */
+export const withFilters = <const Properties extends object>(properties: Properties, filters: object) =>
+  ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;

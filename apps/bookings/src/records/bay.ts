@@ -1,12 +1,12 @@
 // The record bay: it belongs to one location, and can move with its bookings to another one of the facility.
 import type { MakeLink } from '@bay-booking/common/links';
-import { type Problem, problem, type RecordKind } from '@bay-booking/records/record';
-import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import type { RecordKind } from '@bay-booking/records/record';
+import { send, type Transaction } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
-import { findFacilities, isWritten, lockRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
-import { removeBays } from './removal.ts';
+import { findFacilities, placeReads, upsertPlaces } from './places.ts';
+import { removePlace } from './removal.ts';
 
 interface Bay {
   readonly id: string;
@@ -26,12 +26,6 @@ const recordOf = ({ id, locationId, name, description, kind, bookable }: Bay): B
   kind,
   bookable,
 });
-const columns = 'id, location_id as "locationId", name, description, kind, bookable';
-const filters = { facilityId: 'facility_id', locationId: 'location_id' };
-const reads = placeReads('bay', { columns, recordOf, filters });
-
-const lock = `select ${columns}, removed_at is null as "isActive" from bay
-where facility_id = $1 and id = any($2) order by id for no key update`;
 const write = `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r."locationId", r.name, r.description, r.kind, r.bookable
 from jsonb_to_recordset($2::jsonb)
@@ -50,6 +44,16 @@ from booking cross join (values ($3::text, -1), ($4::text, 1)) moved (id, sign)
 cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins (span)
 where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
+
+const table = {
+  table: 'bay',
+  parent: 'location',
+  columns: 'id, location_id as "locationId", name, description, kind, bookable',
+  recordOf,
+  filters: { facilityId: 'facility_id', locationId: 'location_id' },
+  write,
+} as const;
+const reads = placeReads(table);
 
 const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
 // May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
@@ -81,56 +85,26 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const owners = await findFacilities(
-      tx,
-      'bay',
-      records.map(({ id }) => id),
-    );
     const locations = await findFacilities(tx, 'location', [...new Set(records.map((record) => record.locationId))]);
     const facilityOf = (record: Bay): string | undefined => {
       const location = locations.get(record.locationId);
       return location?.isActive ? location.facilityId : undefined;
     };
-    const byFacility = Map.groupBy(records, facilityOf);
-    byFacility.delete(undefined);
-    const groups = byFacility as ReadonlyMap<string, readonly Bay[]>;
     // Before its bays (places/locks.ts), because bays that move need the lock.
-    await Promise.all([...groups.keys()].map((id) => lockFacility(tx, id)));
-    const idsByFacility = new Map([...groups].map(([id, group]) => [id, group.map((bay) => bay.id)]));
-    const rows = await lockRows<Bay>(tx, lock, idsByFacility);
-    const outcomes = records.map((record) => {
-      const row = rows.get(record.id);
-      const before = row?.isActive ? recordOf(row) : undefined;
-      const facilityId = facilityOf(record);
-      const owner = owners.get(record.id)?.facilityId ?? facilityId;
-      const problems: Problem[] = [];
-      if (facilityId === undefined) problems.push(problem('/locationId', 'invalid', 'no location has this id'));
-      else if (owner !== facilityId)
-        problems.push(problem('/locationId', 'conflict', `${record.id} belongs to facility ${owner}`));
-      const kept = context.missing === 'keep' ? before : {};
-      return outcomeOf(before, recordOf({ ...defaults, ...kept, ...record }), problems);
+    const facilityIds = new Set(records.map(facilityOf));
+    await Promise.all([...facilityIds].map((id) => id !== undefined && lockFacility(tx, id)));
+    const complete = (record: Bay, before: Bay | undefined): Bay => ({
+      ...defaults,
+      ...(context.missing === 'keep' && before),
+      ...record,
     });
-    const written = outcomes.filter(isWritten).map(({ after }) => after.record);
-    for (const [facilityId, bays] of Map.groupBy(written, (bay) => facilityOf(bay) as string)) {
-      send(tx, write, [facilityId, JSON.stringify(bays)]);
-      for (const bay of bays) moveBay(tx, facilityId, bay, rows.get(bay.id)?.locationId);
-    }
-    storeOutcomes(tx, 'bay', outcomes, (bay) => facilityOf(bay) as string, context);
+    const { outcomes, rows, written } = await upsertPlaces<Bay>(tx, table, records, facilityOf, complete, context);
+    for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.locationId);
     return outcomes;
   },
 
-  remove: async (tx, id, { clientId }, check) => {
-    const facilityId = (await findFacilities(tx, 'bay', [id])).get(id)?.facilityId;
-    if (facilityId === undefined) return 'unknown';
-    await query(tx, lock, [facilityId, [id]]);
-    const found = await reads.find(tx, id);
-    if (!found) return 'unknown';
-    check(found);
-    const obstacle = await removeBays(tx, facilityId, [id], { bayIds: [id] }, link);
-    if (obstacle) return obstacle;
-    storeDeletion(tx, 'bay', facilityId, id, clientId);
-    return 'removed';
-  },
+  remove: (tx, id, { clientId }, check) =>
+    removePlace<Bay>(tx, table, id, { clientId, check, baysOf: async () => [id], filter: { bayIds: [id] }, link }),
 });
 
 function moveBay(tx: Transaction, facilityId: string, { id, locationId }: Bay, oldLocation: string | undefined): void {

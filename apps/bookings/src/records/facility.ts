@@ -3,7 +3,7 @@ import { checkTimeZone, problem, type RecordKind } from '@bay-booking/records/re
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import type { createLocationKind } from './location.ts';
-import { isWritten, lockRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+import { isWritten, lockPlaces, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
 interface Facility {
   readonly id: string;
@@ -12,16 +12,13 @@ interface Facility {
 }
 
 const recordOf = ({ id, name, timeZone }: Facility): Facility => ({ id, name, timeZone });
-const columns = 'id, name, time_zone as "timeZone"';
-const reads = placeReads('facility', { columns, recordOf, filters: {} });
+const table = { table: 'facility', columns: 'id, name, time_zone as "timeZone"', recordOf, filters: {} } as const;
+const reads = placeReads(table);
 
-const lock = `select ${columns}, removed_at is null as "isActive" from facility
-where id = $1 and id = any($2) for no key update`;
 /** The database may have been restored to a time before an earlier import of the facility (changes/restore.ts). */
 const write = `insert into facility (id, name, time_zone, change_number, removed_change_number)
 select $1, $2, $3, first_number, first_number from database_identity
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`;
-const lockOne = 'select id from facility where id = $1 for no key update';
 const locations = 'select id from location where facility_id = $1 and removed_at is null limit 1';
 const remove = 'update facility set removed_at = now() where id = $1';
 /** Searches use the time zones of PostgreSQL, which has another list than Node. The list is slow to read. */
@@ -50,7 +47,8 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const rows = await lockRows<Facility>(tx, lock, new Map(records.map(({ id }) => [id, [id]])));
+    const locked = await Promise.all(records.map(({ id }) => lockPlaces<Facility>(tx, table, id, [id])));
+    const rows = new Map(locked.flat().map((row) => [row.id, row]));
     const changed = records.filter(({ id, timeZone }) => rows.get(id)?.timeZone !== timeZone);
     const unknown = await findUnknownTimeZones(
       tx,
@@ -72,7 +70,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   },
 
   remove: async (tx, id, { clientId }, check) => {
-    await query(tx, lockOne, [id]);
+    await lockPlaces(tx, table, id, [id]);
     const found = await reads.find(tx, id);
     if (!found) return 'unknown';
     check(found);

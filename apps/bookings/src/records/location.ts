@@ -1,13 +1,13 @@
 // The record location: it belongs to one facility and may have opening hours.
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Entry, type Problem, problem, type RecordKind } from '@bay-booking/records/record';
-import { query, send } from '@bay-booking/service/database/database';
+import { query } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import type { createBayKind } from './bay.ts';
-import { findFacilities, isWritten, lockRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
-import { removeBays } from './removal.ts';
+import { placeReads, upsertPlaces } from './places.ts';
+import { removePlace } from './removal.ts';
 
 /** A location that has no opening hours is always open. */
 interface Location {
@@ -24,12 +24,6 @@ const recordOf = ({ id, facilityId, name, openingHours }: LocationInput): Locati
   name,
   ...(openingHours && { openingHours: knownFields({ ...openingHours, exceptions: openingHours.exceptions ?? [] }) }),
 });
-const columns = 'facility_id as "facilityId", id, name, opening_hours as "openingHours"';
-const filters = { facilityId: 'facility_id' };
-const reads = placeReads('location', { columns, recordOf, filters });
-
-const lock = `select ${columns}, removed_at is null as "isActive" from location
-where facility_id = $1 and id = any($2) order by id for no key update`;
 const activeFacilities = 'select id from facility where id = any($1) and removed_at is null';
 const write = `insert into location (facility_id, id, name, opening_hours)
 select $1, r.id, r.name, r."openingHours"
@@ -37,7 +31,16 @@ from jsonb_to_recordset($2::jsonb) as r(id text, name text, "openingHours" jsonb
 on conflict (facility_id, id) do update set name = excluded.name, opening_hours = excluded.opening_hours,
   removed_at = null`;
 const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
-const remove = 'update location set removed_at = now() where facility_id = $1 and id = $2';
+
+const table = {
+  table: 'location',
+  parent: 'facility',
+  columns: 'facility_id as "facilityId", id, name, opening_hours as "openingHours"',
+  recordOf,
+  filters: { facilityId: 'facility_id' },
+  write,
+} as const;
+const reads = placeReads(table);
 
 const facilityId = { ...textSchema, description: 'The facility of the location.' } as const;
 const openingHours = {
@@ -62,45 +65,22 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const ids = records.map(({ id }) => id);
-    const owners = await findFacilities(tx, 'location', ids);
-    const byFacility = Map.groupBy(records, (record) => record.facilityId);
-    const facilities = await query<{ id: string }>(tx, activeFacilities, [[...byFacility.keys()]]);
+    const ids = new Set(records.map((record) => record.facilityId));
+    const facilities = await query<{ id: string }>(tx, activeFacilities, [[...ids]]);
     const active = new Set(facilities.map(({ id }) => id));
-    const idsByFacility = new Map([...byFacility].map(([id, group]) => [id, group.map((record) => record.id)]));
-    const rows = await lockRows<Location>(tx, lock, idsByFacility);
-    const outcomes = records.map((record) => {
-      const row = rows.get(record.id);
-      const owner = owners.get(record.id)?.facilityId ?? record.facilityId;
-      const problems: Problem[] = [];
-      if (!active.has(record.facilityId)) problems.push(problem('/facilityId', 'invalid', 'no facility has this id'));
-      else if (owner !== record.facilityId)
-        problems.push(problem('/facilityId', 'conflict', `${record.id} belongs to facility ${owner}`));
-      const kept = row?.isActive ? row.openingHours : undefined;
-      const after = { ...record, openingHours: record.openingHours === undefined ? kept : record.openingHours };
-      return outcomeOf(row?.isActive ? recordOf(row) : undefined, recordOf(after as LocationInput), problems);
-    });
-    const written = outcomes.filter(isWritten).map(({ after }) => after.record);
-    for (const [id, group] of Map.groupBy(written, (record) => record.facilityId))
-      send(tx, write, [id, JSON.stringify(group)]);
-    storeOutcomes(tx, 'location', outcomes, (record) => record.facilityId, context);
-    return outcomes;
+    const facilityOf = (record: Location) => (active.has(record.facilityId) ? record.facilityId : undefined);
+    const complete = (record: LocationInput, before: LocationInput | undefined): Location =>
+      ({
+        ...record,
+        openingHours: record.openingHours === undefined ? before?.openingHours : record.openingHours,
+      }) as Location;
+    return (await upsertPlaces<Location>(tx, table, records, facilityOf, complete, context)).outcomes;
   },
 
-  remove: async (tx, id, { clientId }, check) => {
-    const facility = (await reads.find(tx, id))?.record.facilityId;
-    if (facility === undefined) return 'unknown';
-    await query(tx, lock, [facility, [id]]);
-    // Only the lock of the row ensures that the opening hours do not change.
-    const found = await reads.find(tx, id);
-    if (found) check(found);
-    const bays = await query<{ id: string }>(tx, baysOfLocation, [facility, id]);
-    const bayIds = bays.map((row) => row.id);
-    const obstacle = await removeBays(tx, facility, bayIds, { locationIds: [id] }, link);
-    if (obstacle) return obstacle;
-    send(tx, remove, [facility, id]);
-    storeDeletion(tx, 'location', facility, id, clientId);
-    return 'removed';
+  remove: (tx, id, { clientId }, check) => {
+    const baysOf = async (facility: string) =>
+      (await query<{ id: string }>(tx, baysOfLocation, [facility, id])).map((row) => row.id);
+    return removePlace<Location>(tx, table, id, { clientId, check, baysOf, filter: { locationIds: [id] }, link });
   },
 });
 

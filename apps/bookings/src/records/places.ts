@@ -3,9 +3,11 @@ import type { PageRequest } from '@bay-booking/common/page';
 import {
   type ChangeContext,
   changedFields,
+  type Entry,
   etagOf,
   type Outcome,
   type Problem,
+  problem,
   type Stored,
 } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
@@ -21,11 +23,13 @@ export const lockPlacesOfService = (tx: Transaction): Promise<unknown> =>
 export type PlaceKind = 'facility' | 'location' | 'bay';
 const collections = { facility: 'facilities', location: 'locations', bay: 'bays' } as const;
 
-/** A row has the columns of the record, and `facilityId`. */
-export interface PlaceRow<R> {
+/** A kind of record with its table. */
+export interface PlaceTable<R> {
+  readonly table: PlaceKind;
+  /** Those of the record. */
   readonly columns: string;
-  readonly recordOf: (row: never) => R;
-  /** The columns of the filters. */
+  readonly recordOf: (row: R) => R;
+  /** The columns of the filters of the list. */
   readonly filters: Readonly<Record<string, string>>;
 }
 
@@ -47,10 +51,7 @@ class StoredPlace<R extends { readonly id: string }> implements Stored<R> {
 }
 
 /** The reading functions of a kind. */
-export function placeReads<R extends { readonly id: string }>(
-  table: PlaceKind,
-  { columns, recordOf, filters }: PlaceRow<R>,
-) {
+export function placeReads<R extends { readonly id: string }>({ table, columns, recordOf, filters }: PlaceTable<R>) {
   const from = `from ${table} where removed_at is null`;
   // A filter that is null selects every row.
   const names = Object.keys(filters);
@@ -59,19 +60,78 @@ export function placeReads<R extends { readonly id: string }>(
   const page = { columns, from: from + conditions, orderBy };
   return {
     find: async (on: Queryable, id: string) => {
-      const [row] = await query<object>(on, `select ${columns} ${from} and id = $1`, [id]);
-      return row && new StoredPlace(recordOf(row as never));
+      const [row] = await query<R>(on, `select ${columns} ${from} and id = $1`, [id]);
+      return row && new StoredPlace(recordOf(row));
     },
-    list: async (on: Queryable, filter: Readonly<Record<string, unknown>>, request: PageRequest) => {
+    list: async (on: Queryable, filter: Entry, request: PageRequest) => {
       const values = names.map((name) => filter[name] ?? null);
-      const { rows, total } = await queryPage<object>(on, page, values, request);
-      return { rows: rows.map((row) => new StoredPlace(recordOf(row as never))), total };
+      const { rows, total } = await queryPage<R>(on, page, values, request);
+      return { rows: rows.map((row) => new StoredPlace(recordOf(row))), total };
     },
-    readAll: async (on: Queryable): Promise<readonly R[]> => {
-      const rows = await query<object>(on, `select ${columns} ${from} order by ${orderBy}`);
-      return rows.map((row) => recordOf(row as never));
-    },
+    readAll: async (on: Queryable) =>
+      (await query<R>(on, `select ${columns} ${from} order by ${orderBy}`)).map(recordOf),
   };
+}
+
+/** Locks rows of one facility. Citus needs a statement for each. */
+const lockStatement = ({ table, columns }: Pick<PlaceTable<never>, 'table' | 'columns'>): string =>
+  `select ${columns}, removed_at is null as "isActive" from ${table}
+where ${table === 'facility' ? 'id' : 'facility_id'} = $1 and id = any($2) order by id for no key update`;
+
+type LockedRow<R> = R & { readonly isActive: boolean };
+
+export const lockPlaces = <R extends object>(
+  tx: Transaction,
+  table: Pick<PlaceTable<never>, 'table' | 'columns'>,
+  facilityId: string,
+  ids: readonly string[],
+) => query<LockedRow<R>>(tx, lockStatement(table), [facilityId, ids]);
+
+/**
+ * Writes locations or bays. `facilityOf` returns undefined if the parent does not exist. `complete` adds the fields
+ * that a record leaves out. Also returns the rows as they were.
+ */
+export async function upsertPlaces<R extends { readonly id: string }>(
+  tx: Transaction,
+  place: PlaceTable<R> & { readonly table: 'location' | 'bay'; readonly parent: PlaceKind; readonly write: string },
+  records: readonly R[],
+  facilityOf: (record: R) => string | undefined,
+  complete: (record: R, before: R | undefined) => R,
+  context: ChangeContext,
+) {
+  const { table, parent, write, recordOf } = place;
+  const owners = await findFacilities(
+    tx,
+    table,
+    records.map(({ id }) => id),
+  );
+  const ofFacility = Map.groupBy(records, facilityOf);
+  ofFacility.delete(undefined);
+  const locked = [...(ofFacility as ReadonlyMap<string, readonly R[]>)].map(([facilityId, group]) =>
+    lockPlaces<R>(
+      tx,
+      place,
+      facilityId,
+      group.map(({ id }) => id),
+    ),
+  );
+  const rows = new Map((await Promise.all(locked)).flat().map((row) => [row.id, row]));
+  const outcomes = records.map((record) => {
+    const row = rows.get(record.id);
+    const before = row?.isActive ? recordOf(row) : undefined;
+    const facilityId = facilityOf(record);
+    const owner = owners.get(record.id)?.facilityId ?? facilityId;
+    const problems: Problem[] = [];
+    if (facilityId === undefined) problems.push(problem(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
+    else if (owner !== facilityId)
+      problems.push(problem(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
+    return outcomeOf(before, recordOf(complete(record, before)), problems);
+  });
+  const written = outcomes.filter(isWritten).map(({ after }) => after.record);
+  for (const [facilityId, group] of Map.groupBy(written, facilityOf))
+    send(tx, write, [facilityId, JSON.stringify(group)]);
+  storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
+  return { outcomes, rows, written };
 }
 
 export function outcomeOf<R extends { readonly id: string }>(
@@ -140,18 +200,4 @@ export async function findFacilities(tx: Transaction, table: 'location' | 'bay',
 where id = any($1)`;
   const rows = await query<{ id: string; facilityId: string; isActive: boolean }>(tx, statement, [ids]);
   return new Map(rows.map((row) => [row.id, row]));
-}
-
-/** Locks rows of each facility with a statement of its own, as Citus needs it. All are sent without waiting. */
-export async function lockRows<Row extends { readonly id: string }>(
-  tx: Transaction,
-  statement: string,
-  idsByFacility: ReadonlyMap<string, readonly string[]>,
-): Promise<ReadonlyMap<string, Row & { readonly isActive: boolean }>> {
-  const rows = await Promise.all(
-    [...idsByFacility].map(([facilityId, ids]) =>
-      query<Row & { readonly isActive: boolean }>(tx, statement, [facilityId, ids]),
-    ),
-  );
-  return new Map(rows.flat().map((row) => [row.id, row]));
 }

@@ -1,29 +1,53 @@
-// Removes bays with their holds. The rows of bays stay, because past bookings and the log of changes need them.
+// Removes locations and bays with the holds of bays. The rows stay, because past bookings and the log of changes need
+// them.
 import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
-import { type Problem, problem } from '@bay-booking/records/record';
+import { type Problem, problem, type Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { lockBays } from '../places/locks.ts';
+import { findFacilities, lockPlaces, type PlaceTable, placeReads, storeDeletion } from './places.ts';
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
-const removal = 'update bay set removed_at = now(), bookable = false where facility_id = $1 and id = any($2)';
-const holds = 'delete from booking_hold where facility_id = $1 and bay_id = any($2)';
+const removals = {
+  location: 'update location set removed_at = now() where facility_id = $1 and id = any($2)',
+  bay: 'update bay set removed_at = now(), bookable = false where facility_id = $1 and id = any($2)',
+  holds: 'delete from booking_hold where facility_id = $1 and bay_id = any($2)',
+} as const;
 
-/** `filter` selects the bookings of the bays in a search. */
-export async function removeBays(
+interface Removal<R> {
+  readonly clientId: string;
+  readonly check: (stored: Stored<R>) => void;
+  /** The bays that are removed. */
+  readonly baysOf: (facilityId: string) => Promise<readonly string[]>;
+  /** Selects their bookings in a search. */
+  readonly filter: Readonly<Record<string, readonly string[]>>;
+  readonly link: MakeLink;
+}
+
+export async function removePlace<R extends { readonly id: string }>(
   tx: Transaction,
-  facilityId: string,
-  bayIds: readonly string[],
-  filter: Readonly<Record<string, readonly string[]>>,
-  link: MakeLink,
-): Promise<Problem | undefined> {
+  place: PlaceTable<R> & { readonly table: 'location' | 'bay' },
+  id: string,
+  { clientId, check, baysOf, filter, link }: Removal<R>,
+): Promise<Problem | 'removed' | 'unknown'> {
+  const { table } = place;
+  const facilityId = (await findFacilities(tx, table, [id])).get(id)?.facilityId;
+  if (facilityId === undefined) return 'unknown';
+  await lockPlaces(tx, place, facilityId, [id]);
+  // Only the lock of the row ensures that the opening hours do not change.
+  const found = await placeReads(place).find(tx, id);
+  if (!found) return 'unknown';
+  check(found);
+  const bayIds = await baysOf(facilityId);
   await lockBays(tx, facilityId, bayIds);
   // A new statement sees the bookings of every transaction that had the lock of a bay before.
   if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
     const bookings = link('GET', `/api/bookings${writeQueryString({ ...filter, isActive: true })}`).href;
     return problem('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
   }
-  send(tx, removal, [facilityId, bayIds]);
-  send(tx, holds, [facilityId, bayIds]);
-  return undefined;
+  if (table === 'location') send(tx, removals.location, [facilityId, [id]]);
+  send(tx, removals.bay, [facilityId, bayIds]);
+  send(tx, removals.holds, [facilityId, bayIds]);
+  storeDeletion(tx, table, facilityId, id, clientId);
+  return 'removed';
 }
