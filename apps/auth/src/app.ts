@@ -40,6 +40,8 @@ import { createKeyStore } from './signing-keys/store.ts';
 
 export interface AuthApp {
   readonly app: Express;
+  /** The management API, if MANAGEMENT_PORT is set. */
+  readonly management: Express | undefined;
   /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
   /** Sends the e-mails about tokens that expire soon. This also happens every minute. */
@@ -84,8 +86,13 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   ];
 
   const management = config.management === 'on' ? await createManagement(services, providerManager) : Router();
+  const hasOwnPort = config.management === 'on' && config.managementPort !== undefined;
+  const pages = createPages(services, startSession);
   return {
-    app: createExpressApp(services, createPages(services, startSession), providerManager, management),
+    app: createExpressApp(services, pages, providerManager, hasOwnPort ? Router() : management),
+    management: hasOwnPort
+      ? createServiceApp(services, providerManager, { serveMetrics: false }).use(management, handleError)
+      : undefined,
     refreshKeys: providerManager.refresh,
     remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
@@ -133,21 +140,9 @@ function createExpressApp(
   providerManager: ProviderManager,
   management: Router,
 ): Express {
-  const { config, logger, metrics, db, providerPages } = services;
-  const app = createHttpApp({
-    logger,
-    metrics,
-    trustProxy: config.trustProxy,
-    // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
-    serveMetrics: config.metricsPort === undefined,
-    readiness: createReadiness({
-      database: databaseCheck(db, migrationsDirectory),
-      signingKeys: async () => {
-        if (!providerManager.isReady()) throw new Error('not loaded yet');
-      },
-    }),
-  });
-  app.use(trustIssuerHost(config.issuer));
+  const { config, providerPages } = services;
+  // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
+  const app = createServiceApp(services, providerManager, { serveMetrics: config.metricsPort === undefined });
   app.use(normalisePath(protocolPaths));
   app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
@@ -169,4 +164,24 @@ function createExpressApp(
   app.use(serveProtocol);
   app.use(handleError);
   return app;
+}
+
+function createServiceApp(
+  { config, logger, metrics, db }: Services,
+  providerManager: ProviderManager,
+  { serveMetrics }: { readonly serveMetrics: boolean },
+): Express {
+  const app = createHttpApp({
+    logger,
+    metrics,
+    trustProxy: config.trustProxy,
+    serveMetrics,
+    readiness: createReadiness({
+      database: databaseCheck(db, migrationsDirectory),
+      signingKeys: async () => {
+        if (!providerManager.isReady()) throw new Error('not loaded yet');
+      },
+    }),
+  });
+  return app.use(trustIssuerHost(config.issuer));
 }

@@ -111,6 +111,7 @@ const fields = {
   // Requests to public addresses are always allowed. Requests to other addresses are allowed only in these networks.
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
   management: optional('MANAGEMENT', oneOf('on', 'off'), 'off'),
+  managementPort: optional('MANAGEMENT_PORT', port),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };
 

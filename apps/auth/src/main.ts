@@ -12,11 +12,12 @@ runService(async () => {
   const logger = createLogger({ service: 'auth', level: config.logLevel });
   const metrics = createMetrics('auth');
   collectProcessMetrics(metrics);
-  const { app, close } = await createApp({ config, logger, metrics });
+  const { app, management, close } = await createApp({ config, logger, metrics });
   await serve({
     listeners: serviceListeners({
       name: 'http',
       app,
+      management,
       respondToMalformed: malformedRequestResponse,
       publicUrl: config.issuer,
       config,

@@ -1,8 +1,10 @@
 // Tests who may use the management API: nobody but the clients that were imported for it.
 
 import { ImportError } from '@bay-booking/common/import-document';
+import { startHttpServer } from '@bay-booking/service/http/server';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
+import type { Express } from 'express';
 import { decodeJwt } from 'jose';
 import { audience, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createKeyClient } from './key-client.ts';
@@ -27,6 +29,17 @@ test('each scope has its own audience, and is requested alone', async () => {
   expect(await statusAndBody(both)).toMatchObject({ status: 400, error: 'invalid_scope' });
   const other = await management.requestToken({ scope: operateAuth, resource: audience });
   expect(await statusAndBody(other)).toMatchObject({ status: 400, error: 'invalid_target' });
+});
+
+test('if MANAGEMENT_PORT is set, the management API is on that port only', async () => {
+  const { origin, auth } = await management.server.startInstance({ MANAGEMENT_PORT: '1' });
+  const headers = { Authorization: `Bearer ${management.token}` };
+  expect((await fetch(`${origin}/management/facilities`, { headers })).status).toBe(404);
+  const server = await startHttpServer({ handler: auth.management as Express, port: 0 });
+  const separate = `http://127.0.0.1:${server.port}`;
+  expect((await fetch(`${separate}/management/facilities`, { headers })).status).toBe(200);
+  expect((await fetch(`${separate}/.well-known/openid-configuration`)).status).toBe(404);
+  await server.drain();
 });
 
 describe('nobody else gets in', () => {
