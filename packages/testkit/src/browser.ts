@@ -86,6 +86,21 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 export const overflowsHorizontally = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
+const widths = [390, 600, 768, 900, 1280];
+
+/** Returns the widths of windows in pixels at which the page or one of its cards is wider than its space. */
+export async function findOverflowingWidths(page: Page): Promise<readonly number[]> {
+  const overflowing: number[] = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 });
+    const cards = await page.evaluate<boolean>(
+      `[...document.querySelectorAll('.card')].some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)`,
+    );
+    if (cards || (await overflowsHorizontally(page))) overflowing.push(width);
+  }
+  return overflowing;
+}
+
 /** Saves a screenshot of the full page in the folder TEST_SHOTS. Does nothing if TEST_SHOTS is not set. */
 export async function saveScreenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.TEST_SHOTS;
