@@ -158,8 +158,8 @@ function countRows(db: Knex, shape: Shape): Knex.QueryBuilder {
 }
 
 /**
- * Returns how the bins count a search. Undefined if they cannot: bins count bookings by location and start only, so they
- * cannot count a search with other filters, or with several conditions on dates.
+ * Returns how the bins count a search. Undefined if they cannot: bins count bookings by location and start only, so
+ * they cannot count a search that has other filters or several conditions on dates.
  */
 function binnedCount(shape: Shape): BinnedCount | undefined {
   const { isActive, time, upcoming } = shape;

@@ -5,7 +5,7 @@ import { Marked } from 'marked';
 
 const repository = join(import.meta.dirname, '../../../../..');
 
-/** The documents for people who use the API, by the path of their page. The images contain these files (infra/docker). */
+/** The documents for users of the API, by the path of their page. The images contain these files (infra/docker). */
 export const guideFiles: Readonly<Record<string, string>> = {
   '/guide': 'docs/api.md',
   '/guide/client': 'packages/client/README.md',
