@@ -132,6 +132,7 @@ describe('PUT', () => {
     ['/facilities/f', { id: 'g', name: 'F' }, [['ERR00002', '/id']]],
     ['/facilities/f', [], [['ERR00003', undefined]]],
     ['/facilities/f', '{', [['ERR00003', undefined]]],
+    ['/accounts/player@example.com', '', [['ERR00003', undefined]]],
     [
       '/accounts/a',
       { memberships: [{ facilityId: 'fac-none', role: 'owner' }] },

@@ -59,7 +59,11 @@ function createHandler(
   const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const validateQuery = compile(querySchema);
   const limit = endpoint.bodyLimit ?? defaultBodyLimit;
-  const parse = express.json({ limit, strict: false, type: () => true });
+  // express.json reads an empty body as {}, which would reset a record.
+  const verify = (_request: unknown, _response: unknown, bytes: Buffer): void => {
+    if (bytes.length === 0 && endpoint.bodyUse !== 'optional') throw new Error('the body is empty');
+  };
+  const parse = express.json({ limit, strict: false, type: () => true, verify });
 
   return async (request, response) => {
     const locals = response.locals as RequestLocals;
