@@ -51,6 +51,7 @@ import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
 import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
 import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
+import { createFacilityEmails } from './portal/facility-emails.ts';
 import { createAcceptanceStore } from './portal/invitations/acceptance-store.ts';
 import { createInvitationStore } from './portal/invitations/invitation-store.ts';
 import { createInvitations } from './portal/invitations/invitations.ts';
@@ -166,6 +167,11 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
       // An invitation sends an e-mail. The limits protect the recipients, and the reputation of the mail server.
       perFacility: createUsageLimit(createCounter, { name: 'invite', limit: 100, ...perHour }),
       perRecipient: createUsageLimit(createCounter, { name: 'invited', limit: 10, ...perHour }, nameKey),
+    }),
+    facilityEmails: createFacilityEmails(stores, {
+      mailer,
+      limit: createUsageLimit(createCounter, { name: 'facility-mail', limit: 100, ...perHour }),
+      factorLimit: createUsageLimit(createCounter, { name: 'factor-mail', limit: 3, windowSeconds: 86_400 }),
     }),
   };
 

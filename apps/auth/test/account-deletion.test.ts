@@ -74,19 +74,27 @@ test('nothing in the database names a person after the deletion, and nothing of 
   await portal.server.auth.waitUntilIdle();
   expect((await findEverywhere(name, newName, email)).length).toBeGreaterThan(5);
 
+  portal.smtp.acceptAgain();
   const done = await confirmDeletion(browser);
   expect(done.status).toBe(200);
   expect(textOf(done.html)).toContain('Your account was deleted');
+  // The e-mail for the other guest still waits.
+  expect((await findEverywhere('guest@range.example')).some((row) => row.startsWith('mail:'))).toBe(true);
+  // The e-mails about the deletion name the person until they are sent.
+  const toOwner = await portal.smtp.mailTo('partner@range.example', ({ subject }) => subject.includes('deleted'));
+  expect(toOwner.text).toMatch(
+    /North Range, \d+ \w+ \d{4}, \d\d:\d\d UTC: Minnie Vanderberg \(wilhelmina@range\.example\) left, and was Owner/,
+  );
+  await portal.smtp.mailTo(email, ({ subject }) => subject === 'Your account was deleted');
   await eventually(async () => {
     const events = await portal.server.db.raw("select 1 from audit_event where kind = 'account.deleted'");
     return events.rows.length === 1;
   });
-  expect(await findEverywhere(name, newName, email, 'Vanderberg', 'wilhelmina')).toEqual([]);
-  // The events stay, without an address of the person. The e-mail for the other guest still waits.
+  await eventually(async () => (await findEverywhere(name, newName, email, 'Vanderberg', 'wilhelmina')).length === 0);
+  // The events stay, without an address of the person.
   const { rows: events } = await portal.server.db.raw('select address from audit_event where account_id = ?', [id]);
   expect(events.length).toBeGreaterThan(3);
   expect(events.every(({ address }: { address: unknown }) => address === null)).toBe(true);
-  expect((await findEverywhere('guest@range.example')).some((row) => row.startsWith('mail:'))).toBe(true);
 
   expect((await signInAs(email)).status).toBe(400);
   const refreshed = await portal.server.post('/connect/token', {
@@ -102,7 +110,6 @@ test('nothing in the database names a person after the deletion, and nothing of 
   for (const ended of [`account ${id}`, `grant ${grant_id}`, `access ${id} fac-north`]) {
     expect(ids).toContain(hash('sha256', ended, 'base64url'));
   }
-  portal.smtp.acceptAgain();
   // The history shows what the person did, and that the person left, under a pseudonym.
   const history = await owner.open(portal.at(`${north}/history`));
   const text = textOf(history.html);

@@ -7,7 +7,7 @@ import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
-export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: Services): Router {
+export function accountDataRoutes({ site, sessions, audit, db, logoutSender, facilityEmails }: Services): Router {
   const fresh = { requireFresh: true };
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {
@@ -30,7 +30,7 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender }: S
   const remove: SignedInHandler = async (request, response, { account }) => {
     // Otherwise, events of this request would be stored after the deletion.
     await audit.flush();
-    const outcome = await deleteAccount(db, account.id);
+    const outcome = await deleteAccount(db, account.id, (tx, left) => facilityEmails.accountDeleted(tx, account, left));
     if (typeof outcome === 'object') return showOnlyOwner(response, outcome.facilities);
     audit.record({ kind: 'account.deleted', accountId: account.id });
     logoutSender.sendQueued();

@@ -6,6 +6,16 @@ import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly string[] };
 
+/** Queues the e-mails about the deletion. `left` has an event for each facility of the account. */
+type MailDeletion = (tx: Queryable, left: readonly LeavingEvent[]) => Promise<void>;
+
+interface LeavingEvent {
+  readonly kind: 'membership.left';
+  readonly accountId: string;
+  readonly facilityId: string;
+  readonly detail: { readonly role: string };
+}
+
 interface Person {
   readonly username: string;
   readonly email: string | null;
@@ -13,10 +23,10 @@ interface Person {
 }
 
 /** Triggers of migration 0010 revoke the access tokens. The running instances send the queued logout tokens. */
-export const deleteAccount = (db: Database, id: string): Promise<Deletion> =>
-  transaction(db, (tx) => deleteAccountWithin(tx, id));
+export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Promise<Deletion> =>
+  transaction(db, (tx) => deleteAccountWithin(tx, id, mail));
 
-export async function deleteAccountWithin(tx: Queryable, id: string): Promise<Deletion> {
+export async function deleteAccountWithin(tx: Queryable, id: string, mail?: MailDeletion): Promise<Deletion> {
   // The lock that every change of members takes (portal/facility-lock-store.ts).
   await query(
     tx,
@@ -55,15 +65,14 @@ export async function deleteAccountWithin(tx: Queryable, id: string): Promise<De
     'select facility_id as "facilityId", role from membership where account_id = $1',
     [id],
   );
-  await storeEvents(
-    tx,
-    memberships.map(({ facilityId, role }) => ({
-      kind: 'membership.left',
-      accountId: id,
-      facilityId,
-      detail: { role },
-    })),
-  );
+  const left = memberships.map(({ facilityId, role }) => ({
+    kind: 'membership.left' as const,
+    accountId: id,
+    facilityId,
+    detail: { role },
+  }));
+  await storeEvents(tx, left);
+  await mail?.(tx, left);
   // The trigger `account_forgotten` then erases the person in the audit trail.
   await query(tx, 'insert into deleted_account (id) values ($1)', [id]);
   await query(tx, 'delete from account where id = $1', [id]);

@@ -97,6 +97,16 @@ export const socialLinkedEmail = (recipient: Recipient, provider: string): Email
     ending: changeEnding,
   });
 
+export const accountDeletedEmail = (recipient: Recipient, username: string): Email =>
+  composeEmail(recipient, {
+    subject: 'Your account was deleted',
+    paragraphs: [`Your account ${username} at Bay Booking was deleted on ${formatTime(new Date()).text}.`],
+    linkText: 'Create a new account',
+    ending:
+      'If you did not delete it, somebody else could use your password or your e-mail. Change both passwords, and ask ' +
+      'the owner of your facility for a new invitation.',
+  });
+
 export const expiringTokenEmail = (recipient: Recipient, token: { name: string; expiresAt: Date }): Email =>
   composeEmail(recipient, {
     subject: 'A personal access token expires soon',

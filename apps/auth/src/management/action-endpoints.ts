@@ -45,7 +45,7 @@ async function findAccount(on: Queryable, name = ''): Promise<AccountState> {
 }
 
 export function actionEndpoints({ services, makeChange }: ManagementContext): readonly Endpoint<Caller>[] {
-  const { db, config, emails, invitations } = services;
+  const { db, config, emails, invitations, facilityEmails } = services;
   const link = linksBelow(config.issuer);
   const tokensPath = '/management/personal-access-tokens';
   return [
@@ -212,6 +212,10 @@ export function actionEndpoints({ services, makeChange }: ManagementContext): re
             facilityId,
             detail: { name, account: accountId, changed: ['disabled'] },
           }));
+          for (const [index, facilityId] of revoked.facilityIds.entries()) {
+            const event = { kind: 'personal-access-token.revoked', facilityId, detail: { name } } as const;
+            await facilityEmails.send(event, 'owners', index === 0 ? [accountId] : [], tx);
+          }
           return { result: { status: 204 }, events };
         }),
     }),

@@ -77,7 +77,10 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes({ audit, members, invitationStore, invitations }: Services, pages: PortalPages): Router {
+export function facilityRoutes(
+  { audit, members, facilityEmails, invitationStore, invitations }: Services,
+  pages: PortalPages,
+): Router {
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,
@@ -157,7 +160,9 @@ export function facilityRoutes({ audit, members, invitationStore, invitations }:
     }
     const kind = isRequired ? 'facility.second-factor-required' : 'facility.second-factor-optional';
     if (isRequired !== facility.requiresSecondFactor) {
-      audit.record({ kind, ...actorOf(request, signedIn), facilityId: facility.id });
+      const event = { ...actorOf(request, signedIn), facilityId: facility.id };
+      audit.record({ kind, ...event });
+      if (isRequired) await facilityEmails.send({ kind: 'facility.second-factor-required', ...event }, 'all');
     }
     response.redirect(303, `${facility.path}?notice=${isRequired ? 'factor-required' : 'factor-optional'}`);
   };

@@ -29,7 +29,7 @@ const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(services: SignInServices, pages: PortalPages): Router {
-  const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
+  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails } = services;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {
@@ -74,10 +74,16 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
   };
 
   /** Records that the account has accepted the invitation. Returns the path of the page that welcomes the user. */
-  const complete = (response: Response, { invitation }: InvitationContext, accountId: string): string => {
-    const { id, facilityId, email, role } = invitation;
+  const complete = async (
+    response: Response,
+    { invitation }: InvitationContext,
+    accountId: string,
+  ): Promise<string> => {
+    const { id, facilityId, email, role, inviterId } = invitation;
     const detail = { email, role, invitation: id };
-    audit.record({ kind: 'invitation.accepted', accountId, address: response.req.ip, facilityId, detail });
+    const event = { kind: 'invitation.accepted', accountId, address: response.req.ip, facilityId, detail } as const;
+    audit.record(event);
+    await facilityEmails.send(event, 'owners', inviterId ? [inviterId] : []);
     return `/portal?welcome=${encodeURIComponent(facilityId)}`;
   };
 
@@ -92,7 +98,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
     if ('error' in outcome) return showEndedLink(response, await invitationStore.findByToken(token));
     // The user has opened a link that was mailed to this address.
     await accounts.verifyEmail(account.id, invitation.email);
-    response.redirect(303, complete(response, context, account.id));
+    response.redirect(303, await complete(response, context, account.id));
   };
 
   const acceptWithNewAccount: InvitationHandler = async (request, response, context) => {
@@ -127,7 +133,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
     if (!account) throw new Error('the new account was deleted');
     const detail = { by: 'invitation' };
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
-    const returnTo = complete(response, context, account.id);
+    const returnTo = await complete(response, context, account.id);
     await services.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
   };
 

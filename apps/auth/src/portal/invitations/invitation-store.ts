@@ -14,6 +14,7 @@ export interface Invitation {
   readonly email: string;
   readonly role: InvitedRole;
   readonly invitedBy: string | null;
+  readonly inviterId: string | null;
   readonly sentAt: Date;
   readonly expiresAt: Date;
   readonly state: 'open' | 'accepted' | 'withdrawn' | 'expired';
@@ -38,7 +39,7 @@ const invitationLifetime = 7 * 24 * 3600;
 export const maxMembers = 500;
 
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone", i.email, i.role,
-  coalesce(inviter.name, inviter.username) as "invitedBy", i.sent_at as "sentAt", i.expires_at as "expiresAt",
+  coalesce(inviter.name, inviter.username) as "invitedBy", inviter.id as "inviterId", i.sent_at as "sentAt", i.expires_at as "expiresAt",
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
        when i.expires_at <= now() then 'expired' else 'open' end as state`;
 const source = `invitation i join facility f on f.id = i.facility_id

@@ -22,7 +22,7 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ members, audit, site }: Services, pages: PortalPages): Router {
+export function memberRoutes({ members, audit, facilityEmails, site }: Services, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
@@ -49,18 +49,22 @@ export function memberRoutes({ members, audit, site }: Services, pages: PortalPa
     });
   };
 
-  /** Records in the history of the facility the change, and which invitations it has withdrawn. */
-  const recordChange = (
+  /** Records the change and the withdrawn invitations. Mails the member, or the owners if the member has left. */
+  const recordChange = async (
     request: Request,
-    { facility, signedIn, member, name }: MemberContext,
-    kind: string,
+    { facility, signedIn, member, name, isSelf }: MemberContext,
+    kind: 'membership.role-changed' | 'membership.revoked',
     change: Pick<RoleChange, 'withdrawnInvitations'> & { detail: Record<string, string | boolean> },
-  ): void => {
+  ): Promise<void> => {
     const event = { ...actorOf(request, signedIn), facilityId: facility.id };
     for (const { id, email, role } of change.withdrawnInvitations) {
       audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
     }
-    audit.record({ kind, ...event, detail: { account: member.accountId, name, ...change.detail } });
+    const changeEvent = { kind, ...event, detail: { account: member.accountId, name, ...change.detail } };
+    audit.record(changeEvent);
+    await (isSelf
+      ? facilityEmails.send(changeEvent, 'owners')
+      : facilityEmails.send(changeEvent, 'none', [member.accountId]));
   };
 
   const showRoleForm: MemberHandler = async (request, response, context) => {
@@ -90,7 +94,7 @@ export function memberRoutes({ members, audit, site }: Services, pages: PortalPa
     if ('error' in outcome) return showError(response, context, outcome.error);
     const { previousRole, withdrawnInvitations } = outcome;
     const detail = { from: previousRole, to: role };
-    recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
+    await recordChange(request, context, 'membership.role-changed', { detail, withdrawnInvitations });
     response.redirect(303, `${facility.path}?notice=role-changed`);
   };
 
@@ -118,7 +122,7 @@ export function memberRoutes({ members, audit, site }: Services, pages: PortalPa
     if ('error' in outcome) return showError(response, context, outcome.error);
     const { previousRole, withdrawnInvitations } = outcome;
     const detail = { role: previousRole, self: isSelf };
-    recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
+    await recordChange(request, context, 'membership.revoked', { detail, withdrawnInvitations });
     response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
   };
 

@@ -31,7 +31,7 @@ const notices: Readonly<Record<string, string>> = {
 };
 const nameOf = ({ name }: FacilityToken): string => name || 'this token';
 
-export function facilityTokenRoutes({ db, audit }: Services, pages: PortalPages): Router {
+export function facilityTokenRoutes({ db, audit, facilityEmails }: Services, pages: PortalPages): Router {
   const withToken =
     (handler: TokenHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -80,7 +80,9 @@ export function facilityTokenRoutes({ db, audit }: Services, pages: PortalPages)
     if (!revoked) return pages.notFound(response);
     for (const facilityId of revoked.facilityIds) {
       const detail = { name: revoked.name, account: revoked.accountId };
-      audit.record({ kind: 'personal-access-token.revoked', ...actor, clientId, facilityId, detail });
+      const event = { kind: 'personal-access-token.revoked', ...actor, clientId, facilityId, detail } as const;
+      audit.record(event);
+      await facilityEmails.send(event, 'owners', facilityId === facility.id ? [revoked.accountId] : []);
     }
     response.redirect(303, `${facility.path}/tokens?notice=revoked`);
   };

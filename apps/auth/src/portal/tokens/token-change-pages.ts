@@ -14,6 +14,7 @@ import { tokenPath } from './token-pages.ts';
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
+  readonly facilityIds: readonly string[];
   readonly timeZone: string | undefined;
 }
 
@@ -23,7 +24,7 @@ type TokenHandler = (request: Request, response: Response, context: TokenContext
 const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export function tokenChangeRoutes(
-  { clients, members, submittedForms, site }: Services,
+  { clients, members, submittedForms, site, facilityEmails }: Services,
   pages: PortalPages,
   secretPage: SecretPage,
 ): Router {
@@ -41,8 +42,9 @@ export function tokenChangeRoutes(
       const token = await clients.findPersonalAccessToken(signedIn.account.id, idParameter(request, 'clientId'));
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
-      const timeZone = timeZoneOf(await members.findFacilities(signedIn.account.id));
-      return handler(request, response, { signedIn, token, timeZone });
+      const facilities = await members.findFacilities(signedIn.account.id);
+      const facilityIds = facilities.map(({ id }) => id).filter((id) => token.facilityIds?.includes(id) ?? true);
+      return handler(request, response, { signedIn, token, facilityIds, timeZone: timeZoneOf(facilities) });
     };
 
   const showRotate = (
@@ -107,10 +109,14 @@ export function tokenChangeRoutes(
   router.post(
     `${path}/revoke`,
     ...pages.formForServiceAccount(
-      withActiveToken(async (request, response, { signedIn, token }) => {
+      withActiveToken(async (request, response, { signedIn, token, facilityIds }) => {
         const actor = actorOf(request, signedIn);
         const revoked = await clients.revokePersonalAccessToken(token.clientId, actor);
         if (!revoked) return showEnded(response);
+        for (const facilityId of facilityIds) {
+          const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;
+          await facilityEmails.send({ ...event, detail: { name: token.name } }, 'owners');
+        }
         response.redirect(303, '/portal?notice=revoked');
       }),
       { returnTo: returnTo('revoke') },

@@ -51,7 +51,7 @@ const notices: Readonly<Record<string, string>> = {
 };
 
 export function createTokenPages(
-  { members, clients, submittedForms }: Services,
+  { members, clients, submittedForms, facilityEmails }: Services,
   pages: PortalPages,
   secretPage: SecretPage,
 ): { showTokens: ShowTokens; routes: Router } {
@@ -114,7 +114,7 @@ export function createTokenPages(
     const ids = facilities.map(({ id }) => id);
     // With only one facility, there is nothing to choose.
     const ticked = fields(request, 'facility');
-    const chosen = ticked.length === 0 && ids.length === 1 ? ids : ticked;
+    const chosen = ticked.length === 0 && ids.length === 1 ? ids : [...new Set(ticked)];
     const access = accessLevelsAt(facilities).find((level) => level === requestedAccess);
     const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
       showTokens(response, signedIn, {
@@ -144,11 +144,18 @@ export function createTokenPages(
     const formId = field(request, 'form') || randomToken();
     const result = await submittedForms.once(account.id, formId, () =>
       clients.createPersonalAccessToken(
-        { name, days: Number(expiresInDays), access, facilityIds: [...new Set(chosen)] },
+        { name, days: Number(expiresInDays), access, facilityIds: chosen },
         actorOf(request, signedIn),
       ),
     );
-    if (!('error' in result)) return secretPage.show(response, { ...result, name, access });
+    if (!('error' in result)) {
+      const detail = { name, days: Number(expiresInDays) };
+      for (const facilityId of chosen) {
+        const event = { kind: 'personal-access-token.created', accountId: account.id, facilityId, detail } as const;
+        await facilityEmails.send(event, 'owners');
+      }
+      return secretPage.show(response, { ...result, name, access });
+    }
     if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(response);
     const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
     return showErrors(409, { text });
