@@ -4,7 +4,7 @@ import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { linksBelow } from '@bay-booking/common/links';
 import { importSchema } from '@bay-booking/records/management';
-import { query } from '@bay-booking/service/database/database';
+import { query, transaction } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
@@ -195,6 +195,14 @@ describe('an import of ids that exist already', () => {
     expect(await totalsByLocation()).toEqual([1, 0]);
     await importBays([], [bay({ id: 'bay-moved' })]);
     expect(await totalsByLocation()).toEqual([0, 1]);
+  });
+
+  test('an import does not wait for a booking of a bay that the import does not change', async () => {
+    await transaction(system.db, async (tx) => {
+      // As a booking does (places/locks.ts).
+      await query(tx, "select id from bay where facility_id = 'fac-north' and id = 'bay-n1-01' for no key update");
+      await importFacilities(places.facilities);
+    });
   });
 
   test('an import runs without deadlocks while bookings of the same bays are created', async () => {

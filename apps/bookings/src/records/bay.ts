@@ -5,7 +5,7 @@ import { send, type Transaction } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
-import { findFacilities, placeReads, upsertPlaces } from './places.ts';
+import { findRows, placeReads, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
 interface Bay {
@@ -45,6 +45,7 @@ cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins 
 where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
 
+const locationColumns = { table: 'location', columns: 'id' } as const;
 const table = {
   table: 'bay',
   parent: 'location',
@@ -85,20 +86,32 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const locations = await findFacilities(tx, 'location', [...new Set(records.map((record) => record.locationId))]);
+    const locations = await findRows<{ id: string }>(
+      tx,
+      locationColumns,
+      new Set(records.map((record) => record.locationId)),
+    );
     const facilityOf = (record: Bay): string | undefined => {
       const location = locations.get(record.locationId);
       return location?.isActive ? location.facilityId : undefined;
     };
-    // Before its bays (places/locks.ts), because bays that move need the lock.
-    const facilityIds = new Set(records.map(facilityOf));
-    await Promise.all([...facilityIds].map((id) => id !== undefined && lockFacility(tx, id)));
+    /** Before the bays (places/locks.ts). */
+    const lock = async (rows: ReadonlyMap<string, Bay>): Promise<void> => {
+      const moving = records.filter(({ id, locationId: to }) => (rows.get(id)?.locationId ?? to) !== to);
+      const facilityIds = new Set(moving.flatMap((bay) => facilityOf(bay) ?? []));
+      await Promise.all([...facilityIds].map((id) => lockFacility(tx, id)));
+    };
     const complete = (record: Bay, before: Bay | undefined): Bay => ({
       ...defaults,
       ...(context.missing === 'keep' && before),
       ...record,
     });
-    const { outcomes, rows, written } = await upsertPlaces<Bay>(tx, table, records, facilityOf, complete, context);
+    const { outcomes, rows, written } = await upsertPlaces<Bay>(tx, table, records, {
+      context,
+      facilityOf,
+      complete,
+      lock,
+    });
     for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.locationId);
     return outcomes;
   },

@@ -2,8 +2,9 @@
 import { checkTimeZone, problem, type RecordKind } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
+import { lockFacility } from '../places/locks.ts';
 import type { createLocationKind } from './location.ts';
-import { isWritten, lockPlaces, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+import { findRows, isWritten, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
 interface Facility {
   readonly id: string;
@@ -47,8 +48,11 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const locked = await Promise.all(records.map(({ id }) => lockPlaces<Facility>(tx, table, id, [id])));
-    const rows = new Map(locked.flat().map((row) => [row.id, row]));
+    const rows = await findRows<Facility>(
+      tx,
+      table,
+      records.map(({ id }) => id),
+    );
     const changed = records.filter(({ id, timeZone }) => rows.get(id)?.timeZone !== timeZone);
     const unknown = await findUnknownTimeZones(
       tx,
@@ -70,7 +74,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   },
 
   remove: async (tx, id, { clientId }, check) => {
-    await lockPlaces(tx, table, id, [id]);
+    await lockFacility(tx, id);
     const found = await reads.find(tx, id);
     if (!found) return 'unknown';
     check(found);

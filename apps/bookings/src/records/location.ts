@@ -1,7 +1,7 @@
 // The record location: it belongs to one facility and may have opening hours.
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Entry, type Problem, problem, type RecordKind } from '@bay-booking/records/record';
-import { query } from '@bay-booking/service/database/database';
+import { query, send } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
@@ -30,6 +30,7 @@ select $1, r.id, r.name, r."openingHours"
 from jsonb_to_recordset($2::jsonb) as r(id text, name text, "openingHours" jsonb) order by r.id
 on conflict (facility_id, id) do update set name = excluded.name, opening_hours = excluded.opening_hours,
   removed_at = null`;
+const lock = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
 
 const table = {
@@ -68,13 +69,16 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
     const ids = new Set(records.map((record) => record.facilityId));
     const facilities = await query<{ id: string }>(tx, activeFacilities, [[...ids]]);
     const active = new Set(facilities.map(({ id }) => id));
+    // Sent without waiting. The locks ensure that the opening hours do not change.
+    for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
+      send(tx, lock, [facility, group.map(({ id }) => id)]);
     const facilityOf = (record: Location) => (active.has(record.facilityId) ? record.facilityId : undefined);
     const complete = (record: LocationInput, before: LocationInput | undefined): Location =>
       ({
         ...record,
         openingHours: record.openingHours === undefined ? before?.openingHours : record.openingHours,
       }) as Location;
-    return (await upsertPlaces<Location>(tx, table, records, facilityOf, complete, context)).outcomes;
+    return (await upsertPlaces<Location>(tx, table, records, { context, facilityOf, complete })).outcomes;
   },
 
   remove: (tx, id, { clientId }, check) => {

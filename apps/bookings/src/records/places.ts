@@ -73,54 +73,50 @@ export function placeReads<R extends { readonly id: string }>({ table, columns, 
   };
 }
 
-/** Locks rows of one facility. Citus needs a statement for each. */
-const lockStatement = ({ table, columns }: Pick<PlaceTable<never>, 'table' | 'columns'>): string =>
-  `select ${columns}, removed_at is null as "isActive" from ${table}
-where ${table === 'facility' ? 'id' : 'facility_id'} = $1 and id = any($2) order by id for no key update`;
-
-type LockedRow<R> = R & { readonly isActive: boolean };
-
-export const lockPlaces = <R extends object>(
-  tx: Transaction,
-  table: Pick<PlaceTable<never>, 'table' | 'columns'>,
-  facilityId: string,
-  ids: readonly string[],
-) => query<LockedRow<R>>(tx, lockStatement(table), [facilityId, ids]);
+type FoundRow<R> = R & { readonly facilityId: string; readonly isActive: boolean };
 
 /**
- * Writes locations or bays. `facilityOf` returns undefined if the parent does not exist. `complete` adds the fields
- * that a record leaves out. Also returns the rows as they were.
+ * Returns rows by id, also removed ones, whose ids stay with their facility. Only the opening hours of a location can
+ * change outside of the lock of `lockPlacesOfService`, so other rows need no lock, and bookings go on meanwhile.
  */
+export async function findRows<R extends { readonly id: string }>(
+  tx: Transaction,
+  { table, columns }: Pick<PlaceTable<R>, 'table' | 'columns'>,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, FoundRow<R>>> {
+  const facilityId = table === 'facility' ? 'id' : 'facility_id';
+  const statement = `select ${facilityId} as "facilityId", removed_at is null as "isActive", ${columns} from ${table}
+where id = any($1)`;
+  const rows = await query<FoundRow<R>>(tx, statement, [[...ids]]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+export interface Upsert<R> {
+  readonly context: ChangeContext;
+  /** Undefined if the parent does not exist. */
+  readonly facilityOf: (record: R) => string | undefined;
+  /** Adds the fields that a record leaves out. */
+  readonly complete: (record: R, before: R | undefined) => R;
+  /** Gets the rows before they are written. */
+  readonly lock?: (rows: ReadonlyMap<string, R>) => Promise<void>;
+}
+
+/** Writes locations or bays. Also returns the rows as they were. Each statement writes rows of one facility. */
 export async function upsertPlaces<R extends { readonly id: string }>(
   tx: Transaction,
-  place: PlaceTable<R> & { readonly table: 'location' | 'bay'; readonly parent: PlaceKind; readonly write: string },
+  place: PlaceTable<R> & { readonly parent: PlaceKind; readonly write: string },
   records: readonly R[],
-  facilityOf: (record: R) => string | undefined,
-  complete: (record: R, before: R | undefined) => R,
-  context: ChangeContext,
+  { context, facilityOf, complete, lock }: Upsert<R>,
 ) {
   const { table, parent, write, recordOf } = place;
-  const owners = await findFacilities(
-    tx,
-    table,
-    records.map(({ id }) => id),
-  );
-  const ofFacility = Map.groupBy(records, facilityOf);
-  ofFacility.delete(undefined);
-  const locked = [...(ofFacility as ReadonlyMap<string, readonly R[]>)].map(([facilityId, group]) =>
-    lockPlaces<R>(
-      tx,
-      place,
-      facilityId,
-      group.map(({ id }) => id),
-    ),
-  );
-  const rows = new Map((await Promise.all(locked)).flat().map((row) => [row.id, row]));
+  const ids = records.map(({ id }) => id);
+  const rows = await findRows<R>(tx, place, ids);
+  await lock?.(rows);
   const outcomes = records.map((record) => {
     const row = rows.get(record.id);
     const before = row?.isActive ? recordOf(row) : undefined;
     const facilityId = facilityOf(record);
-    const owner = owners.get(record.id)?.facilityId ?? facilityId;
+    const owner = row?.facilityId ?? facilityId;
     const problems: Problem[] = [];
     if (facilityId === undefined) problems.push(problem(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
     else if (owner !== facilityId)
@@ -192,12 +188,4 @@ export function storeDeletion(
 ): void {
   const target = `${collections[kind]}/${id}`;
   storeEvents(tx, [{ action: `${kind}.deleted`, facilityId, target, changed: [] }], clientId);
-}
-
-/** Returns the facility of each id, also of removed rows, whose ids stay with their facility. */
-export async function findFacilities(tx: Transaction, table: 'location' | 'bay', ids: readonly string[]) {
-  const statement = `select id, facility_id as "facilityId", removed_at is null as "isActive" from ${table}
-where id = any($1)`;
-  const rows = await query<{ id: string; facilityId: string; isActive: boolean }>(tx, statement, [ids]);
-  return new Map(rows.map((row) => [row.id, row]));
 }

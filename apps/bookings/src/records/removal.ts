@@ -4,8 +4,8 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type Problem, problem, type Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
-import { lockBays } from '../places/locks.ts';
-import { findFacilities, lockPlaces, type PlaceTable, placeReads, storeDeletion } from './places.ts';
+import { lockPlaces } from '../places/locks.ts';
+import { findRows, type PlaceTable, placeReads, storeDeletion } from './places.ts';
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
 const removals = {
@@ -31,21 +31,21 @@ export async function removePlace<R extends { readonly id: string }>(
   { clientId, check, baysOf, filter, link }: Removal<R>,
 ): Promise<Problem | 'removed' | 'unknown'> {
   const { table } = place;
-  const facilityId = (await findFacilities(tx, table, [id])).get(id)?.facilityId;
+  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId;
   if (facilityId === undefined) return 'unknown';
-  await lockPlaces(tx, place, facilityId, [id]);
+  const isLocation = table === 'location';
+  await lockPlaces(tx, { facilityId, locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] });
   // Only the lock of the row ensures that the opening hours do not change.
   const found = await placeReads(place).find(tx, id);
   if (!found) return 'unknown';
   check(found);
   const bayIds = await baysOf(facilityId);
-  await lockBays(tx, facilityId, bayIds);
   // A new statement sees the bookings of every transaction that had the lock of a bay before.
   if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
     const bookings = link('GET', `/api/bookings${writeQueryString({ ...filter, isActive: true })}`).href;
     return problem('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
   }
-  if (table === 'location') send(tx, removals.location, [facilityId, [id]]);
+  if (isLocation) send(tx, removals.location, [facilityId, [id]]);
   send(tx, removals.bay, [facilityId, bayIds]);
   send(tx, removals.holds, [facilityId, bayIds]);
   storeDeletion(tx, table, facilityId, id, clientId);
