@@ -3,6 +3,7 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
+import { logoutOutcomes } from './backchannel-logout/sender.ts';
 import { grantTypes } from './oidc/clients/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
@@ -33,6 +34,8 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
     labelNames: ['outcome'],
     registers: [registry],
   });
+  // Prometheus sees the increase from 0 to 1.
+  for (const outcome of logoutOutcomes) logoutTokens.inc({ outcome }, 0);
   return {
     ...audit,
     record: (event: AuditEvent): void => {

@@ -84,6 +84,8 @@ describe('the delivery of a logout token', () => {
     expect(server.log.join('\n')).not.toContain('in-the-address');
     const metrics = await (await fetch(`${server.origin}/metrics`)).text();
     expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="sent",service="auth"\} \d/);
+    // A counter that begins at 0 shows Prometheus its first increase.
+    expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="timeout",service="auth"\} 0/);
   });
 
   test('each token is sent once, although several instances run', async () => {

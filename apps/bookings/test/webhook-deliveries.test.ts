@@ -53,6 +53,12 @@ const ping = (path: string) => system.call('POST', `${path}/ping`);
 const deliveriesOf = async (path: string, filter = '') =>
   (await system.call('GET', `${path}/deliveries${filter}`)).body.items;
 
+test('the counters of deliveries begin at 0', async () => {
+  const { text } = await secondInstance.call('GET', '/metrics', { token: null });
+  for (const outcome of ['delivered', 'retried', 'failed'])
+    expect(text).toMatch(new RegExp(`^webhook_deliveries_total\\{outcome="${outcome}",.*\\} 0$`, 'm'));
+});
+
 test('a ping is signed as Standard Webhooks prescribes and appears in the deliveries', async () => {
   const { receiver, path, secret } = await registerReceiver({ events: ['booking.deleted'] });
   expect((await ping(path)).status).toBe(202);

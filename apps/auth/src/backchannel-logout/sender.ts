@@ -5,15 +5,17 @@ import { startLoop } from '@bay-booking/service/periodic';
 import type { Stores } from '../services.ts';
 import { type QueuedLogout, takeQueuedLogouts } from './store.ts';
 
-export type LogoutOutcome =
-  | 'sent'
-  | 'rejected'
-  | 'address_not_allowed'
-  | 'timeout'
-  | 'failed'
-  /** The client is disabled, deleted or has no logout URL any more. */
-  | 'not_registered'
-  | 'expired';
+/** The outcome `not_registered` means that the client is disabled, deleted or has no logout URL any more. */
+export const logoutOutcomes = [
+  'sent',
+  'rejected',
+  'address_not_allowed',
+  'timeout',
+  'failed',
+  'not_registered',
+  'expired',
+] as const;
+export type LogoutOutcome = (typeof logoutOutcomes)[number];
 
 export interface LogoutResult {
   readonly outcome: LogoutOutcome;

@@ -2,7 +2,7 @@
 // delivery has waited.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { Outcome } from './worker.ts';
+import { type Outcome, outcomes } from './worker.ts';
 
 /**
  * Returns the function that counts an attempt to deliver. `oldestDue` is called each time Prometheus collects the
@@ -19,6 +19,8 @@ export function observeDeliveries(
     labelNames: ['outcome'],
     registers: [registry],
   });
+  // Prometheus sees the increase from 0 to 1.
+  for (const outcome of outcomes) counter.inc({ outcome }, 0);
   new Gauge({
     name: 'webhook_oldest_pending_seconds',
     help: 'Seconds that the oldest due delivery of the active webhooks has waited; 0 if none waits.',

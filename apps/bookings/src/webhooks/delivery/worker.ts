@@ -23,7 +23,8 @@ const pollMilliseconds = 500;
  */
 const attemptTimeoutMilliseconds = 15_000;
 
-export type Outcome = 'delivered' | 'retried' | 'failed';
+export const outcomes = ['delivered', 'retried', 'failed'] as const;
+export type Outcome = (typeof outcomes)[number];
 
 export interface WorkerOptions extends SharedServices {
   readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
