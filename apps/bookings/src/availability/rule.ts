@@ -1,5 +1,5 @@
 // Defines when an interval of a bay can be booked. Availability, holds and bookings use this rule
-// (docs/decisions/0012-one-rule-for-free-bays.md).
+// (docs/decisions.md).
 import type { ErrorCode } from '../errors.ts';
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from '../time/interval.ts';

@@ -4,7 +4,7 @@
 // A PostgreSQL sequence cannot number the changes, because transactions do not commit in the order of their numbers. A
 // reader that continues after the highest number would miss a lower number that is committed later. Changes are
 // therefore committed without a number and numbered later under a lock of the facility
-// (docs/decisions/0008-log-of-changes.md).
+// (docs/decisions.md).
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { checkNotRestored, handleRestore } from './restore.ts';
 import { addBins, binsOfStarts, startsOf } from './totals/bins.ts';

@@ -1,5 +1,5 @@
 // Converts records of oidc-provider to rows of the table oidc_artifact, and back. The id of most records is a secret,
-// so the table contains only its SHA-256 (docs/decisions/0005-single-use-codes-and-refresh-tokens.md).
+// so the table contains only its SHA-256 (docs/decisions.md).
 import { jsonText } from '@bay-booking/service/database/database';
 import { type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';

@@ -1,5 +1,5 @@
 // Describes the two resource servers: the Bookings API, whose tokens may have several of our scopes
-// (docs/decisions/0004-one-audience.md), and the management API of auth.
+// (docs/decisions.md), and the management API of auth.
 import { type ScopeTable, splitScope } from '../scopes.ts';
 
 export type ResourceServer = ReturnType<typeof createResourceServer>;

@@ -3,7 +3,7 @@
 //
 // docs/how-to-add.md describes how to add an optional field. Every statement contains the id of one facility, or finds
 // the rows of booking_reference by their key, so it also runs on a distributed database
-// (docs/decisions/0003-facility-id-in-every-key.md).
+// (docs/decisions.md).
 import type { BookingState } from '../../changes/log.ts';
 import { timeRange } from '../../database/sql.ts';
 
