@@ -20,7 +20,7 @@ test.each(['apps/bookings', 'apps/auth'])(
   'every row of %s in docs/specification-map.md names code and a test',
   (app) => {
     const [, section = ''] = read('docs/specification-map.md').split(`\n## ${app}\n`);
-    const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| .* \| (.*) \| (.*) \|$/gm)].slice(1);
+    const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^- .* \((.*); (.*)\)$/gm)];
     expect(rows.length).toBeGreaterThan(50);
     const filesOf = (cell: string | undefined, folder: string) =>
       (cell ?? '').split(', ').map((path) => (exists(path) ? path : `${app}/${folder}/${path}`));

@@ -1,4 +1,4 @@
-// Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files"), and that `npm run migrate` can run
+// Tests `npm run import -w apps/bookings` (docs/import.md), and that `npm run migrate` can run
 // again.
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-// Reads and validates import files: facilities, accounts and clients as JSON (docs/behaviour.md, "Import files").
+// Reads and validates import files: facilities, accounts and clients as JSON (docs/import.md).
 import {
   createImportReader,
   type DocumentNode,
