@@ -59,7 +59,7 @@ function createHandler(
   const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const validateQuery = compile(querySchema);
   const limit = endpoint.bodyLimit ?? defaultBodyLimit;
-  // express.json reads an empty body as {}, which would reset a record.
+  // Express reads an empty body as {}, which would reset a record.
   const verify = (_request: unknown, _response: unknown, bytes: Buffer): void => {
     if (bytes.length === 0 && endpoint.bodyUse !== 'optional') throw new Error('the body is empty');
   };
