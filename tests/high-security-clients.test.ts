@@ -1,6 +1,6 @@
 // Tests clients with the profile fapi2, with the libraries openid-client and oauth4webapi. Each library signs in with
-// private_key_jwt, a pushed request and DPoP, and books a bay with the bound token (docs/behaviour.md, "High-security
-// clients").
+// private_key_jwt, a pushed request and DPoP, and books a bay with the bound token (docs/behaviour-auth.md,
+// "High-security clients").
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';

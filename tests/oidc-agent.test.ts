@@ -1,5 +1,5 @@
 // Tests device sign-in with oidc-agent, a program of another project. The program signs in, and the test books a bay
-// with its access token (docs/behaviour.md, "Device sign-in"). The test is skipped on a machine without the Debian
+// with its access token (docs/behaviour-auth.md, "Device sign-in"). The test is skipped on a machine without the Debian
 // package oidc-agent-cli.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// Tests that signing keys rotate without a failed request and without a restart (docs/behaviour.md, "Signing keys").
-// Clients get tokens and create bookings with them while the operator's command rotates the keys.
+// Tests that signing keys rotate without a failed request and without a restart (docs/behaviour-auth.md, "Signing
+// keys"). Clients get tokens and create bookings with them while the operator's command rotates the keys.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';

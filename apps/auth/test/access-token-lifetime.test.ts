@@ -1,4 +1,4 @@
-// Tests `access_token_ttl`, the lifetime in seconds of the access tokens of a client (docs/behaviour.md, "Access
+// Tests `access_token_ttl`, the lifetime in seconds of the access tokens of a client (docs/behaviour-auth.md, "Access
 // tokens").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';

@@ -1,5 +1,5 @@
 // Tests how logout tokens are delivered: once, without delaying the user, and to allowed addresses only
-// (docs/behaviour.md, "Back-channel logout").
+// (docs/behaviour-auth.md, "Back-channel logout").
 import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';

@@ -1,4 +1,4 @@
-// Tests when clients get logout tokens, and what the tokens contain (docs/behaviour.md, "Back-channel logout").
+// Tests when clients get logout tokens, and what the tokens contain (docs/behaviour-auth.md, "Back-channel logout").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';

@@ -1,4 +1,4 @@
-// Tests the endpoint at which a device gets its codes (docs/behaviour.md, "Device sign-in"; RFC 8628 section 3.2).
+// Tests the endpoint at which a device gets its codes (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 section 3.2).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';

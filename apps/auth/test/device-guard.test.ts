@@ -1,4 +1,4 @@
-// Tests the protection against guessed user codes (docs/behaviour.md, "Device sign-in"; RFC 8628 section 5.1).
+// Tests the protection against guessed user codes (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 section 5.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';

@@ -1,4 +1,4 @@
-// Tests the page on which a user enters the code of a device (docs/behaviour.md, "Device sign-in"; RFC 8628
+// Tests the page on which a user enters the code of a device (docs/behaviour-auth.md, "Device sign-in"; RFC 8628
 // section 3.3).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { Page } from '@bay-booking/testkit/form-browser';

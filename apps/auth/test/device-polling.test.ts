@@ -1,4 +1,4 @@
-// Tests how a device polls for its tokens (docs/behaviour.md, "Device sign-in"; RFC 8628 sections 3.4 and 3.5).
+// Tests how a device polls for its tokens (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.4 and 3.5).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';

@@ -1,5 +1,5 @@
-// Tests DPoP proofs, tokens that are bound to a key, and the attacks that proofs prevent (RFC 9449; docs/behaviour.md,
-// "High-security clients").
+// Tests DPoP proofs, tokens that are bound to a key, and the attacks that proofs prevent (RFC 9449;
+// docs/behaviour-auth.md, "High-security clients").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';

@@ -1,4 +1,4 @@
-// Tests how failed sign-ins slow down and lock out further sign-ins (docs/behaviour.md, "Sign-in protection").
+// Tests how failed sign-ins slow down and lock out further sign-ins (docs/behaviour-auth.md, "Sign-in protection").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';

@@ -1,5 +1,5 @@
 // Tests clients with keys: private_key_jwt, pushed authorization requests, DPoP and the profile fapi2
-// (docs/behaviour.md, "High-security clients").
+// (docs/behaviour-auth.md, "High-security clients").
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';

@@ -1,5 +1,5 @@
 // Tests that signing keys are encrypted in the database and rotate without a restart and without a failed request
-// (docs/behaviour.md, "Signing keys"). Also tests the rotation of the keys that sign cookies.
+// (docs/behaviour-auth.md, "Signing keys"). Also tests the rotation of the keys that sign cookies.
 import { createDecipheriv } from 'node:crypto';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';

@@ -1,4 +1,4 @@
-// Tests the CSRF protection, the headers and the error pages, which all pages share (docs/behaviour.md, "Pages").
+// Tests the CSRF protection, the headers and the error pages, which all pages share (docs/behaviour-auth.md, "Pages").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';

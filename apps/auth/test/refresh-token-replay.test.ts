@@ -1,5 +1,5 @@
 // Tests a second use of a refresh token at two instances. It is rejected, and revokes the grant unless the first use
-// was less than a second ago (RFC 9700 section 4.14.2; docs/behaviour.md, "Codes, refresh tokens and replay").
+// was less than a second ago (RFC 9700 section 4.14.2; docs/behaviour-auth.md, "Codes, refresh tokens and replay").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';

@@ -1,6 +1,6 @@
-// Tests which access tokens from native apps are accepted, depending on the provider's response (docs/behaviour.md,
-// "Social providers"). Also tests that a rejected token counts as a failed sign-in, and tokens that are bound with
-// DPoP.
+// Tests which access tokens from native apps are accepted, depending on the provider's response
+// (docs/behaviour-auth.md, "Social providers"). Also tests that a rejected token counts as a failed sign-in, and tokens
+// that are bound with DPoP.
 //
 // A token of these tests contains the provider's responses, in base64url. The simulated provider decodes the token that
 // it gets, and sends these responses.

@@ -1,4 +1,4 @@
-// Tests access tokens that are bound to a key (RFC 9449; docs/behaviour.md, "High-security clients").
+// Tests access tokens that are bound to a key (RFC 9449; docs/behaviour-auth.md, "High-security clients").
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';

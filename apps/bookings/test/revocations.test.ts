@@ -1,5 +1,5 @@
 // Tests that bookings reads the list of ended rights, and refuses what an ended right allowed (docs/behaviour.md,
-// "Revocation").
+// "Revoked tokens").
 import { query } from '@bay-booking/service/database/database';
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';

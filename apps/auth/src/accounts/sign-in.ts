@@ -1,6 +1,6 @@
 // Checks a user name and password for the sign-in page and the grant type `password`.
 //
-// Neither the result nor the response time reveals whether the account exists (docs/behaviour.md, "Sign-in
+// Neither the result nor the response time reveals whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
 
 import type { SignInGuard } from '../guard/sign-in-guard.ts';

@@ -1,5 +1,5 @@
-// Sends logout tokens to clients of ended sessions (docs/behaviour.md, "Back-channel logout"). Tokens wait in a queue,
-// so that users do not wait for clients and the import command can end sessions. A token is never sent again.
+// Sends logout tokens to clients of ended sessions (docs/behaviour-auth.md, "Back-channel logout"). Tokens wait in a
+// queue, so that users do not wait for clients and the import command can end sessions. A token is never sent again.
 
 import { startLoop } from '@bay-booking/service/periodic';
 import type { Stores } from '../services.ts';

@@ -2,7 +2,7 @@
 //
 // Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys
 // and the secrets of authenticator apps with the first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY
-// (docs/behaviour.md, "Signing keys").
+// (docs/behaviour-auth.md, "Signing keys").
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';

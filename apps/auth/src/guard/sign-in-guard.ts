@@ -1,4 +1,4 @@
-// Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
+// Slows down and locks out repeated failed sign-ins (docs/behaviour-auth.md, "Sign-in protection").
 //
 // Failures are counted for each user name, even if no account has it, and for each IP address. A browser that has
 // signed in to the account before has a separate count: nobody else can lock the owner out of this browser.

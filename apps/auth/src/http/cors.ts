@@ -1,4 +1,5 @@
-// Allows web pages of every origin to use an endpoint without cookies (docs/behaviour.md, "Cross-origin requests").
+// Allows web pages of every origin to use an endpoint without cookies (docs/behaviour-auth.md, "Cross-origin
+// requests").
 import type { RequestHandler } from 'express';
 
 export interface CrossOriginAccess {

@@ -1,4 +1,4 @@
-// Checks the optional security features of imported clients (docs/behaviour.md, "High-security clients").
+// Checks the optional security features of imported clients (docs/behaviour-auth.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import type { ImportedClient } from './document.ts';

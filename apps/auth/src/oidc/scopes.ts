@@ -11,7 +11,7 @@ export const claimsByScope = {
   email: ['email', 'email_verified'],
   roles: ['roles'],
 };
-/** Only for requests that also get an id_token (docs/behaviour.md, "Scopes"). */
+/** Only for requests that also get an id_token (docs/behaviour-auth.md, "Scopes"). */
 export const openidFamily: readonly string[] = Object.keys(claimsByScope);
 export const offlineAccess = 'offline_access';
 

@@ -1,5 +1,5 @@
 // Serves the list of revocations, with which resource servers refuse access tokens that have not expired yet
-// (docs/behaviour.md, "Revocation").
+// (docs/behaviour-auth.md, "Revocation").
 import { hash } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { importJWK, type JWK, SignJWT } from 'jose';

@@ -1,5 +1,5 @@
-// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page simulates the
-// device: a screen that runs a web application, which polls for tokens. The second page simulates the phone of the
+// Tests device sign-in with two pages in Chromium (docs/behaviour-auth.md, "Device sign-in"). The first page simulates
+// the device: a screen that runs a web application, which polls for tokens. The second page simulates the phone of the
 // user, which shows our pages without JavaScript.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 // Tests that the pages work without JavaScript, with a keyboard, with a screen reader and on a phone
-// (docs/behaviour.md, "Pages"). The tests run in Chromium. When a form leads to a redirect, only a real browser checks
-// the redirect against the CSP directive `form-action`, and applies the rules for cookies to the redirect.
+// (docs/behaviour-auth.md, "Pages"). The tests run in Chromium. When a form leads to a redirect, only a real browser
+// checks the redirect against the CSP directive `form-action`, and applies the rules for cookies to the redirect.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {

@@ -1,4 +1,4 @@
-// Tests that a device code stays usable if the database is unavailable for a while (docs/behaviour.md, "Device
+// Tests that a device code stays usable if the database is unavailable for a while (docs/behaviour-auth.md, "Device
 // sign-in").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';

@@ -1,5 +1,5 @@
 // Reads the authorization server's list of ended rights, so that tokens of these rights are rejected before they expire
-// (docs/behaviour.md, "Revocation").
+// (docs/behaviour.md, "Revoked tokens").
 import { hash } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';

@@ -5,7 +5,7 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { ProviderSessions } from '../../oidc/sessions.ts';
 import type { Stores } from '../../services.ts';
 
-/** Sensitive actions require a sign-in that is not older (docs/behaviour.md, "Pages"). */
+/** Sensitive actions require a sign-in that is not older (docs/behaviour-auth.md, "Pages"). */
 const freshLimitSeconds = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);

@@ -1,6 +1,6 @@
 // Serves the pages for signing in with a password and for registering, in every sign-in context.
 //
-// The response to a failed sign-in does not reveal whether the account exists (docs/behaviour.md, "Sign-in
+// The response to a failed sign-in does not reveal whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { isEmailAddress, validateName } from '../../accounts/field-rules.ts';

@@ -1,5 +1,5 @@
-// Adjusts the responses of the endpoints that authenticate clients (docs/behaviour.md, "Errors of the token endpoint"
-// and "Cross-origin requests").
+// Adjusts the responses of the endpoints that authenticate clients (docs/behaviour-auth.md, "Errors of the token
+// endpoint" and "Cross-origin requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Services } from '../../services.ts';
 import { webOriginsOf } from '../clients/registered-client.ts';

@@ -1,4 +1,4 @@
-// Selects the facilities for the claim `facilities` of an access token (docs/behaviour.md, "Access tokens").
+// Selects the facilities for the claim `facilities` of an access token (docs/behaviour-auth.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Membership } from '../../facilities/roles.ts';
 import type { Services } from '../../services.ts';

@@ -10,6 +10,7 @@ export const guideFiles: Readonly<Record<string, string>> = {
   '/guide': 'docs/api.md',
   '/guide/client': 'packages/client/README.md',
   '/guide/behaviour': 'docs/behaviour.md',
+  '/guide/behaviour-auth': 'docs/behaviour-auth.md',
   '/guide/sign-in': 'docs/sign-in.md',
   '/guide/sign-in-security': 'docs/sign-in-security.md',
   '/guide/social': 'docs/social.md',
