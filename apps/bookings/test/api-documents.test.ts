@@ -331,7 +331,7 @@ test('every reference of the guide is a link, and every link of its pages leads 
         if (pathname.startsWith('/golf/guide')) pages.set(pathname, page);
       }
     }
-    expect(pages.size).toBe(8);
+    expect(pages.size).toBe(9);
     const source = readFileSync(`${import.meta.dirname}/../../../docs/api.md`, 'utf8');
     const main = pages.get('/golf/guide')?.text.split('<main')[1] ?? '';
     expect(main.match(/<a /g)).toHaveLength([...source.matchAll(/\]\([^)]+\)|<http/g)].length);
