@@ -36,12 +36,8 @@
 
   /** Makes the links of the contents work in Swagger UI, which reads the address only once, and shows the filter. */
   function addContents() {
-    for (const heading of page.querySelectorAll('.info h2:not(.title)'))
-      heading.id = heading.innerText
-        .toLowerCase()
-        .replace(/[^\w\s-]/g, '')
-        .replaceAll(' ', '-');
-    addEventListener('hashchange', showOperation);
+    addEventListener('hashchange', showTarget);
+    if (!location.hash.startsWith('#/')) showTarget();
 
     const filter = document.getElementById('filter');
     const [input, output] = filter.querySelectorAll('input, output');
@@ -61,9 +57,16 @@
     apply();
   }
 
-  function showOperation() {
-    const [, tag, operationId] = location.hash.slice(1).split('/');
-    if (!operationId) return;
+  /** Shows the operation or the heading that the address names. Swagger UI gives its headings no ids. */
+  function showTarget() {
+    const [id, tag, operationId] = location.hash.slice(1).split('/');
+    const idOf = ({ innerText }) =>
+      innerText
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, '')
+        .replaceAll(' ', '-');
+    if (!operationId)
+      return [...page.querySelectorAll('.info h2')].find((heading) => idOf(heading) === id)?.scrollIntoView();
     ui.layoutActions.show(['operations-tag', decodeURI(tag)], true);
     ui.layoutActions.show(['operations', decodeURI(tag), operationId], true);
     // Swagger UI renders the operation after this event.
