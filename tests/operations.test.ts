@@ -51,8 +51,15 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
     // The documented commands write files into the repository, so the tests run them in a copy of it.
     const withoutModules = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
-    for (const part of ['apps', 'infra', 'docs/api.md', 'packages/service/check-node.js', 'package.json'])
-      await cp(join(root, part), join(folder, 'clone', part), withoutModules);
+    const parts = [
+      'apps',
+      'infra',
+      'docs',
+      'packages/client/README.md',
+      'packages/service/check-node.js',
+      'package.json',
+    ];
+    for (const part of parts) await cp(join(root, part), join(folder, 'clone', part), withoutModules);
     for (const path of ['node_modules', 'apps/auth/node_modules', 'apps/bookings/node_modules'])
       await symlink(join(root, path), join(folder, 'clone', path));
     environment = {
