@@ -188,6 +188,16 @@ describeInChromium('the portal', () => {
     await checkPage(partner, 'tokens');
   }, 120_000);
 
+  test('the owner sees what the token may do', async () => {
+    await owner.getByRole('link', { name: 'Tokens' }).click();
+    await owner.getByRole('row', { name: /^Booking site Partner booking site Write / }).waitFor();
+    await checkPage(owner, 'facility-tokens');
+    await owner.getByRole('link', { name: 'Revoke Booking site' }).click();
+    await checkPage(owner, 'facility-revoke-token');
+    await owner.getByRole('link', { name: 'Cancel' }).click();
+    await owner.getByRole('link', { name: 'People' }).click();
+  }, 120_000);
+
   test('without JavaScript there are no buttons that need JavaScript', async () => {
     const page = await visit({ javaScriptEnabled: false });
     await signIn(page, portal(), newcomer, password);

@@ -213,7 +213,7 @@ describe('a revoked role stops new access tokens', () => {
     expect(facilitiesOf(before)).toEqual(['fac-north']);
     const { browser, page } = await portal.signIn('staff', memberPath('bot', 'revoke'));
     expect(textOf(page.html)).toContain(
-      'the Bookings API refuses access tokens that were already issued, ends its holds here',
+      'the Bookings API rejects access tokens that were already issued, releases its holds here',
     );
     expect(textOf(page.html)).toContain('1 active token');
     const done = await browser.send(filled(page, '/revoke'), {});

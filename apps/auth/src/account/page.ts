@@ -14,7 +14,7 @@ export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormS
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
-  name: 'Your name is changed.',
+  name: 'Your name was changed.',
   password:
     'Your password was changed, and you are signed out everywhere else. ' +
     'Within 15 seconds, the access tokens of applications stop working.',
@@ -25,7 +25,7 @@ const notices: Readonly<Record<string, string>> = {
   linked: 'You can now sign in with this provider.',
   'link-cancelled': 'You cancelled. The provider was not added.',
   unlinked: 'You can no longer sign in with this provider.',
-  verification: 'We have sent you a link to confirm your address.',
+  verification: "We've sent you a link to confirm your address.",
 };
 
 export function createAccountPage(services: Services): ShowAccount {

@@ -23,7 +23,7 @@ export const errorMessages = {
   badRequest: { title: 'Invalid request', text: 'The request could not be read. Go back and try again.' },
   unavailable: {
     title: 'Temporarily unavailable',
-    text: 'The service is not available at the moment. Try again in a moment.',
+    text: 'The service is temporarily unavailable. Try again in a moment.',
   },
   internal: { title: 'Something went wrong', text: 'The page could not be shown. Try again in a moment.' },
 } as const satisfies Readonly<Record<string, ErrorMessage>>;

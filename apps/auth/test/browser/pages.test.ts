@@ -118,6 +118,15 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   // An unknown token shows the same page as the token of a used link.
   'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
   'your account': (page) => signIn(page),
+  'your account, with rows in every table': async (page) => {
+    await signIn(page, requestUrl());
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.goto(`${server.origin}/account`);
+    await page.getByRole('button', { name: 'Add Facebook' }).click();
+    await page.getByRole('button', { name: /Ben Bunker/ }).click();
+    await page.getByRole('table', { name: 'Ways to sign in' }).waitFor();
+    await page.getByRole('table', { name: 'Applications' }).waitFor();
+  },
   'delete your account': async (page) => {
     await signIn(page);
     await page.goto(`${server.origin}/account/delete`);

@@ -188,7 +188,7 @@ function isInvited({ username, kind, email, emailVerified }: Account, invitation
 function explainEndedLink(invitation: Invitation | undefined): string {
   if (!invitation) {
     return (
-      'The link is incomplete, or we have sent a newer link. ' +
+      "The link is incomplete, or we've sent a newer link. " +
       'Use the link in the latest e-mail, or ask for a new invitation.'
     );
   }
