@@ -23,7 +23,6 @@ import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes
 import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
 import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
 import type { StartSession } from './interaction/sign-in/start-session.ts';
-import { createManagement } from './management/management.ts';
 import { observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
@@ -34,6 +33,8 @@ import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createPortal } from './portal/portal.ts';
 import { createSignInDestination } from './portal/sign-in-destination.ts';
+import { createAuthorize } from './records/authorize.ts';
+import { createAccountManagement } from './records/management.ts';
 import { revocationRoutes } from './revocations/endpoint.ts';
 import { type AppDependencies, createServices, type Services } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
@@ -85,7 +86,14 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
     startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
   ];
 
-  const management = config.management === 'on' ? await createManagement(services, providerManager) : Router();
+  const management =
+    config.management === 'on'
+      ? await createAccountManagement({
+          ...services,
+          authorize: createAuthorize(services, providerManager),
+          sendLogoutTokens: logoutSender.sendQueued,
+        })
+      : Router();
   const hasOwnPort = config.management === 'on' && config.managementPort !== undefined;
   const pages = createPages(services, startSession);
   return {

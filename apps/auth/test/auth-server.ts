@@ -2,6 +2,7 @@
 // Also contains small helpers for requests to the server.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { importFile } from '@bay-booking/records/commands';
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
@@ -9,11 +10,11 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
 import { readAuthConfig } from '../src/config.ts';
-import type { ImportDocument } from '../src/import/document.ts';
-import { importDocument } from '../src/import/importer.ts';
+import type { ImportDocument } from './import-document.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
+import { createAccountRecords } from '../src/records/records.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
 
@@ -122,12 +123,9 @@ export async function startAuthServer(
       isDevelopment: true,
       allowNetworks: ['127.0.0.0/8'],
     });
-    await importDocument(document, {
-      db,
-      scopes,
-      clientValidator,
-      encryptionKeys: [Buffer.from(encryptionKey, 'base64')],
-    });
+    const encryptionKeys = [Buffer.from(encryptionKey, 'base64')];
+    const options = { scopes, validator: clientValidator, encryptionKeys, maxFailures: 10 };
+    await importFile(createAccountRecords(db, options), document);
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */

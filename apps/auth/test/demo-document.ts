@@ -1,7 +1,7 @@
 // Defines the import document of the test server. It contains those accounts and clients of the demo that the tests
 // need, with the same ids and credentials (docs/behaviour.md, "The demo"). Other fields can differ from the demo: for
 // example, demo-spa may use refresh tokens here.
-import type { ImportDocument } from '../src/import/document.ts';
+import type { ImportDocument } from './import-document.ts';
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 
 export function demoDocument(scopes: ScopeTable): ImportDocument {

@@ -3,7 +3,7 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
-import type { ImportDocument } from '../src/import/document.ts';
+import type { ImportDocument } from './import-document.ts';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { type SetUp, setUpApp } from './factors-fixture.ts';
 

@@ -77,7 +77,8 @@ export async function applyEntries(
   }
 }
 
-const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record[kind.key]}`;
+/** Other records refer to an account by its id, which is not its key. */
+const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record.id ?? record[kind.key]}`;
 
 /** Returns the problems with pointers into the file, which has no field for the record that contains another. */
 export function located({ kind, pointer, parent }: FileEntry, { problems }: Pick<Outcome, 'problems'>) {

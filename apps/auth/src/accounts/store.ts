@@ -95,7 +95,7 @@ export function createAccountStore({ db }: { db: Database }) {
         `select ${accountColumns}, (
            select coalesce(jsonb_agg(jsonb_build_object('facilityId', f.id, 'role', m.role,
                     'requiresSecondFactor', f.requires_second_factor) order by f.id), '[]')
-             from membership m join facility f on f.id = m.facility_id where m.account_id = a.id) as memberships
+             from membership m join facility f on f.id = m.facility_id where m.account_id = a.id and f.disabled_at is null) as memberships
            from account a where a.id = $1`,
         [withoutNul(id)],
       );

@@ -2,7 +2,6 @@
 //
 // A personal access token is a client that belongs to a service account (specification, "Bookings API access").
 import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import { membershipsOfAccount } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Membership } from '../facilities/roles.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -66,7 +65,10 @@ export const activeClientQuery = `
          array(select s.secret_sha256 from client_secret s
                 where s.client_id = c.id and (${isActiveSecret}) order by s.secret_sha256) as "secretHashes",
          c.access, c.facility_ids as "facilityIds",
-         case when a.id is not null then ${membershipsOfAccount} end as memberships
+         case when a.id is not null then (
+           select coalesce(jsonb_agg(jsonb_build_object('facilityId', m.facility_id, 'role', m.role) order by m.facility_id),
+                    '[]') from membership m join facility f on f.id = m.facility_id
+            where m.account_id = a.id and f.disabled_at is null) end as memberships
     from client c left join account a on a.id = c.account_id
    where c.id = $1 and ${isActiveClient} and (c.account_id is null or a.disabled_at is null)`;
 

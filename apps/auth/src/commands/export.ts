@@ -1,13 +1,15 @@
 // Implements `npm run export -w apps/auth -- [--credentials=hashed] [FILE]`: writes an import file of everything to
 // FILE, or to standard output.
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { storeEvents } from '../audit/audit.ts';
-import { credentialsExported, exportDocument } from '../import/export.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
+import { createClientValidator } from '../oidc/clients/validation.ts';
+import { createScopeTable } from '../oidc/scopes.ts';
+import { credentialsExported } from '../records/management.ts';
+import { createAccountRecords } from '../records/records.ts';
 import { withDatabase } from './with-database.ts';
 
 const withHashesOption = '--credentials=hashed';
@@ -23,10 +25,14 @@ runCommand(async () => {
     await databaseCheck(db, migrationsDirectory)();
     const withHashes = options.length > 0;
     if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);
-    const document = await exportDocument(db, { withHashes });
-    const text = `${JSON.stringify(document, null, 2)}\n`;
-    // npm runs this command in apps/auth, but a relative path refers to the directory in which the user started npm.
-    if (file === undefined) process.stdout.write(text);
-    else await writeFile(resolve(process.env.INIT_CWD ?? process.cwd(), file), text, { mode: 0o600 });
+    // The export validates nothing.
+    const validator = await createClientValidator({
+      issuer: 'http://localhost',
+      isDevelopment: false,
+      allowNetworks: [],
+    });
+    const scopes = createScopeTable('');
+    const store = createAccountRecords(db, { scopes, validator, encryptionKeys: undefined, maxFailures: 1 });
+    await exportFile(store, file, withHashes ? { credentials: 'hashed' } : {});
   });
 });

@@ -1,8 +1,7 @@
 // Checks the optional security features of imported clients (docs/behaviour-auth.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
-import type { ImportedClient } from './document.ts';
-import type { ClientToStore } from './imported-client.ts';
+import type { ClientToStore, ImportedClient } from './imported-client.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 

@@ -1,10 +1,33 @@
 // Converts a client of an import file to the form in which it is stored, and checks our own rules for clients.
 import { isLoopback } from '@bay-booking/service/public-address';
-import { type StoredClient, usesSecret } from '../clients/metadata.ts';
-import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
+import {
+  type ClientKind,
+  type PkcePolicy,
+  type StoredClient,
+  type TokenAccess,
+  usesSecret,
+} from '../clients/metadata.ts';
+import type { ClientMetadataError } from '../oidc/clients/validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
-import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
+
+/** A client of a file or of a PUT, with OpenID Connect client metadata. */
+export interface ImportedClient {
+  readonly client_id: string;
+  readonly client_secret?: string;
+  readonly scope?: string;
+  readonly kind?: ClientKind;
+  readonly pkce?: PkcePolicy;
+  readonly accountId?: string;
+  readonly access?: TokenAccess;
+  readonly facilities?: readonly string[];
+  readonly name?: string;
+  readonly client_secret_hashes?: readonly { readonly sha256: string; readonly expiresAt?: string }[];
+  readonly expiresAt?: string;
+  readonly disabled?: boolean;
+  readonly access_token_ttl?: number;
+  readonly [metadata: string]: unknown;
+}
 
 /** `secretHashes` is empty, because the import does not read the stored secrets. */
 export interface ClientToStore extends StoredClient {
@@ -16,15 +39,7 @@ export interface ClientToStore extends StoredClient {
 /** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
-  const {
-    access = 'write',
-    facilities = null,
-    disabled,
-    expiresAt,
-    replace,
-    client_secret_hashes,
-    ...metadata
-  } = others;
+  const { access = 'write', facilities = null, disabled, expiresAt, client_secret_hashes, ...metadata } = others;
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
@@ -89,17 +104,6 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
     ...(hasNoUser && { redirect_uris: [], response_types: [] }),
     ...metadata,
   };
-}
-
-const schemaFields = Object.keys(importSchema.properties.clients.items.properties);
-
-/**
- * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would make
- * a personal access token an ordinary client.
- */
-export function findUnknownFields(imported: ImportedClient, validator: ClientValidator): ClientMetadataError[] {
-  const metadata = Object.keys(imported).filter((field) => !schemaFields.includes(field));
-  return validator.findUnknown(metadata).map((member) => ({ member, reason: 'is not known' }));
 }
 
 export function findClientErrors(

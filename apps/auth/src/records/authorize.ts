@@ -7,8 +7,8 @@ import type { ProviderManager } from '../oidc/provider-manager.ts';
 import { splitScope } from '../oidc/scopes.ts';
 import { createAccessTokenVerifier } from '../oidc/tokens/access-token-verifier.ts';
 import { findActive } from '../oidc/tokens/active-token.ts';
-import type { Services } from '../services.ts';
-import { apiError } from './problems.ts';
+import type { RevocationStore } from '../revocations/store.ts';
+import { accountErrors } from './records.ts';
 
 export interface Caller {
   readonly clientId: string;
@@ -17,8 +17,16 @@ export interface Caller {
 /** @throws {ApiError} 401 or 403 */
 export type Authorize = (request: Request) => Promise<Caller>;
 
+export interface AuthorizeParts {
+  readonly proofs: Parameters<typeof createBindingCheck>[0];
+  readonly accounts: { readonly findWithMemberships: Parameters<typeof findActive>[2] };
+  readonly revocations: Pick<RevocationStore, 'isRevoked'>;
+  readonly resource: { readonly managementAudience: string };
+  readonly scopes: { readonly operateAuth: string };
+}
+
 export function createAuthorize(
-  { proofs, accounts, revocations, resource, scopes }: Services,
+  { proofs, accounts, revocations, resource, scopes }: AuthorizeParts,
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Authorize {
   const findBindingError = createBindingCheck(proofs);
@@ -46,6 +54,6 @@ export function createAuthorize(
     const result = await findCaller(request);
     if ('clientId' in result) return result;
     const code = result.status === 403 ? 'ERR00403' : 'ERR00401';
-    throw apiError(code, { headers: challengeOf(provider().issuer, result) });
+    throw accountErrors.apiError(code, { headers: challengeOf(provider().issuer, result) });
   };
 }

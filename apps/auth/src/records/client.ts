@@ -1,0 +1,420 @@
+// The record client: its metadata, its own settings, and the personal access tokens of service accounts.
+import { isDeepStrictEqual } from 'node:util';
+import { offsetOf } from '@bay-booking/common/page';
+import { type Entry, type Problem, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import { text as filterText } from '@bay-booking/records/schemas';
+import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
+import { accessLevels, type StoredClient, usesSecret } from '../clients/metadata.ts';
+import { clientSettingSchemas } from '../clients/settings.ts';
+import { providerMetadata } from '../oidc/clients/metadata.ts';
+import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
+import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import { hashSecret } from '../secrets.ts';
+import { recordClientLifetimes } from '../signing-keys/store.ts';
+import { findHighSecurityErrors } from './high-security.ts';
+import { type ClientToStore, findClientErrors, type ImportedClient, toStoredClient } from './imported-client.ts';
+import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+
+interface StoredSecret {
+  readonly sha256: string;
+  readonly expiresAt: string | null;
+}
+
+export interface ClientState {
+  readonly client: ClientToStore;
+  readonly disabled: boolean;
+  readonly expiresAt: string | null;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
+const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
+const dateTime = { type: 'string', format: 'date-time' } as const;
+const kindSchema = { enum: ['standard', 'driving-range', 'personal-access-token'] } as const;
+const properties = {
+  client_id: visibleAscii,
+  client_secret: { ...visibleAscii, writeOnly: true },
+  scope: { type: 'string', maxLength: 2000 },
+  kind: kindSchema,
+  pkce: { enum: ['required', 'optional'] },
+  accountId: line,
+  access: { enum: accessLevels },
+  facilities: { type: 'array', items: line },
+  name: line,
+  client_secret_hashes: {
+    type: 'array',
+    writeOnly: true,
+    maxItems: 10,
+    items: {
+      type: 'object',
+      required: ['sha256'],
+      additionalProperties: false,
+      properties: { sha256: { type: 'string', pattern: '^[\\w-]{43}$' }, expiresAt: dateTime },
+    },
+  },
+  expiresAt: dateTime,
+  disabled: { type: 'boolean' },
+  secretExpiresAt: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    readOnly: true,
+    description: 'When the old secret stops working, after a rotation.',
+  },
+  ...clientSettingSchemas,
+} as const;
+
+const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
+  c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",
+  (select coalesce(jsonb_agg(jsonb_build_object('sha256', s.secret_sha256, 'expiresAt', ${isoTime('s.expires_at')})
+                             order by s.created_at, s.secret_sha256), '[]')
+     from client_secret s where s.client_id = c.id) as secrets`;
+
+type ClientRow = StoredClient & Omit<ClientState, 'client'> & { readonly name: string | null };
+
+const stateOf = ({ disabled, expiresAt, secrets, ...client }: ClientRow): ClientState => ({
+  client: { ...client, secretHashes: [], secret: undefined },
+  disabled,
+  expiresAt,
+  secrets,
+});
+
+export const selectClients = async (on: Queryable, ids: readonly string[]): Promise<readonly ClientState[]> =>
+  (await query<ClientRow>(on, `select ${columns} from client c where c.id = any ($1)`, [ids])).map(stateOf);
+
+function recordOf({ client, disabled, expiresAt }: ClientState): ImportedClient {
+  const { id, kind, name, accountId, access, facilityIds, metadata, pkce, scope } = client;
+  const common = { ...(name !== null && { name }), disabled, ...(expiresAt !== null && { expiresAt }) };
+  if (accountId === null) return { client_id: id, kind, pkce, scope, ...common, ...metadata } as ImportedClient;
+  const { access_token_ttl } = metadata as { access_token_ttl?: number };
+  return {
+    client_id: id,
+    kind,
+    accountId,
+    access,
+    ...(facilityIds !== null && { facilities: [...facilityIds] }),
+    ...common,
+    ...(access_token_ttl !== undefined && { access_token_ttl }),
+  };
+}
+
+const read = (state: ClientState): Stored<ImportedClient> => storedOf(state.client.id, inOrder(recordOf(state)) as ImportedClient, state.secrets);
+
+/** jsonb has another order of fields than the body of a PUT, and an entity tag depends on the order. */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, inside]) => [name, inOrder(inside)]));
+}
+
+/** With the fields that only responses have. */
+function respond(state: ClientState): Stored<ImportedClient> {
+  const { record, ...stored } = read(state);
+  const ends = state.secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt])).toSorted();
+  return { ...stored, record: { ...record, secretExpiresAt: ends.at(-1) ?? null } };
+}
+
+export interface ClientOptions {
+  readonly scopes: ScopeTable;
+  readonly validator: ClientValidator;
+}
+
+export function createClientKind({ scopes, validator }: ClientOptions): RecordKind<ImportedClient> {
+  const isOperator = (scope: unknown): boolean =>
+    typeof scope === 'string' && splitScope(scope).some((one) => scopes.operate.includes(one));
+
+  return {
+    name: 'client',
+    collection: 'clients',
+    key: 'client_id',
+    example: {
+      client_id: 'till',
+      kind: 'standard',
+      pkce: 'optional',
+      scope: 'openid',
+      redirect_uris: ['https://till.example/callback'],
+      disabled: false,
+    },
+    // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
+    schema: { type: 'object', required: ['client_id'], properties },
+    filters: { kind: { ...kindSchema, description: 'Kind of client.' }, accountId: filterText },
+    notes: {
+      put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
+      remove: 'Ends its grants and tokens. An operator can only be deleted by a command.',
+    },
+    /**
+     * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would
+     * make a personal access token an ordinary client.
+     */
+    check: (record) =>
+      validator
+        .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(properties, field)))
+        .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
+
+    find: async (on, id) => (await selectClients(on, [id])).map(respond)[0],
+    list: async (on, { kind = null, accountId = null }, page) => {
+      const source =
+        'from client c where ($1::text is null or c.kind = $1) and ($2::text is null or c.account_id = $2)';
+      const options = { order: 'c.id', values: [kind, accountId], limit: page.pageSize, offset: offsetOf(page) };
+      const { rows, total } = await readRows<ClientRow>(on, columns, source, options);
+      return { rows: rows.map((row) => respond(stateOf(row))), total };
+    },
+    readAll: async (on, { credentials }) => {
+      const states = (await query<ClientRow>(on, `select ${columns} from client c order by c.id`)).map(stateOf);
+      return states.map((state) => ({ ...recordOf(state), ...(credentials === 'hashed' && hashesOf(state)) }));
+    },
+
+    async upsert(tx, records, context) {
+      const ids = records.map(({ client_id: id }) => id);
+      const stored = new Map((await selectClients(tx, ids)).map((state) => [state.client.id, state]));
+      const accountIds = records.flatMap(({ accountId = [] }) => accountId);
+      const deleted = await findExisting(tx, 'deleted_account', accountIds);
+      const accounts = await findExisting(tx, 'account', [
+        ...accountIds,
+        ...[...stored.values()].flatMap(({ client: { accountId } }) => accountId ?? []),
+      ]);
+      const facilities = await findExisting(
+        tx,
+        'facility',
+        records.flatMap(({ facilities: named = [] }) => named),
+      );
+      const keep = context.missing === 'keep';
+      const isSkipped = ({ accountId }: ImportedClient) => keep && accountId !== undefined && deleted.has(accountId);
+      const compared = await Promise.all(
+        records.map(async (given) => {
+          const { secretExpiresAt: _, ...record } = given;
+          const before = stored.get(record.client_id);
+          const imported = complete(record, before, keep);
+          const client = toStoredClient(
+            imported,
+            record.client_secret_hashes !== undefined || (before?.secrets.length ?? 0) > 0,
+          );
+          const secrets = secretsOf(record, before);
+          const hasExpiry = client.accountId !== null && imported.expiresAt !== undefined;
+          const expiresAt = hasExpiry ? new Date(String(imported.expiresAt)).toISOString() : null;
+          const after: ClientState = { client, disabled: imported.disabled ?? false, expiresAt, secrets };
+          const needsSecret = usesSecret(client.metadata);
+          const changedSecret = needsSecret && !isDeepStrictEqual(before?.secrets ?? [], secrets);
+          const errors: ClientMetadataError[] = [
+            ...findClientErrors(imported, client, scopes),
+            ...findHighSecurityErrors(imported, client, validator),
+            ...(await findMetadataErrors(client)),
+            ...findScopeErrors(imported, client),
+            ...(imported.expiresAt !== undefined && client.accountId === null
+              ? [{ member: 'expiresAt', reason: 'is only for a client with accountId' }]
+              : []),
+          ];
+          const problems = unique(errors).map(({ member, reason }) =>
+            problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
+          );
+          if (needsSecret && secrets.length === 0) problems.push(problem('/client_secret', 'missing'));
+          if (client.accountId !== null && !accounts.has(client.accountId) && !context.hasErrors('account', client.accountId))
+            problems.push(problem('/accountId', 'invalid', `there is no account ${client.accountId}`));
+          for (const [index, id] of (record.facilities ?? []).entries())
+            if (!facilities.has(id) && !context.hasErrors('facility', id))
+              problems.push(problem(`/facilities/${index}`, 'invalid', `there is no facility ${id}`));
+          const one = compare(before, after, read, {
+            problems: isSkipped(record) ? [] : problems,
+            secrets: changedSecret ? ['client_secret'] : [],
+          });
+          const forbidden = context.clientId === 'import' ? undefined : findForbidden(one, record);
+          return { ...one, record, outcome: { ...one.outcome, problems: forbidden ?? one.outcome.problems } };
+        }),
+      );
+      const written = compared.filter((one) => isWritten(one) && !isSkipped(one.record));
+      if (written.length > 0) {
+        // The signing keys remember the longest lifetime of access tokens, before and after the change.
+        await recordClientLifetimes(tx);
+        await writeClients(
+          tx,
+          written.map(({ after }) => after),
+        );
+        await recordClientLifetimes(tx);
+      }
+      const events = written.map(({ before, after: { client }, changed }) => ({
+        kind: before ? 'client.changed' : 'client.created',
+        clientId: client.id,
+        ...(client.accountId !== null && { accountId: client.accountId }),
+        detail: { changed },
+      }));
+      await storeOperatorEvents(tx, context, events);
+      return compared.map(({ outcome, record, after }) => ({
+        ...outcome,
+        after: respond(after),
+        ...(isSkipped(record) && { action: 'unchanged' as const }),
+      }));
+    },
+
+    async remove(tx, id, context, check) {
+      const [state] = await selectClients(tx, [id]);
+      if (!state) return 'unknown';
+      check(read(state));
+      if (isOperator(state.client.scope)) return forbidden('', 'an operator cannot be deleted by this API');
+      // Also deletes the grants of users, so that a new client with the same id does not get them.
+      await query(tx, 'delete from oidc_artifact where client_id = $1', [id]);
+      await query(tx, 'delete from client where id = $1', [id]);
+      await storeOperatorEvents(tx, context, [{ kind: 'client.deleted', clientId: id }]);
+      return 'removed';
+    },
+  };
+
+  /** oidc-provider names only the first error, so the client is validated again without the members that have one. */
+  async function findMetadataErrors(client: ClientToStore): Promise<readonly ClientMetadataError[]> {
+    const errors: ClientMetadataError[] = [];
+    let metadata: Record<string, unknown> = providerMetadata(client, scopes);
+    for (;;) {
+      const error = await validator.validate(metadata as Parameters<ClientValidator['validate']>[0]);
+      if (!error) return errors;
+      const { member } = error;
+      const isRepeated = errors.some((earlier) => earlier.member === member);
+      if (!isRepeated) errors.push(error);
+      if (isRepeated || member === undefined || !(member in metadata) || member === 'client_id') return errors;
+      const { [member]: __, ...others } = metadata;
+      metadata = others;
+    }
+  }
+
+  function findScopeErrors(
+    { scope }: ImportedClient,
+    { kind, metadata, accountId }: ClientToStore,
+  ): readonly ClientMetadataError[] {
+    const given = splitScope(scope).filter((one) => scopes.operate.includes(one));
+    const { token_endpoint_auth_method: method, grant_types: grants, response_types: responseTypes } = metadata;
+    const isProgram =
+      accountId === null &&
+      kind === 'standard' &&
+      method === 'private_key_jwt' &&
+      isDeepStrictEqual(grants, ['client_credentials']) &&
+      isDeepStrictEqual(responseTypes, []);
+    if (given.length === 0 || isProgram) return [];
+    const reason = `${given.join(' ')} is only for clients with private_key_jwt and only the grant type client_credentials`;
+    return [{ member: 'scope', reason }];
+  }
+
+  /** Only the import command makes operators and changes them. Otherwise, an operator could make further operators. */
+  function findForbidden(
+    { before, changed }: { readonly before: ClientState | undefined; readonly changed: readonly string[] },
+    record: ImportedClient,
+  ): readonly Problem[] | undefined {
+    if (!before || !isOperator(before.client.scope))
+      return isOperator(record.scope)
+        ? [problem('/scope', 'invalid', 'only the import command can give this scope')]
+        : undefined;
+    const leftOut = Object.keys(recordOf(before)).filter((field) => field !== 'name' && !(field in record));
+    const fields = new Set([...changed.filter((field) => field !== 'name'), ...leftOut]);
+    return fields.size === 0
+      ? undefined
+      : [...fields].map((field) => forbidden(`/${field}`, 'only the import command can change it'));
+  }
+}
+
+const forbidden = (pointer: string, hint: string): Problem =>
+  problem(pointer, 'forbidden', hint, { code: 'CLIENT00002' });
+
+const unique = (errors: readonly ClientMetadataError[]) => [
+  ...new Map(errors.map((error) => [JSON.stringify(error), error])).values(),
+];
+
+const hashesOf = ({ client, secrets }: ClientState) =>
+  usesSecret(client.metadata) &&
+  secrets.length > 0 && {
+    client_secret_hashes: secrets.map(({ sha256, expiresAt }) => ({
+      sha256,
+      ...(expiresAt !== null && { expiresAt }),
+    })),
+  };
+
+/** A secret in the record replaces all stored secrets, and does not expire. */
+function secretsOf({ client_secret, client_secret_hashes }: ImportedClient, before: ClientState | undefined) {
+  if (client_secret !== undefined) {
+    const sha256 = hashSecret(client_secret);
+    return [{ sha256, expiresAt: null }];
+  }
+  if (client_secret_hashes === undefined) return before?.secrets ?? [];
+  return client_secret_hashes.map(({ sha256, expiresAt }) => ({
+    sha256,
+    expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+  }));
+}
+
+/** The record with which `toStoredClient` gives the complete client. */
+function complete(record: ImportedClient, stored: ClientState | undefined, keep: boolean): ImportedClient {
+  if (!stored) return record;
+  if (!keep) {
+    const { kind, accountId } = stored.client;
+    return record.kind === undefined && accountId === null ? { kind, ...record } : record;
+  }
+  const { name, ...kept } = withoutDerivedFields(stored);
+  // A personal access token has one name, under two fields.
+  const hasOtherName = kept.accountId !== undefined && record.client_name !== undefined;
+  return { ...kept, ...(name !== undefined && !hasOtherName && { name }), ...record };
+}
+
+/** toStoredClient derives these fields. If they stayed, a client with its first redirect URI had no response type. */
+const derivedFields = [['redirect_uris', 'response_types'], ['application_type'], ['token_endpoint_auth_method']];
+
+function withoutDerivedFields(stored: ClientState): ImportedClient {
+  let record: ImportedClient = recordOf(stored);
+  for (const fields of derivedFields) {
+    const shorter = Object.fromEntries(
+      Object.entries(record as Entry).filter(([field]) => !fields.includes(field)),
+    ) as ImportedClient;
+    const { metadata } = toStoredClient(shorter, stored.secrets.length > 0);
+    if (isDeepStrictEqual(metadata, stored.client.metadata)) record = shorter;
+  }
+  return record;
+}
+
+async function writeClients(tx: Queryable, clients: readonly ClientState[]): Promise<void> {
+  if (clients.length === 0) return;
+  const records = clients.map(({ client, disabled, expiresAt }) => ({
+    id: client.id,
+    kind: client.kind,
+    pkce: client.pkce,
+    metadata: client.metadata,
+    scope: client.scope,
+    account_id: client.accountId,
+    name: client.name,
+    access: client.access,
+    facility_ids: client.facilityIds,
+    disabled,
+    expires_at: expiresAt,
+  }));
+  await query(
+    tx,
+    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name, access, facility_ids, disabled_at,
+                              expires_at)
+     select n.id, n.kind, n.pkce, n.metadata, n.scope, n.account_id, n.name, n.access,
+            case when jsonb_typeof(n.facility_ids) = 'array' then array(select jsonb_array_elements_text(n.facility_ids)) end,
+            case when n.disabled then now() end, n.expires_at
+       from jsonb_to_recordset($1::jsonb) as n (id text, kind text, pkce text, metadata jsonb, scope text,
+              account_id text, name text, access text, facility_ids jsonb, disabled boolean, expires_at timestamptz)
+     on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
+       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, access = excluded.access,
+       facility_ids = excluded.facility_ids,
+       disabled_at = case when excluded.disabled_at is not null then coalesce(c.disabled_at, now()) end,
+       -- The text of an entry has milliseconds only.
+       expires_at = case when date_trunc('milliseconds', c.expires_at) = excluded.expires_at then c.expires_at
+                         else excluded.expires_at end`,
+    [jsonText(records)],
+  );
+  const secrets = clients.flatMap(({ client, secrets: stored }) =>
+    (usesSecret(client.metadata) ? stored : []).map((secret) => ({ client_id: client.id, ...secret })),
+  );
+  const record = `jsonb_to_recordset($2::jsonb) as n (client_id text, sha256 text, "expiresAt" timestamptz)`;
+  await query(
+    tx,
+    `delete from client_secret s where s.client_id = any ($1) and not exists (
+       select from ${record} where n.client_id = s.client_id and n.sha256 = s.secret_sha256)`,
+    [clients.map(({ client }) => client.id), jsonText(secrets)],
+  );
+  await query(
+    tx,
+    `insert into client_secret as s (client_id, secret_sha256, expires_at)
+     select client_id, sha256, "expiresAt" from ${record.replace('$2', '$1')}
+     on conflict (client_id, secret_sha256) do update set expires_at = excluded.expires_at
+       where date_trunc('milliseconds', s.expires_at) is distinct from excluded.expires_at`,
+    [jsonText(secrets)],
+  );
+}

@@ -1,0 +1,91 @@
+// Exports and imports the second factors and social identities of accounts (docs/import.md).
+import { type Queryable, query } from '@bay-booking/service/database/database';
+
+const text = { type: 'string', minLength: 1, maxLength: 2000 } as const;
+const list = (properties: Readonly<Record<string, object>>, required: readonly string[]) =>
+  ({
+    type: 'array',
+    maxItems: 50,
+    items: { type: 'object', required, additionalProperties: false, properties },
+  }) as const;
+
+/** `export?credentials=hashed` writes it. Only a new account gets it. */
+export const credentialsSchema = {
+  type: 'object',
+  writeOnly: true,
+  additionalProperties: false,
+  properties: {
+    authenticatorSecretEncrypted: { ...text, description: 'Encrypted with KEY_ENCRYPTION_KEY.' },
+    recoveryCodes: {
+      type: 'object',
+      required: ['salt', 'hashes'],
+      additionalProperties: false,
+      properties: { salt: text, hashes: { type: 'array', maxItems: 50, items: text } },
+    },
+    passkeys: list({ id: text, name: text, publicKey: text, transports: { type: 'array', items: text } }, [
+      'id',
+      'name',
+      'publicKey',
+      'transports',
+    ]),
+    socialIdentities: list({ provider: text, subject: text, email: text }, ['provider', 'subject']),
+  },
+} as const;
+
+export interface StoredCredentials {
+  readonly authenticatorSecretEncrypted?: string;
+  readonly recoveryCodes?: { readonly salt: string; readonly hashes: readonly string[] };
+  readonly passkeys?: readonly object[];
+  readonly socialIdentities?: readonly object[];
+}
+
+/** Of every account that has some, by its id. */
+export async function readCredentials(on: Queryable): Promise<ReadonlyMap<string, StoredCredentials>> {
+  const rows = await query<{ id: string; credentials: StoredCredentials }>(
+    on,
+    `select a.id, jsonb_strip_nulls(jsonb_build_object(
+         'authenticatorSecretEncrypted', (select secret_encrypted from authenticator_app f where f.account_id = a.id),
+         'recoveryCodes', (select jsonb_build_object('salt', encode(min(salt::text)::bytea, 'base64'),
+              'hashes', jsonb_agg(code_hash order by code_hash)) from recovery_code f where f.account_id = a.id
+              having count(*) > 0),
+         'passkeys', (select jsonb_agg(jsonb_build_object('id', id, 'name', name, 'publicKey',
+              encode(public_key, 'base64'), 'transports', transports) order by id) from passkey f where f.account_id = a.id),
+         'socialIdentities', (select jsonb_agg(jsonb_build_object('provider', provider, 'subject', subject,
+              'email', email) order by provider, subject) from social_identity f where f.account_id = a.id))) as credentials
+       from account a`,
+  );
+  return new Map(
+    rows.filter(({ credentials }) => Object.keys(credentials).length > 0).map((r) => [r.id, r.credentials]),
+  );
+}
+
+/** The account is new, so it has no other credentials. */
+export async function importCredentials(tx: Queryable, accountId: string, credentials: StoredCredentials = {}) {
+  const { authenticatorSecretEncrypted: secret, recoveryCodes, passkeys = [], socialIdentities = [] } = credentials;
+  if (secret !== undefined)
+    await query(tx, 'insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)', [
+      accountId,
+      secret,
+    ]);
+  if (recoveryCodes)
+    await query(
+      tx,
+      `insert into recovery_code (account_id, code_hash, salt) select $1, unnest($2::text[]), decode($3, 'base64')`,
+      [accountId, recoveryCodes.hashes, recoveryCodes.salt],
+    );
+  await query(
+    tx,
+    `insert into passkey (id, account_id, name, public_key, transports)
+     select id, $1, name, decode("publicKey", 'base64'), array(select jsonb_array_elements_text(transports))
+       from jsonb_to_recordset($2::jsonb) as n (id text, name text, "publicKey" text, transports jsonb)
+     on conflict do nothing`,
+    [accountId, JSON.stringify(passkeys)],
+  );
+  await query(
+    tx,
+    `insert into social_identity (provider, subject, account_id, email)
+     select provider, subject, $1, email from jsonb_to_recordset($2::jsonb) as n (provider text, subject text, email text)
+     on conflict do nothing`,
+    [accountId, JSON.stringify(socialIdentities)],
+  );
+}

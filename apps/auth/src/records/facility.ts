@@ -1,0 +1,93 @@
+// The record facility: no token names a facility that is disabled.
+import { offsetOf } from '@bay-booking/common/page';
+import { checkTimeZone, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import { objectSchema } from '@bay-booking/records/schemas';
+import { type Queryable, query } from '@bay-booking/service/database/database';
+import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+
+interface Facility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone: string;
+  readonly disabled: boolean;
+}
+
+const defaults = { timeZone: 'UTC', disabled: false };
+const columns = 'f.id, f.name, f.time_zone as "timeZone", f.disabled_at is not null as disabled';
+const read = ({ id, name, timeZone, disabled }: Facility): Stored<Facility> =>
+  storedOf(id, { id, name, timeZone, disabled });
+
+const select = (on: Queryable, ids: readonly string[], lock = '') =>
+  query<Facility>(on, `select ${columns} from facility f where id = any ($1) order by id ${lock}`, [ids]);
+
+const write = `insert into facility as f (id, name, time_zone, disabled_at)
+select id, name, "timeZone", case when disabled then now() end
+  from jsonb_to_recordset($1::jsonb) as r (id text, name text, "timeZone" text, disabled boolean)
+on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone,
+  disabled_at = case when excluded.disabled_at is not null then coalesce(f.disabled_at, now()) end`;
+
+export const facilityKind: RecordKind<Facility> = {
+  name: 'facility',
+  collection: 'facilities',
+  key: 'id',
+  example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen', disabled: false },
+  schema: objectSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } }),
+  optional: Object.keys(defaults),
+  filters: {},
+  notes: {
+    put: 'No token names a facility that is disabled, and its page in the portal shows only a notice.',
+    remove: 'Fails with 409 while the facility has members. Its id is never used again.',
+  },
+  check: checkTimeZone,
+
+  find: async (on, id) => (await select(on, [id])).map(read)[0],
+  list: async (on, _filter, page) => {
+    const options = { order: 'id', values: [], limit: page.pageSize, offset: offsetOf(page) };
+    const { rows, total } = await readRows<Facility>(on, columns, 'from facility f', options);
+    return { rows: rows.map(read), total };
+  },
+  readAll: (on) => query<Facility>(on, `select ${columns} from facility f order by id`),
+
+  async upsert(tx, records, context) {
+    const ids = records.map(({ id }) => id);
+    const stored = new Map((await select(tx, ids, 'for no key update')).map((row) => [row.id, row]));
+    const deleted = await findExisting(tx, 'deleted_facility', ids);
+    const compared = records.map((record) => {
+      const before = stored.get(record.id);
+      const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
+      const used = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
+      return compare(before, after, read, { problems: deleted.has(record.id) ? [used] : [], secrets: [] });
+    });
+    const written = compared.filter(isWritten);
+    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after))]);
+    const events = written.map(({ before, after, changed }) => ({
+      kind: before ? 'facility.changed' : 'facility.created',
+      facilityId: after.id,
+      detail: { changed },
+    }));
+    await storeOperatorEvents(tx, context, events);
+    return compared.map(({ outcome }) => outcome);
+  },
+
+  async remove(tx, id, context, check) {
+    const [row] = await select(tx, [id], 'for update');
+    if (!row) return 'unknown';
+    check(read(row));
+    const removed = await query(
+      tx,
+      `delete from facility where id = $1 and not exists (select from membership where facility_id = $1)
+       returning 1 as done`,
+      [id],
+    );
+    if (removed.length === 0) return problem('', 'conflict', '', { code: 'MEMBER00002', contextData: {} });
+    await query(tx, 'insert into deleted_facility (id) values ($1)', [id]);
+    // A token for other facilities too stays. One without facilities gets no rights.
+    await query(
+      tx,
+      'update client set facility_ids = array_remove(facility_ids, $1) where facility_ids @> array[$1::text]',
+      [id],
+    );
+    await storeOperatorEvents(tx, context, [{ kind: 'facility.deleted', facilityId: id }]);
+    return 'removed';
+  },
+};

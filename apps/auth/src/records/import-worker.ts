@@ -1,0 +1,41 @@
+// Imports a large file in a thread, with a connection of its own (packages/records/src/import-request.ts).
+import { serveImport } from '@bay-booking/records/import-request';
+import { connectDatabase } from '@bay-booking/service/database/database';
+import { migrationsDirectory } from '../migrations-directory.ts';
+import { createClientValidator } from '../oidc/clients/validation.ts';
+import { createScopeTable } from '../oidc/scopes.ts';
+import { accountErrors, createAccountRecords } from './records.ts';
+
+export interface ImportSettings {
+  readonly databaseUrl: string;
+  readonly databasePrepared: boolean;
+  readonly issuer: string;
+  readonly isDevelopment: boolean;
+  readonly allowNetworks: readonly string[];
+  readonly scopeBase: string;
+  readonly encryptionKeys: readonly Uint8Array[];
+  readonly maxFailures: number;
+}
+
+await serveImport(async (settings: ImportSettings, run) => {
+  const { databaseUrl: url, databasePrepared: prepared, scopeBase, encryptionKeys, maxFailures } = settings;
+  const db = connectDatabase({
+    url,
+    applicationName: 'auth-import',
+    poolMax: 1,
+    prepared,
+    queryTimeout: 120_000,
+    migrationsDirectory,
+  });
+  try {
+    const store = createAccountRecords(db, {
+      scopes: createScopeTable(scopeBase),
+      validator: await createClientValidator(settings),
+      encryptionKeys: encryptionKeys.map((key) => Buffer.from(key)),
+      maxFailures,
+    });
+    return await run({ store, errors: accountErrors });
+  } finally {
+    await db.destroy();
+  }
+});

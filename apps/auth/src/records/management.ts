@@ -1,0 +1,82 @@
+// Creates the management API (docs/behaviour.md, "Management API").
+import { linksBelow } from '@bay-booking/common/links';
+import { createImporter } from '@bay-booking/records/import-request';
+import { createManagement } from '@bay-booking/records/management';
+import { text } from '@bay-booking/records/schemas';
+import { transaction } from '@bay-booking/service/database/database';
+import type { Router } from 'express';
+import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { AuthConfig } from '../config.ts';
+import { createClientValidator } from '../oidc/clients/validation.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
+import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
+import type { Authorize } from './authorize.ts';
+import type { ImportSettings } from './import-worker.ts';
+import { listEvents } from './lists.ts';
+import { lockRecords, storeOperatorEvents } from './outcomes.ts';
+import { accountErrors, createAccountRecords, formats } from './records.ts';
+
+export interface ManagementParts extends Pick<ActionParts, 'emails' | 'mailer' | 'invitations'> {
+  readonly config: AuthConfig;
+  readonly db: Parameters<typeof createAccountRecords>[0];
+  readonly scopes: ScopeTable;
+  readonly audit: Pick<Audit, 'log'>;
+  readonly sendLogoutTokens: () => void;
+  readonly authorize: Authorize;
+}
+
+/** The audit event of an export with hashes and factors. */
+export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
+
+export async function createAccountManagement(parts: ManagementParts): Promise<Router> {
+  const { config, db, scopes, audit, sendLogoutTokens, authorize } = parts;
+  const { issuer, encryptionKeys, lockoutAccountFailures: maxFailures, databaseUrl, databasePrepared } = config;
+  const client = { issuer, isDevelopment: config.isDevelopment, allowNetworks: config.outboundAllowNetworks };
+  const validator = await createClientValidator(client);
+  const store = createAccountRecords(db, { scopes, validator, encryptionKeys, maxFailures });
+  const errors = accountErrors;
+  const link = linksBelow(issuer);
+  const { scopeBase } = config;
+  const settings: ImportSettings = { ...client, databaseUrl, databasePrepared, scopeBase, encryptionKeys, maxFailures };
+  const onCommit = (notes: readonly unknown[]): void => {
+    for (const event of notes as readonly AuditEvent[]) audit.log(event);
+    sendLogoutTokens();
+  };
+  const { router } = createManagement({
+    store,
+    errors,
+    link,
+    onCommit,
+    formats,
+    authorize,
+    importer: createImporter({ store, errors }, new URL('./import-worker.ts', import.meta.url), settings),
+    title: 'Management API of Auth',
+    summary: 'Create, change and delete facilities, accounts and clients.',
+    baseUrl: issuer,
+    tokenUrl: `${issuer}/connect/token`,
+    scope: scopes.operateAuth,
+    events: {
+      filters: {
+        facilityId: { ...text, description: 'Facility ID.' },
+        account: { ...text, description: 'The id or user name of an account.' },
+      },
+      find: (request) => listEvents(db, request),
+    },
+    exportQuery: {
+      credentials: { enum: ['hashed'], description: 'Adds hashes of passwords and secrets, and second factors.' },
+    },
+    // Before the credentials leave, so that no export is missing in the audit trail.
+    beforeExport: async ({ credentials }, { clientId }) => {
+      if (credentials !== 'hashed') return;
+      const notes: unknown[] = [];
+      await transaction(db, async (tx) => {
+        await lockRecords(tx);
+        await storeOperatorEvents(tx, { clientId, notes }, [credentialsExported]);
+      });
+      onCommit(notes);
+    },
+    actions: actionEndpoints({ ...parts, store, link, issuer, onCommit }),
+    schemas: actionSchemas,
+  });
+  return router;
+}

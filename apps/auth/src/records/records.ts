@@ -1,0 +1,73 @@
+// Connects the records of the service with the import, the export and the management API (packages/records).
+import { createEntryReader } from '@bay-booking/records/entries';
+import type { RecordStore } from '@bay-booking/records/import';
+import { createErrors, retryAfterHeader } from '@bay-booking/records/problems';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { type AccountOptions, createAccountKind } from './account.ts';
+import { type ClientOptions, createClientKind } from './client.ts';
+import { facilityKind } from './facility.ts';
+import { lockRecords } from './outcomes.ts';
+
+export const formats = {
+  'date-time': {
+    test: (text: string) =>
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
+    hint: 'must be a date-time in UTC',
+  },
+};
+
+export const accountErrors = createErrors({
+  ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
+  PLACE00002: {
+    status: 409,
+    description: 'The id belonged to a facility that was deleted. It is never used again.',
+    appliesTo: ['putFacility', 'importFile'],
+  },
+  MEMBER00001: {
+    status: 409,
+    description: 'A facility would have no owner.',
+    appliesTo: ['putAccount', 'deleteAccount', 'importFile'],
+  },
+  MEMBER00002: { status: 409, description: 'The facility still has members.', appliesTo: ['deleteFacility'] },
+  MEMBER00003: { status: 409, description: 'The address cannot be invited as owner.', appliesTo: ['inviteOwner'] },
+  ACCOUNT00001: {
+    status: 409,
+    description: 'The account is disabled or has no e-mail address.',
+    appliesTo: ['sendPasswordReset'],
+  },
+  CLIENT00001: { status: 409, description: 'The client has no secret.', appliesTo: ['rotateClientSecret'] },
+  CLIENT00002: {
+    status: 403,
+    description: 'Only the import command can make, change or delete an operator.',
+    appliesTo: ['putClient', 'deleteClient', 'importFile'],
+  },
+});
+
+export function createAccountRecords(db: Database, options: AccountOptions & ClientOptions): RecordStore {
+  const roots = [facilityKind, createAccountKind(options), createClientKind(options)];
+  return {
+    db,
+    roots,
+    reader: createEntryReader(roots, formats),
+    lock: lockRecords,
+    responses: {
+      find: async (tx, id) =>
+        (
+          await query<{ requestHash: string; response: string }>(
+            tx,
+            `select request_hash as "requestHash", response from management_response
+              where id = $1 and created_at > now() - interval '24 hours'`,
+            [id],
+          )
+        )[0],
+      save: (tx, id, { requestHash, response }) =>
+        query(
+          tx,
+          `insert into management_response (id, request_hash, response) values ($1, $2, $3)
+           on conflict (id) do update set request_hash = excluded.request_hash, response = excluded.response,
+             created_at = now()`,
+          [id, requestHash, response],
+        ).then(() => {}),
+    },
+  };
+}

@@ -1,0 +1,16 @@
+// Types of import files, for the tests that write them.
+import type { AccountInput } from '../src/records/account.ts';
+import type { ImportedClient } from '../src/records/imported-client.ts';
+
+interface ImportedFacility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone?: string;
+  readonly disabled?: boolean;
+}
+
+export interface ImportDocument {
+  readonly facilities?: readonly ImportedFacility[];
+  readonly accounts?: readonly AccountInput[];
+  readonly clients?: readonly ImportedClient[];
+}
