@@ -10,13 +10,13 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
 import { readAuthConfig } from '../src/config.ts';
-import type { ImportDocument } from './import-document.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
 import { createAccountRecords } from '../src/records/records.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
+import type { ImportDocument } from './import-document.ts';
 
 export const scopeBase = 'https://bay-booking.example';
 export const scopes = createScopeTable(scopeBase);

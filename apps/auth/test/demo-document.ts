@@ -1,8 +1,9 @@
 // Defines the import document of the test server. It contains those accounts and clients of the demo that the tests
 // need, with the same ids and credentials (docs/behaviour.md, "The demo"). Other fields can differ from the demo: for
 // example, demo-spa may use refresh tokens here.
-import type { ImportDocument } from './import-document.ts';
+
 import type { ScopeTable } from '../src/oidc/scopes.ts';
+import type { ImportDocument } from './import-document.ts';
 
 export function demoDocument(scopes: ScopeTable): ImportDocument {
   const everyScope = scopes.all.join(' ');

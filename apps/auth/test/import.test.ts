@@ -1,14 +1,15 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
+
+import { importFile } from '@bay-booking/records/commands';
+import { importSchema } from '@bay-booking/records/management';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { importFile } from '@bay-booking/records/commands';
-import { importSchema } from '@bay-booking/records/management';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
-import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createAccountRecords } from '../src/records/records.ts';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 
@@ -20,7 +21,11 @@ const errorsOf = async (document: unknown): Promise<readonly string[]> => {
     await load(document);
   } catch (error) {
     const { message } = error as Error;
-    if (message.startsWith('Nothing was imported.')) return message.split('\n').slice(1).map((row) => row.trim());
+    if (message.startsWith('Nothing was imported.'))
+      return message
+        .split('\n')
+        .slice(1)
+        .map((row) => row.trim());
     throw error;
   }
   return [];

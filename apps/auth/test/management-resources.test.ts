@@ -158,7 +158,10 @@ describe('owners', () => {
     async (change) => {
       const { body, etag } = await send('GET', path);
       for (const refused of [await send('PUT', path, { ...body, ...change }), await send('DELETE', path)]) {
-        expect(refused).toMatchObject({ status: 409, body: { errors: [{ code: 'MEMBER00001', contextData: { facilityId: 'fac-north' } }] } });
+        expect(refused).toMatchObject({
+          status: 409,
+          body: { errors: [{ code: 'MEMBER00001', contextData: { facilityId: 'fac-north' } }] },
+        });
       }
       expect(await send('GET', path)).toMatchObject({ etag });
     },

@@ -3,9 +3,9 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
-import type { ImportDocument } from './import-document.ts';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { type SetUp, setUpApp } from './factors-fixture.ts';
+import type { ImportDocument } from './import-document.ts';
 
 export const password = 'demo-person-pass';
 export const north = '/portal/facilities/fac-north';

@@ -295,7 +295,10 @@ export function createAccountKind({ encryptionKeys, maxFailures }: AccountOption
       );
       // A file that still contains a deleted account must not stop working.
       const isSkipped = ({ after }: { readonly after: Account }) => keep && deleted.has(after.id);
-      const written = compared.filter((one) => isWritten(one) && !isSkipped(one));
+      // A facility may be a record with errors, so that nothing is committed.
+      const hasFacilities = ({ record: { memberships = [] } }: { readonly record: AccountInput }) =>
+        memberships.every(({ facilityId }) => facilities.has(facilityId));
+      const written = compared.filter((one) => isWritten(one) && !isSkipped(one) && hasFacilities(one));
       const lost = await writeAccounts(tx, written);
       const ownerless = await findWithoutOwner(tx, written.flatMap(lostOwnerships));
       for (const { after, before, changed, record } of written) {

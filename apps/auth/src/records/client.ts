@@ -98,7 +98,8 @@ function recordOf({ client, disabled, expiresAt }: ClientState): ImportedClient 
   };
 }
 
-const read = (state: ClientState): Stored<ImportedClient> => storedOf(state.client.id, inOrder(recordOf(state)) as ImportedClient, state.secrets);
+const read = (state: ClientState): Stored<ImportedClient> =>
+  storedOf(state.client.id, inOrder(recordOf(state)) as ImportedClient, state.secrets);
 
 /** jsonb has another order of fields than the body of a PUT, and an entity tag depends on the order. */
 function inOrder(value: unknown): unknown {
@@ -209,7 +210,11 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
             problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
           );
           if (needsSecret && secrets.length === 0) problems.push(problem('/client_secret', 'missing'));
-          if (client.accountId !== null && !accounts.has(client.accountId) && !context.hasErrors('account', client.accountId))
+          if (
+            client.accountId !== null &&
+            !accounts.has(client.accountId) &&
+            !context.hasErrors('account', client.accountId)
+          )
             problems.push(problem('/accountId', 'invalid', `there is no account ${client.accountId}`));
           for (const [index, id] of (record.facilities ?? []).entries())
             if (!facilities.has(id) && !context.hasErrors('facility', id))
@@ -222,7 +227,9 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
           return { ...one, record, outcome: { ...one.outcome, problems: forbidden ?? one.outcome.problems } };
         }),
       );
-      const written = compared.filter((one) => isWritten(one) && !isSkipped(one.record));
+      // The account of a token may be a record with errors, so that nothing is committed.
+      const hasAccount = ({ client: { accountId } }: ClientState) => accountId === null || accounts.has(accountId);
+      const written = compared.filter((one) => isWritten(one) && !isSkipped(one.record) && hasAccount(one.after));
       if (written.length > 0) {
         // The signing keys remember the longest lifetime of access tokens, before and after the change.
         await recordClientLifetimes(tx);

@@ -66,7 +66,8 @@ export function createAccountRecords(db: Database, options: AccountOptions & Cli
           `insert into management_response (id, request_hash, response) values ($1, $2, $3)
            on conflict (id) do update set request_hash = excluded.request_hash, response = excluded.response,
              created_at = now()`,
-          [id, requestHash, response],
+          // A secret is shown once, also to a request that is repeated.
+          [id, requestHash, response.replace(/"client_secret":"[^"]*"/, '"client_secret":null')],
         ).then(() => {}),
     },
   };
