@@ -17,6 +17,7 @@ import { deleteFactors } from '../factors/store.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { factorChangedEmail } from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { createFacilityEmails } from '../portal/facility-emails.ts';
 import type { createInvitations } from '../portal/invitations/invitations.ts';
 import { type Account, endAccess, findAccount } from './account.ts';
 import { selectClients } from './client.ts';
@@ -29,6 +30,7 @@ export interface ActionParts {
   readonly link: MakeLink;
   readonly issuer: string;
   readonly emails: Pick<ReturnType<typeof createAccountEmails>, 'sendReset'>;
+  readonly facilityEmails: ReturnType<typeof createFacilityEmails>;
   readonly mailer: Pick<OutboxMailer, 'enqueue'>;
   readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
   readonly onCommit: (notes: readonly unknown[]) => void;
@@ -74,7 +76,7 @@ const invitation = objectSchema({
 export const actionSchemas = { PersonalAccessToken: token, Invitation: invitation };
 
 export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[] {
-  const { store, link, issuer, emails, mailer, invitations, onCommit } = parts;
+  const { store, link, issuer, emails, facilityEmails, mailer, invitations, onCommit } = parts;
   const { db } = store;
   const makeChange = (
     request: object,
@@ -370,6 +372,10 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
             facilityId: facility,
             detail: { name, account: accountId, changed: ['disabled'] },
           }));
+          for (const [index, facility] of revoked.facilityIds.entries()) {
+            const event = { kind: 'personal-access-token.revoked', facilityId: facility, detail: { name } } as const;
+            await facilityEmails.send(event, 'owners', index === 0 ? [accountId] : [], tx);
+          }
           return { events };
         }),
     }),

@@ -16,7 +16,7 @@ import { listEvents } from './lists.ts';
 import { lockRecords, storeOperatorEvents } from './outcomes.ts';
 import { accountErrors, createAccountRecords, formats } from './records.ts';
 
-export interface ManagementParts extends Pick<ActionParts, 'emails' | 'mailer' | 'invitations'> {
+export interface ManagementParts extends Pick<ActionParts, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'> {
   readonly config: AuthConfig;
   readonly db: Parameters<typeof createAccountRecords>[0];
   readonly scopes: ScopeTable;
