@@ -129,6 +129,15 @@ export function createPortalPages({ site, members, factors }: Services) {
       links: portalLinks,
     });
 
+  const showDisabled = (response: Response, name: string): Promise<void> =>
+    site.showMessage(response, {
+      status: 403,
+      title: `${name} is disabled`,
+      text: 'The operator of the service disabled this facility. Ask the operator to enable it again.',
+      tone: 'bad',
+      links: [{ href: '/account', text: 'Your account' }],
+    });
+
   /** Returns true if the user has been redirected to prove or set up the second factor that a facility requires. */
   const asksForFactor = async (
     response: Response,
@@ -147,6 +156,7 @@ export function createPortalPages({ site, members, factors }: Services) {
     async (request, response, signedIn) => {
       const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
       if (!facility || !isManaging(facility.role)) return notFound(response);
+      if (facility.isDisabled) return showDisabled(response, facility.name);
       if (facility.requiresSecondFactor) {
         const place = { returnTo: returnTo?.(request) ?? request.originalUrl, isChange: request.method === 'POST' };
         if (await asksForFactor(response, signedIn, place)) return;

@@ -11,8 +11,13 @@ import type { ClientMetadataError, ClientValidator } from '../oidc/clients/valid
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import { hashSecret } from '../secrets.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
-import { findHighSecurityErrors } from './high-security.ts';
-import { type ClientToStore, findClientErrors, type ImportedClient, toStoredClient } from './imported-client.ts';
+import {
+  type ClientToStore,
+  findClientErrors,
+  findHighSecurityErrors,
+  type ImportedClient,
+  toStoredClient,
+} from './imported-client.ts';
 import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
 
 interface StoredSecret {

@@ -20,7 +20,7 @@ export interface Compared<R, State> {
   readonly changed: readonly string[];
 }
 
-/** `read` converts the state to its record. `secretsChanged` names the changed secrets, which the record does not show. */
+/** `read` converts the state to its record. `secrets` names changed secrets, which the record does not show. */
 export function compare<R extends object, State>(
   before: State | undefined,
   after: State,

@@ -1,4 +1,4 @@
-// Reads locations and bays of the facilities that a token names. import/store.ts writes them.
+// Reads locations and bays of the facilities that a token names. records/ writes them.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/page-statements.ts';

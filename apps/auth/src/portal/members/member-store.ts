@@ -37,10 +37,13 @@ export interface FacilityOfAccount {
   readonly role: FacilityRole;
   readonly timeZone: string;
   readonly requiresSecondFactor: boolean;
+  /** An operator has disabled the facility. */
+  readonly isDisabled: boolean;
   readonly hasOtherFacilities: boolean;
 }
 
-export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOtherFacilities' | 'requiresSecondFactor'> {
+export interface FacilitySummary
+  extends Omit<FacilityOfAccount, 'hasOtherFacilities' | 'requiresSecondFactor' | 'isDisabled'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -112,7 +115,8 @@ export function createMemberStore({ db }: { db: Database }) {
     async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
       const [row] = await query<FacilityOfAccount>(
         db,
-        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.requires_second_factor as "requiresSecondFactor", exists (
+        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.requires_second_factor as "requiresSecondFactor",
+                f.disabled_at is not null as "isDisabled", exists (
                   select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 and m.facility_id = $2`,

@@ -1,0 +1,126 @@
+// Tests what the management API says about accounts and facilities, and what it does with factors and invitations.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { patForm, startAuthServer } from './auth-server.ts';
+import { codeOf } from './factors-fixture.ts';
+import { startManagementServer } from './management-client.ts';
+
+const fixture = useFixture(async () => {
+  const smtp: SmtpSink = await startSmtpSink();
+  const management = await startManagementServer({ SMTP_URL: smtp.url });
+  return {
+    ...management,
+    smtp,
+    close: async () => {
+      await management.close();
+      await smtp.close();
+    },
+  };
+});
+const send: typeof fixture.send = (...request) => fixture.send(...request);
+const password = 'seven unusual lamps';
+const totpSecret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+const put = async (name: string, more: object) => {
+  const username = `${name}@record.example`;
+  const entry = { id: `acc-${name}`, email: username, emailVerified: true, password, ...more };
+  expect(await send('PUT', `/accounts/${username}`, entry)).toMatchObject({ status: 201 });
+  return username;
+};
+/** Of a token, or the error if there is none. */
+const facilitiesOf = async (form: Record<string, string>): Promise<unknown> => {
+  const response = await fixture.server.post('/connect/token', form);
+  const { access_token: token, ...error } = (await response.json()) as { access_token?: string };
+  return token === undefined ? error : decodeJwt(token).facilities;
+};
+
+test('no token names a disabled facility, and its page in the portal shows only a notice', async () => {
+  const { body } = await send('GET', '/facilities/fac-north');
+  expect(body.disabled).toBe(false);
+  expect(await facilitiesOf(patForm)).toEqual(['fac-north']);
+  expect(await send('PUT', '/facilities/fac-north', { ...body, disabled: true })).toMatchObject({ status: 200 });
+  expect(await facilitiesOf(patForm)).toMatchObject({ error: 'invalid_scope' });
+  const browser = openFormBrowser([fixture.server.origin]);
+  const form = await browser.open(`${fixture.server.origin}/portal/facilities/fac-north`);
+  const page = await browser.send(form, { username: 'owner@north.example', password: 'demo-owner-pass' });
+  expect(page.html).toContain('North Range is disabled');
+  expect(page.html).not.toContain('bot@north.example');
+  expect(await send('PUT', '/facilities/fac-north', body)).toMatchObject({ status: 200 });
+  expect(await facilitiesOf(patForm)).toEqual(['fac-north']);
+});
+
+test('the id of a deleted facility is never used again', async () => {
+  const path = '/facilities/fac-once';
+  expect(await send('PUT', path, { name: 'Once' })).toMatchObject({ status: 201 });
+  expect(await send('DELETE', path)).toMatchObject({ status: 204 });
+  expect(await send('PUT', path, { name: 'Twice' })).toMatchObject({
+    status: 409,
+    body: { errors: [{ code: 'PLACE00002' }] },
+  });
+});
+
+test('an account shows its second factor, which an operator can reset', async () => {
+  const username = await put('factor', { totpSecret });
+  const path = `/accounts/${username}`;
+  expect((await send('GET', path)).body).toMatchObject({ secondFactor: 'totp', lockedUntil: null, lastSignInAt: null });
+  expect(await send('POST', `${path}/reset-factors?dryRun=true`)).toMatchObject({
+    status: 200,
+    body: { action: 'update', errors: [] },
+  });
+  expect((await send('GET', path)).body.secondFactor).toBe('totp');
+  expect(await send('POST', `${path}/reset-factors`)).toMatchObject({ status: 204 });
+  expect((await send('GET', path)).body.secondFactor).toBe('none');
+  await fixture.smtp.mailTo(username, ({ text }) => text.includes('All second factors were removed'));
+  const found = (await send('GET', `/accounts?email=${username.toUpperCase()}`)).body.items as { id: string }[];
+  expect(found.map(({ id }) => id)).toEqual(['acc-factor']);
+  const newest = await fixture.events('order=newest&pageSize=1');
+  expect(newest).toMatchObject([{ target: `accounts/${username}`, actor: { clientId: 'operator' } }]);
+});
+
+test('a dry run of a PUT and a DELETE says what would happen, and changes nothing', async () => {
+  const path = '/facilities/fac-dry';
+  expect((await send('PUT', `${path}?dryRun=true`, { name: 'Dry' })).body).toEqual({ action: 'create', errors: [] });
+  expect((await send('GET', path)).status).toBe(404);
+  expect((await send('DELETE', '/facilities/fac-north?dryRun=true')).body).toMatchObject({
+    action: 'error',
+    errors: [{ code: 'MEMBER00002' }],
+  });
+});
+
+test('the invitations of a facility are listed and withdrawn', async () => {
+  const email = 'new-owner@record.example';
+  expect(await send('POST', '/facilities/fac-south/owner-invitations', { email })).toMatchObject({ status: 201 });
+  const list = async () => (await send('GET', '/invitations?facilityId=fac-south')).body.items as { id: string }[];
+  const [invitation] = await list();
+  expect(invitation).toMatchObject({ email, role: 'owner', state: 'open', facilityId: 'fac-south' });
+  const path = `/invitations/${invitation?.id}`;
+  expect((await send('GET', path)).body).toMatchObject({ email });
+  expect((await send('DELETE', path)).status).toBe(204);
+  expect((await send('DELETE', path)).status).toBe(404);
+  expect(await list()).toMatchObject([{ state: 'withdrawn' }]);
+});
+
+test('an export with credentials lets people sign in at an empty installation as before', async () => {
+  const username = await put('moved', { totpSecret, recoveryCodes: ['moved-0001'] });
+  const { body } = await send('GET', '/export?credentials=hashed');
+  const accounts = (body.accounts as { username: string; memberships: [] }[]).filter(
+    (account) => account.username === username,
+  );
+  expect(accounts).toHaveLength(1);
+  const other = await startAuthServer({});
+  try {
+    await other.load({ accounts } as never);
+    for (const code of [codeOf(totpSecret), 'moved-0001']) {
+      const browser = openFormBrowser([other.origin]);
+      const form = await browser.open(`${other.origin}/sign-in`);
+      const asked = await browser.send(form, { username, password });
+      await browser.send(asked, { code });
+      const account = await browser.open(`${other.origin}/account`);
+      expect([account.url.pathname, account.html.includes(username)]).toEqual(['/account', true]);
+    }
+  } finally {
+    await other.close();
+  }
+});
