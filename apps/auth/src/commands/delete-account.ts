@@ -16,7 +16,7 @@ runCommand(async () => {
     if (outcome === 'not-found') throw new Error(`there is no account ${id}`);
     if (outcome !== 'deleted') throw new Error(`the account is the last owner of ${outcome.facilities.join(', ')}`);
     const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-    audit.record({ kind: 'account.deleted', accountId: id, detail: { by: 'command' } });
+    audit.record({ kind: 'account.deleted', accountId: id, detail: { operator: 'delete-account' } });
     await audit.flush();
     process.stdout.write(`deleted ${id}\n`);
   });

@@ -30,7 +30,7 @@ runCommand(async () => {
     // The running instances send the queued logout tokens and the e-mail.
     await createSessionStore({ db, sendLogoutTokens: () => {} }).endEverything(account.id);
     const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-    audit.record({ kind: 'factor.reset', accountId: account.id, detail: { by: 'command' } });
+    audit.record({ kind: 'factor.reset', accountId: account.id, detail: { operator: 'reset-factors' } });
     await audit.flush();
     const to = emailAddressOf(account);
     if (to !== undefined) {
