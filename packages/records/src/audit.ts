@@ -41,7 +41,9 @@ const item = objectSchema({
   number,
   at: dateTime,
   action: { type: 'string', description: 'Such as facility.updated.' },
-  actor: objectSchema({ clientId: { type: 'string', description: 'The client, or the name of the command, such as import.' } }),
+  actor: objectSchema({
+    clientId: { type: 'string', description: 'The client, or the name of the command, such as import.' },
+  }),
   facilityId: { type: ['string', 'null'] },
   target: { type: 'string', description: 'The path of the record, such as facilities/fac-north.' },
   changed: { type: 'array', items: { type: 'string' }, description: 'The names of the fields that changed.' },
