@@ -22,7 +22,7 @@ interface Person {
   readonly emailVerified: boolean;
 }
 
-/** Triggers of migration 0010 revoke the access tokens. The running instances send the queued logout tokens. */
+/** Triggers revoke the access tokens (apps/auth/migrations). The running instances send the queued logout tokens. */
 export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Promise<Deletion> =>
   transaction(db, (tx) => deleteAccountWithin(tx, id, mail));
 

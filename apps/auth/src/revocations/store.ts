@@ -1,4 +1,4 @@
-// Reads the list of revocations (table `revocation`). Triggers of migration 0010 add most entries.
+// Reads the list of revocations (table `revocation`). Triggers in apps/auth/migrations add most entries.
 import { hash } from 'node:crypto';
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 

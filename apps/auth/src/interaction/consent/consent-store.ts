@@ -55,7 +55,7 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       ),
 
     /**
-     * Ends the access of the client. JWT access tokens are not stored, and stay valid until they expire.
+     * Removes the access of the client. A trigger publishes each deleted grant in the list of revocations.
      *
      * `queueLogoutTokens` sends a logout token to every client in `ended`, so `ended` contains only this client.
      */

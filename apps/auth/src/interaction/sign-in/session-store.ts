@@ -49,7 +49,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       return rows.length;
     },
 
-    /** Ends every session, grant, code and stored token of the account. JWT access tokens live until they expire. */
+    /** Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWT access tokens. */
     async endEverything(accountId: string): Promise<void> {
       await query(
         db,
