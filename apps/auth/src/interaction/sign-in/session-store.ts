@@ -49,7 +49,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       return rows.length;
     },
 
-    /** Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWT access tokens. */
+    /** Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWTs. */
     async endEverything(accountId: string): Promise<void> {
       await query(
         db,

@@ -39,17 +39,17 @@ where (select count(*) from (
   ) waiting) < ${maxWaitingPings}`,
 
   /**
-   * Claims due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
+   * Leases due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
    * other webhooks. The owners get their attempts in turn, and each owner makes at most as many attempts at the same
    * time as remain free for others. A webhook that is not active gets only pings. The parameters are:
    * - $1: the current time
-   * - $2: the end of the claim. A delivery without a result is then due again.
+   * - $2: the end of the lease. A delivery without a result is then due again.
    * - $3 and $4: the webhooks for which this instance makes attempts now, and the number of these attempts
    * - $5: the maximum number of attempts of a webhook at the same time
    * - $6: the maximum for a webhook whose attempts fail
    * - $7: the number of attempts that this instance can still begin
    */
-  claim: `with receiver as (
+  lease: `with receiver as (
   select id, coalesce(owner, client_id) as owner, state, failing_since, coalesce(attempts, 0) as running,
     sum(coalesce(attempts, 0)) over (partition by coalesce(owner, client_id)) as running_of_owner
   from webhook left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on webhook_id = id

@@ -1,6 +1,6 @@
-// Reads and writes the table webhook_delivery: adds, claims, lists and deletes deliveries, and records their results.
+// Reads and writes the table webhook_delivery: adds, leases, lists and deletes deliveries, and records their results.
 //
-// Before an instance attempts a delivery, it claims the delivery: it sets next_attempt_at to a time after the attempt.
+// Before an instance attempts a delivery, it leases the delivery: it sets next_attempt_at to a time after the attempt.
 // If the instance is killed, another instance repeats the attempt at this time.
 //
 // A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
@@ -11,8 +11,8 @@ import { queryPage } from '../../database/page-statements.ts';
 import type { Delivery, DeliveryState } from '../webhook.ts';
 import { deliveryStatements, pageOfDeliveries } from './delivery-statements.ts';
 
-/** The time for which only the instance that has claimed a delivery may attempt it. An attempt takes 15 s at most. */
-const claimMilliseconds = 30_000;
+/** The time for which only the instance that has leased a delivery may attempt it. An attempt takes 15 s at most. */
+const leaseMilliseconds = 30_000;
 /** The maximum number of deliveries that one statement deletes. */
 const deleteBatch = 1_000;
 
@@ -27,7 +27,7 @@ export interface DeliveryFilter {
   readonly hasPings: boolean;
 }
 
-export interface ClaimedDelivery {
+export interface LeasedDelivery {
   readonly id: string;
   readonly webhookId: string;
   readonly body: string;
@@ -40,7 +40,7 @@ export interface ClaimedDelivery {
 }
 
 /** The maximum numbers of concurrent attempts. */
-export interface ClaimLimits {
+export interface LeaseLimits {
   readonly perWebhook: number;
   readonly perFailingWebhook: number;
   /** Of this instance: how many more attempts it can begin. */
@@ -72,10 +72,10 @@ export function createDeliveryStore(db: Database) {
     },
 
     /** `running` maps the id of each webhook to the number of its attempts that are in progress in this instance. */
-    claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, now: Date) =>
-      query<ClaimedDelivery>(db, deliveryStatements.claim, [
+    lease: (running: ReadonlyMap<string, number>, limits: LeaseLimits, now: Date) =>
+      query<LeasedDelivery>(db, deliveryStatements.lease, [
         now.toISOString(),
-        new Date(now.getTime() + claimMilliseconds).toISOString(),
+        new Date(now.getTime() + leaseMilliseconds).toISOString(),
         [...running.keys()],
         [...running.values()],
         limits.perWebhook,

@@ -1,4 +1,4 @@
-// Delivers events: claims due deliveries (delivery-store.ts), sends them, and records the results.
+// Delivers events: leases due deliveries (delivery-store.ts), sends them, and records the results.
 //
 // One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
 // webhook has its own limit of concurrent attempts, and the owners share those of the instance in turn, so a receiver
@@ -8,7 +8,7 @@ import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { SharedServices } from '../../http/shared-services.ts';
-import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
+import type { AttemptResult, DeliveryStore, LeasedDelivery } from './delivery-store.ts';
 import { failureReason } from './failure.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
 import { signedHeaders } from './signature.ts';
@@ -18,7 +18,7 @@ const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 /** The time between two searches for due deliveries. When an attempt ends, the worker searches earlier. */
 const pollMilliseconds = 500;
 /**
- * Must be shorter than the time for which an instance claims a delivery (delivery-store.ts). After that time, another
+ * Must be shorter than the time for which an instance leases a delivery (delivery-store.ts). After that time, another
  * instance may attempt the delivery.
  */
 const attemptTimeoutMilliseconds = 15_000;
@@ -27,7 +27,7 @@ export const outcomes = ['delivered', 'retried', 'failed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
 export interface WorkerOptions extends SharedServices {
-  readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
+  readonly store: Pick<DeliveryStore, 'lease' | 'record'>;
   readonly secretBox: SecretBox;
   readonly outbound: Pick<OutboundClient, 'request'>;
   readonly countOutcome: (outcome: Outcome) => void;
@@ -47,25 +47,25 @@ export function startWorker(options: WorkerOptions) {
   async function recordFinished(): Promise<void> {
     const results = finished.splice(0);
     if (results.length === 0) return;
-    // If recording the results fails, the attempts are repeated when the claims on the deliveries end.
+    // If recording the results fails, the attempts are repeated when the leases on the deliveries end.
     await store.record(results, new Date(now().getTime() - maxFailingTime));
     for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
   }
 
-  async function claimDue(): Promise<void> {
+  async function leaseDue(): Promise<void> {
     const remaining = limits.total - runningTotal;
     if (remaining <= 0 || isStopped) return;
-    for (const delivery of await store.claim(running, { ...limits, remaining }, now())) start(delivery);
+    for (const delivery of await store.lease(running, { ...limits, remaining }, now())) start(delivery);
   }
 
-  function start(delivery: ClaimedDelivery): void {
+  function start(delivery: LeasedDelivery): void {
     const { id, webhookId } = delivery;
     runningTotal++;
     running.set(webhookId, (running.get(webhookId) ?? 0) + 1);
     attempt(delivery, options)
       .then((result) => finished.push(result))
       // An attempt can fail before its request is sent, for example if no key decrypts the secret. The attempt is
-      // repeated when the claim on the delivery ends.
+      // repeated when the lease on the delivery ends.
       .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
       .finally(() => {
         runningTotal--;
@@ -81,7 +81,7 @@ export function startWorker(options: WorkerOptions) {
     intervalMs: pollMilliseconds,
     run: async () => {
       await recordFinished();
-      await claimDue();
+      await leaseDue();
     },
     logger,
   });
@@ -91,7 +91,7 @@ export function startWorker(options: WorkerOptions) {
     wake: (): void => void loop.wake(),
     /**
      * Starts no more attempts, and records the results of attempts that have ended. Attempts that are still running are
-     * repeated when the claims on their deliveries end.
+     * repeated when the leases on their deliveries end.
      */
     stop: async (): Promise<void> => {
       isStopped = true;
@@ -102,7 +102,7 @@ export function startWorker(options: WorkerOptions) {
 }
 
 /** Sends the delivery to its receiver. Any status from 200 to 299 is a success. */
-async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promise<AttemptResult> {
+async function attempt(delivery: LeasedDelivery, options: WorkerOptions): Promise<AttemptResult> {
   const { outbound, secretBox, logger, now } = options;
   const { id, webhookId, body, url, secret, previousSecret } = delivery;
   const attemptedAt = now();
