@@ -220,14 +220,12 @@ test('a PUT cannot make an operator, and cannot take over the key of one', async
   expect([stolen.status, fieldsOf(stolen.body)]).toEqual([403, [['CLIENT00002', '/jwks']]]);
 });
 
-test('500 facilities by PUT and by import take seconds', async () => {
-  const before = performance.now();
-  for (let n = 0; n < 500; n++) await send('PUT', `/facilities/fac-${n}`, { name: `Facility ${n}` });
-  const byPut = performance.now() - before;
+test('an import takes less time than a PUT of each of its records', async () => {
+  const start = performance.now();
+  for (let n = 0; n < 50; n++) await send('PUT', `/facilities/fac-${n}`, { name: `Facility ${n}` });
+  const byPut = performance.now() - start;
   const body = { facilities: Array.from({ length: 500 }, (_, n) => ({ id: `fac-many-${n}`, name: `Facility ${n}` })) };
   expect(await send('POST', '/import', body)).toMatchObject({ status: 200 });
-  const byImport = performance.now() - before - byPut;
-  process.stdout.write(`500 facilities: ${Math.round(byPut)} ms by PUT, ${Math.round(byImport)} ms by import\n`);
-  expect(byPut).toBeLessThan(60_000);
-  expect(byImport).toBeLessThan(10_000);
+  const byImport = performance.now() - start - byPut;
+  expect(byImport / 500).toBeLessThan(byPut / 50);
 });
