@@ -354,7 +354,8 @@ describe('concurrency', () => {
         const response = await instance.call('POST', groupsPath, { body: { bookings } });
         statuses.push(response.status);
         if (response.status === 201) created.push(response.body.id);
-        const id = created.at(-1);
+        // The first group stays.
+        const id = created.length > 1 ? created.at(-1) : undefined;
         if (id !== undefined && Math.random() < 0.4) {
           const removed = await instance.call('DELETE', `${groupsPath}/${id}`);
           expect([204, 404]).toContain(removed.status);
