@@ -213,8 +213,8 @@ describeInChromium('the API reference', () => {
       await saveScreenshot(page, `guide-${width}-${colorScheme}`);
       await page.locator('main').getByRole('link', { name: 'typed client' }).first().click();
       await page.getByRole('heading', { level: 1, name: '@bay-booking/client' }).waitFor();
-      await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Behaviour' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Behaviour' }).waitFor();
+      await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Behaviour', exact: true }).click();
+      await page.getByRole('heading', { level: 1, name: 'Behaviour', exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
       expect(browserErrors).toEqual([]);
