@@ -213,7 +213,10 @@ describeInChromium('the API reference', () => {
       await saveScreenshot(page, `guide-${width}-${colorScheme}`);
       await page.locator('main').getByRole('link', { name: 'typed client' }).first().click();
       await page.getByRole('heading', { level: 1, name: '@bay-booking/client' }).waitFor();
-      await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Behaviour', exact: true }).click();
+      await page
+        .getByRole('navigation', { name: 'Contents' })
+        .getByRole('link', { name: 'Behaviour', exact: true })
+        .click();
       await page.getByRole('heading', { level: 1, name: 'Behaviour', exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
