@@ -193,6 +193,10 @@ test.each(['ids', 'userAlias'])('an erasure by %s reaches only what the faciliti
     () => columnsAt('fac-north', alias),
     (columns) => all.every((column) => columns.includes(column)),
   );
+  await until(
+    () => columnsAt('fac-south', alias),
+    (columns) => columns.includes('webhook_delivery.body'),
+  );
   const ofSouth = async () => ({
     columns: await columnsAt('fac-south', alias),
     booking: (await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).body,
