@@ -2,7 +2,7 @@
 import { type Response, Router } from 'express';
 import type { SignedInHandler } from '../html/site.ts';
 import type { Services } from '../services.ts';
-import { deleteAccount, findSolelyOwned } from './deletion-store.ts';
+import { deleteAccount, findSolelyOwned, type OwnedFacility } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
@@ -18,11 +18,11 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender, fac
     response.type('json').send(JSON.stringify(data, null, 2));
   };
 
-  const showOnlyOwner = (response: Response, facilities: readonly string[]): Promise<void> =>
+  const showOnlyOwner = (response: Response, facilities: readonly OwnedFacility[]): Promise<void> =>
     site.showMessage(response, {
       status: 409,
       title: 'A facility must have an owner',
-      text: `You are the last owner of ${facilities.join(', ')}. Make somebody else an owner before you delete your account.`,
+      text: `You are the last owner of ${facilities.map(({ name }) => name).join(', ')}. Make somebody else an owner before you delete your account.`,
       tone: 'bad',
       links: accountLinks,
     });

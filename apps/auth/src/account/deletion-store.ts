@@ -3,8 +3,13 @@ import { type Database, type Queryable, query, transaction } from '@bay-booking/
 import { storeEvents } from '../audit/audit.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 
+export interface OwnedFacility {
+  readonly id: string;
+  readonly name: string;
+}
+
 /** `facilities` would be left without an owner. */
-export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly string[] };
+export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
 
 /** Queues the e-mails about the deletion. `left` has an event for each facility of the account. */
 type MailDeletion = (tx: Queryable, left: readonly LeavingEvent[]) => Promise<void>;
@@ -79,19 +84,17 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
   return 'deleted';
 }
 
-/** Returns the names of the facilities that would have no owner without this account. */
-export async function findSolelyOwned(on: Queryable, id: string): Promise<readonly string[]> {
-  const rows = await query<{ name: string }>(
+/** Returns the facilities that would have no owner without this account. */
+export const findSolelyOwned = (on: Queryable, id: string): Promise<readonly OwnedFacility[]> =>
+  query<OwnedFacility>(
     on,
-    `select f.name from membership m join facility f on f.id = m.facility_id
+    `select f.id, f.name from membership m join facility f on f.id = m.facility_id
         where m.account_id = $1 and m.role = 'owner' and not exists (
           select from membership o join account a on a.id = o.account_id
            where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
         order by f.name`,
     [id],
   );
-  return rows.map(({ name }) => name);
-}
 
 /**
  * Only a proven e-mail address counts. Otherwise anybody could register with another person's e-mail address and delete

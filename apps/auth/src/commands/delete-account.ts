@@ -14,7 +14,8 @@ runCommand(async () => {
   await withDatabase({ url, applicationName: 'auth delete-account' }, async (db) => {
     const outcome = await deleteAccount(db, id);
     if (outcome === 'not-found') throw new Error(`there is no account ${id}`);
-    if (outcome !== 'deleted') throw new Error(`the account is the last owner of ${outcome.facilities.join(', ')}`);
+    if (outcome !== 'deleted')
+      throw new Error(`the account is the last owner of ${outcome.facilities.map(({ name }) => name).join(', ')}`);
     const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
     audit.record({ kind: 'account.deleted', accountId: id, detail: { operator: 'delete-account' } });
     await audit.flush();

@@ -334,9 +334,8 @@ export function createAccountKind({ encryptionKeys, maxFailures }: AccountOption
       if (!account) return 'unknown';
       check(read(account));
       await lockMembers(tx, [account.id], []);
-      const owned = account.memberships.filter((one) => one.role === 'owner').map(({ facilityId }) => facilityId);
-      if (typeof (await deleteAccountWithin(tx, account.id)) === 'object')
-        return noOwner('', (await findSoleFacility(tx, account.id, owned)) ?? '');
+      const outcome = await deleteAccountWithin(tx, account.id);
+      if (typeof outcome === 'object') return noOwner('', outcome.facilities[0]?.id ?? '');
       await storeOperatorEvents(tx, context, [{ kind: 'account.deleted', accountId: account.id }]);
       return 'removed';
     },
@@ -547,17 +546,6 @@ async function findWithoutOwner(tx: Queryable, ids: readonly string[]): Promise<
     [ids],
   );
   return new Set(rows.map(({ id }) => id));
-}
-
-async function findSoleFacility(tx: Queryable, accountId: string, facilityIds: readonly string[]) {
-  const [row] = await query<{ id: string }>(
-    tx,
-    `select f.id from unnest($2::text[]) as f (id) where not exists (
-       select from membership m join account a on a.id = m.account_id
-        where m.facility_id = f.id and m.role = 'owner' and a.disabled_at is null and a.id <> $1) order by f.id`,
-    [accountId, facilityIds],
-  );
-  return row?.id;
 }
 
 function eventsOf({ before, after, changed }: AccountChange & { readonly changed: readonly string[] }): AuditEvent[] {
