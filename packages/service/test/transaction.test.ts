@@ -97,6 +97,16 @@ describe('a transaction', () => {
     expect(await readWords()).toEqual([]);
   });
 
+  test('returns the result of a rollback, although its connection was lost before the rollback', async () => {
+    const result = await transaction<string>(db, async (tx) => {
+      await query(tx, insert, ['a', 1]);
+      await query(tx, 'select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+      throw new Rollback('rejected');
+    });
+    expect(result).toBe('rejected');
+    expect(await readWords()).toEqual([]);
+  });
+
   test('fails if the function of the transaction ignores the error of a statement', async () => {
     const work = transaction(db, async (tx) => {
       await query(tx, insert, ['a', 1]);

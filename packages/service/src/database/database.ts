@@ -165,7 +165,8 @@ async function attempt<T>(db: Database, work: (tx: Transaction) => Promise<T>): 
         isBroken = true;
       });
     }
-    if (error instanceof Rollback && !isBroken) return error.result as T;
+    // PostgreSQL also rolls back if the connection is lost.
+    if (error instanceof Rollback) return error.result as T;
     throw error;
   } finally {
     client.release(isBroken);
