@@ -1,6 +1,6 @@
 // Tests both services behind PgBouncer in transaction mode, in which several instances share a few database
-// connections. The services run with DB_PREPARED=off, because PgBouncer before version 1.21 does not support prepared
-// statements.
+// connections. The services' DATABASE_URL has `prepared=false`, because PgBouncer before version 1.21 does not support
+// prepared statements.
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
@@ -30,10 +30,9 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   beforeAll(async () => {
     system = await startTestSystem();
     pooler = await startPooler(system.database.port);
-    auth = await system.startAuth({ DATABASE_URL: pooler.urlOf('auth'), DB_PREPARED: 'off' });
+    auth = await system.startAuth({ DATABASE_URL: `${pooler.urlOf('auth')}?prepared=false` });
     const environment = {
-      DATABASE_URL: pooler.urlOf('bookings'),
-      DB_PREPARED: 'off',
+      DATABASE_URL: `${pooler.urlOf('bookings')}?prepared=false`,
       ...webhookEnvironment,
       RATE_LIMIT_PER_MINUTE: String(rateLimitPerMinute),
     };

@@ -1,7 +1,6 @@
 // Reads the configuration of auth from environment variables. apps/auth/README.md describes every variable.
 import { readFileSync } from 'node:fs';
 import {
-  flag,
   httpUrl,
   integer,
   list,
@@ -19,7 +18,6 @@ import {
   trustProxy,
   url,
 } from '@bay-booking/service/config';
-import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import {
   developmentSecretErrors,
   isLoopback,
@@ -93,27 +91,32 @@ const fields = {
   socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviderSettings),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),
-  // The unit is seconds.
-  keyPublishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
   // 0 means no limit.
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   smtpUrl: optional('SMTP_URL', url('smtp:', 'smtps:')),
   mail: optional('MAIL', oneOf('on', 'off'), 'on'),
   mailFrom: optional('MAIL_FROM', sender),
-  lockoutAccountFailures: optional('LOCKOUT_ACCOUNT_FAILURES', integer(3, 1_000), 10),
-  lockoutAddressFailures: optional('LOCKOUT_ADDRESS_FAILURES', integer(3, 1_000_000), 100),
-  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), 15 * 60),
-  lockoutSlowDownMs: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), 250),
-  maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
-  databasePrepared: optional('DB_PREPARED', flag, true),
   // Requests to public addresses are always allowed. Requests to other addresses are allowed only in these networks.
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
   management: optional('MANAGEMENT', oneOf('on', 'off'), 'off'),
   managementPort: optional('MANAGEMENT_PORT', port),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };
+
+/** Which failed sign-ins are slowed down and locked out (guard/sign-in-guard.ts). */
+export const lockout = {
+  /** Failures of one account or one network address. */
+  accountFailures: 10,
+  addressFailures: 100,
+  /** The time that the failures are counted and the lockout lasts. */
+  seconds: 15 * 60,
+  /** The delay after the third failure. Each further failure doubles the delay. */
+  slowDownMs: 250,
+} as const;
+
+export type Lockout = Readonly<Record<keyof typeof lockout, number>>;
 
 export type AuthConfig = ReturnType<typeof readAuthConfig>;
 
@@ -126,6 +129,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     ...read,
     production,
     encryptionKey: read.encryptionKeys[0],
+    lockout: lockout as Lockout,
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,
     // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address

@@ -76,7 +76,6 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
     url: config.databaseUrl,
     applicationName: 'auth',
     poolMax: config.databasePoolMax,
-    prepared: config.databasePrepared,
     migrationsDirectory,
   });
   collectDatabaseMetrics(metrics, db);
@@ -119,7 +118,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
 
   const createCounter = createFailureCounterFactory(db);
   const perHour = { windowSeconds: 3600 };
-  const guard = createSignInGuard(createCounter, config);
+  const guard = createSignInGuard(createCounter, config.lockout);
   const mailer = createOutboxMailer(stores, createMailStore({ db }));
   const wrongFactors = createCounter({ name: 'wrong-factor', limit: 5, windowSeconds: 24 * 3600 });
   const accountServices = {

@@ -9,7 +9,7 @@ import { password, registerUser, signInUser, userAgents } from './test-users.ts'
 
 // ACCESS_TOKEN_TTL is not the default value, so that the tests fail if a page shows a fixed duration. The server does
 // not slow down after failed sign-ins.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' }));
+const server = useFixture(() => startAuthServer({ ACCESS_TOKEN_TTL: '5400' }));
 
 const newPassword = 'eight quiet harbours';
 const { firefox } = userAgents;

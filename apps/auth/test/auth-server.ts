@@ -9,7 +9,7 @@ import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
-import { readAuthConfig } from '../src/config.ts';
+import { type Lockout, lockout, readAuthConfig } from '../src/config.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
@@ -78,7 +78,10 @@ export interface AuthServer {
     headers?: Record<string, string>,
   ) => Promise<Response>;
   /** Starts another instance of the service on the same database. */
-  readonly startInstance: (environment?: Record<string, string>) => Promise<{
+  readonly startInstance: (
+    environment?: Record<string, string>,
+    limits?: Partial<Lockout>,
+  ) => Promise<{
     readonly origin: string;
     readonly auth: AuthApp;
     readonly close: () => Promise<void>;
@@ -100,11 +103,12 @@ afterAll(async () => {
 
 /**
  * Starts a server. `environment` adds variables to those below, or replaces them, for all instances of this server. In
- * a browser, passkeys need the host `localhost`.
+ * a browser, passkeys need the host `localhost`. Repeated failures to sign in do not delay the responses, unless
+ * `lockout` says so.
  */
 export async function startAuthServer(
   environment: Record<string, string> = {},
-  { host = '127.0.0.1' } = {},
+  { host = '127.0.0.1', lockout: limitsOfServer = {} }: { host?: string; lockout?: Partial<Lockout> } = {},
 ): Promise<AuthServer> {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
   const proxy = await startDatabaseProxy(database.url);
@@ -124,16 +128,20 @@ export async function startAuthServer(
       allowNetworks: ['127.0.0.0/8'],
     });
     const encryptionKeys = [Buffer.from(encryptionKey, 'base64')];
-    const options = { scopes, validator: clientValidator, encryptionKeys, maxFailures: 10 };
+    const options = { scopes, validator: clientValidator, encryptionKeys };
     await importFile(createAccountRecords(db, options), document);
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */
-  const startInstance = async (issuer?: string, instanceEnvironment: Record<string, string> = {}) => {
+  const startInstance = async (
+    issuer?: string,
+    instanceEnvironment: Record<string, string> = {},
+    limits: Partial<Lockout> = {},
+  ) => {
     const server = createServer();
     const port = await listenOn(server);
     const origin = `http://${host}:${port}`;
-    const config = readAuthConfig({
+    const read = readAuthConfig({
       // Without NODE_ENV=test, a server with a public issuer would need a mail server or MAIL=off.
       NODE_ENV: 'test',
       DATABASE_URL: proxy.url,
@@ -146,6 +154,7 @@ export async function startAuthServer(
       ...environment,
       ...instanceEnvironment,
     });
+    const config = { ...read, lockout: { ...lockout, slowDownMs: 0, ...limitsOfServer, ...limits } };
     const auth = await createApp({ config, logger, metrics: createMetrics('auth') });
     server.on('request', auth.app);
     const close = async (): Promise<void> => {
@@ -181,8 +190,8 @@ export async function startAuthServer(
         for (const entry of [value].flat()) body.append(name, String(entry));
       return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
     },
-    startInstance: async (instanceEnvironment) => {
-      const other = await startInstance(first.origin, instanceEnvironment);
+    startInstance: async (instanceEnvironment, limits) => {
+      const other = await startInstance(first.origin, instanceEnvironment, limits);
       others.push(other);
       return other;
     },

@@ -7,8 +7,7 @@ import { decodeJwt } from 'jose';
 import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 
-// With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
 
 /** Returns the URL of an authorization request of demo-web. */
 const requestUrl = (params: Record<string, string> = {}): string =>

@@ -8,8 +8,7 @@ import { scopes, startAuthServer } from './auth-server.ts';
 import { allow, createDevice, deny, screenScope } from './device-fixture.ts';
 import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 
-// With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
 /** A device of the client demo-screen. Unless a test names another user, `player` (acc-player) connects the device. */
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';

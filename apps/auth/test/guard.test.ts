@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 // With low limits, few failed sign-ins lead to a lockout. Without the slow-down, the tests take less time.
-const limits = { LOCKOUT_ACCOUNT_FAILURES: '5', LOCKOUT_ADDRESS_FAILURES: '12', LOCKOUT_SLOW_DOWN_MS: '0' };
-const server = useFixture(() => startAuthServer({ ...limits, TRUST_PROXY: 'true' }));
+const lockout = { accountFailures: 5, addressFailures: 12 };
+const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }, { lockout }));
 let otherInstance: { readonly origin: string };
 beforeAll(async () => {
   otherInstance = await server.startInstance();
@@ -272,8 +272,8 @@ describe('failed sign-ins from one IP address', () => {
 
 // The first three failures slow nothing down. The fourth attempt waits for 150 ms, and the fifth for twice as long.
 // Timers of Node can end slightly too early.
-test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth sign-in waits for 300 ms, because four have failed before', async () => {
-  const slow = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '150' });
+test('with a delay of 150 ms, the fifth sign-in waits for 300 ms, because four have failed before', async () => {
+  const slow = await startAuthServer({}, { lockout: { slowDownMs: 150 } });
   const measure = async (): Promise<number> => {
     const started = performance.now();
     await signInByGrant(username, 'wrong', '192.0.2.1', slow.origin);

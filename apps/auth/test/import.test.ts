@@ -341,7 +341,7 @@ describe('an import inserts or updates by id', () => {
     const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'lampe fenster regal') };
     const clientValidator = await createValidator();
     const databases = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
-    const options = { scopes, validator: clientValidator, encryptionKeys: undefined, maxFailures: 1 };
+    const options = { scopes, validator: clientValidator, encryptionKeys: undefined };
     await Promise.all(databases.map((db) => importFile(createAccountRecords(db, options), document)));
     await Promise.all(databases.map((db) => db.destroy()));
     expect(await server.db('account').where({ id: 'acc-new' })).toHaveLength(1);
@@ -525,7 +525,7 @@ type Section = { readonly items: Parameters<typeof fieldsOf>[0] };
 
 test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
-  const options = { scopes, validator: await createValidator(), encryptionKeys: undefined, maxFailures: 1 };
+  const options = { scopes, validator: await createValidator(), encryptionKeys: undefined };
   const store = createAccountRecords(server.db, options);
   const schema = importSchema({ store }) as { properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }> };
   const [facilities, accounts, clients] = ['facilities', 'accounts', 'clients'].map(

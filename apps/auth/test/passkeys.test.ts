@@ -9,7 +9,7 @@ import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } 
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 import { password, registerUser, signInUser } from './test-users.ts';
 
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const server = useFixture(() => startAuthServer());
 
 const asksForFactor = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 

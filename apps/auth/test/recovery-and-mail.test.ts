@@ -13,8 +13,6 @@ beforeAll(async () => {
   server = await startAuthServer({
     SMTP_URL: smtp.url,
     MAIL_FROM: 'Bay Booking <mail@range.example>',
-    // Failed sign-ins are not delayed, so that a test can lock out a user quickly.
-    LOCKOUT_SLOW_DOWN_MS: '0',
   });
 });
 afterAll(async () => {

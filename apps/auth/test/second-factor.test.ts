@@ -10,9 +10,7 @@ import { authorizeUrl, redirectParameters, webRequest } from './flows.ts';
 import { type SocialServer, startSocialServer } from './social-server.ts';
 import { password, registerUser, signInUser, type TestUser } from './test-users.ts';
 
-const fixture: SocialServer = useFixture(() =>
-  startSocialServer((environment) => startAuthServer({ ...environment, LOCKOUT_SLOW_DOWN_MS: '0' })),
-);
+const fixture: SocialServer = useFixture(() => startSocialServer());
 let server: AuthServer;
 beforeAll(() => {
   server = fixture.server;

@@ -196,7 +196,7 @@ describe('native tokens that the provider cannot check at the moment', () => {
 });
 
 test('a token that the provider does not confirm counts as a failed sign-in from the IP address', async () => {
-  const guarded = await server.startInstance({ LOCKOUT_ADDRESS_FAILURES: '5' });
+  const guarded = await server.startInstance({}, { addressFailures: 5 });
   // Other tests have also failed to sign in from this address.
   await server.db.raw('delete from guard_count');
   const exchangeInvalidToken = () =>

@@ -18,7 +18,6 @@ import {
   text,
   trustProxy,
 } from '@bay-booking/service/config';
-import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
 /** Decoding ignores characters that are not base64, so each key is encoded again and compared with its text. */
@@ -41,7 +40,6 @@ const fields = {
   port: optional('PORT', port, 4001),
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),
-  authRevocationsUri: optional('AUTH_REVOCATIONS_URI', baseUrl),
   revocationPollSeconds: optional('REVOCATION_POLL_SECONDS', integer(1, 60), 5),
   audience: optional('AUDIENCE', text),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
@@ -52,9 +50,7 @@ const fields = {
   maxDaysAhead: optional('MAX_DAYS_AHEAD', integer(0, 1_000_000), 0),
   stepUp: optional('STEP_UP', oneOf('off', 'schedule'), 'off'),
   holdsPerOwner: optional('HOLDS_PER_OWNER', integer(0, 10_000), 50),
-  maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
-  databasePrepared: optional('DB_PREPARED', flag, true),
   management: optional('MANAGEMENT', flag, false),
   managementPort: optional('MANAGEMENT_PORT', port),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
@@ -65,7 +61,7 @@ const fields = {
 } as const;
 
 /** If AUDIENCE is unset, the audience is the base URL. */
-export type Config = Omit<ConfigOf<typeof fields>, 'audience' | 'authRevocationsUri'> & {
+export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & {
   readonly audience: string;
   readonly authRevocationsUri: string;
 };
@@ -75,12 +71,12 @@ export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   return Object.freeze({
     ...config,
     audience: config.audience ?? config.baseUrl,
-    authRevocationsUri: config.authRevocationsUri ?? defaultRevocationsUri(config),
+    authRevocationsUri: revocationsUri(config),
   });
 }
 
 /** If the signing keys have an internal URL, the list of revocations has the same base. */
-function defaultRevocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' | 'authJwksUri'>): string {
+function revocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' | 'authJwksUri'>): string {
   const internal = /^(.*)\/connect\/jwks$/.exec(authJwksUri ?? '')?.[1];
   return `${internal ?? authIssuer}/.well-known/revocations`;
 }

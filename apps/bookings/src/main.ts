@@ -19,7 +19,6 @@ runService(async () => {
     applicationName: 'bookings',
     url: config.databaseUrl,
     poolMax: config.databasePoolMax,
-    prepared: config.databasePrepared,
     migrationsDirectory,
     types: isoTimestamps,
   });

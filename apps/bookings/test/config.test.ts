@@ -29,9 +29,7 @@ test('without the optional variables, the configuration has the default values',
     maxBookingHours: 0,
     maxDaysAhead: 0,
     holdsPerOwner: 50,
-    maxConnections: 5_000,
     databasePoolMax: 10,
-    databasePrepared: true,
     management: false,
     changeRetentionDays: 30,
     historyRetentionDays: 400,
@@ -54,7 +52,6 @@ test('a variable that is set replaces the default', () => {
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_MINUTE: '600',
     DB_POOL_MAX: '4',
-    DB_PREPARED: 'off',
   };
   expect(readBookingsConfig(environment)).toMatchObject({
     port: 8080,
@@ -68,17 +65,15 @@ test('a variable that is set replaces the default', () => {
     logLevel: 'warn',
     rateLimitPerMinute: 600,
     databasePoolMax: 4,
-    databasePrepared: false,
   });
 });
 
-test('the list of revocations is at its own address, or else below the internal address of the keys, or the issuer', () => {
+test('the list of revocations is below the internal address of the keys, or else below the issuer', () => {
   const uriOf = (environment: Record<string, string>) =>
     readBookingsConfig({ ...mandatory, ...environment }).authRevocationsUri;
   const jwks = { AUTH_JWKS_URI: 'http://auth:4000/base/connect/jwks' };
   expect(uriOf(jwks)).toBe('http://auth:4000/base/.well-known/revocations');
   expect(uriOf({ AUTH_JWKS_URI: 'http://keys/jwks' })).toBe('https://auth.example/.well-known/revocations');
-  expect(uriOf({ ...jwks, AUTH_REVOCATIONS_URI: 'http://list/revocations' })).toBe('http://list/revocations');
 });
 
 test('all invalid variables are reported together, by name', () => {
@@ -91,7 +86,6 @@ test('all invalid variables are reported together, by name', () => {
     TRUST_PROXY: 'everyone',
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
-    DB_PREPARED: 'perhaps',
     HISTORY_RETENTION_DAYS: '6',
     PERSONAL_DATA_DAYS: '-1',
   };

@@ -1,5 +1,11 @@
 // Starts and stops a service's or a command's process (docs/behaviour.md, "Start-up").
-import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
+import {
+  defaultMaxConnections,
+  drainTimeout,
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+} from './http/server.ts';
 import { type Logger, oncePerMinute } from './logging.ts';
 
 export interface Listener extends HttpServerOptions {
@@ -48,7 +54,10 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
   for (const { name, ...options } of listeners) {
     const onRefusedConnection = oncePerMinute(() =>
-      logger.warn({ listener: name, limit: options.maxConnections }, 'too many connections, refusing new ones'),
+      logger.warn(
+        { listener: name, limit: options.maxConnections ?? defaultMaxConnections },
+        'too many connections, refusing new ones',
+      ),
     );
     const server = await startHttpServer({ onRefusedConnection, ...options });
     servers.push(server);

@@ -14,7 +14,7 @@ function startedWith(host: string | undefined) {
     respondToMalformed: (status) => ({ headers: { 'Content-Type': 'text/plain' }, body: `rejected: ${status}` }),
     publicUrl: 'https://id.example.com',
     metrics: createMetrics('test'),
-    config: { port: 0, metricsPort: 9000, host, maxConnections: 10 },
+    config: { port: 0, metricsPort: 9000, host },
   }).map(({ handler }) => handler) as [RequestListener, RequestListener];
 }
 

@@ -166,9 +166,13 @@ describe('a prepared statement', () => {
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('is not created with the option `prepared: false`', async () => {
+  test('is not created if the URL has `prepared=false`', async () => {
     // pg_prepared_statements lists only the statements of its own connection, so both queries need the same connection.
-    const unpreparedDb = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, prepared: false });
+    const unpreparedDb = connectDatabase({
+      url: `${database.url}?prepared=false`,
+      applicationName: 'test',
+      poolMax: 1,
+    });
     expect(await query(unpreparedDb, 'select $1::text as word', ['a'])).toEqual([{ word: 'a' }]);
     expect(await query(unpreparedDb, 'select name from pg_prepared_statements')).toEqual([]);
     await unpreparedDb.destroy();

@@ -32,7 +32,7 @@ runCommand(async () => {
       allowNetworks: [],
     });
     const scopes = createScopeTable('');
-    const store = createAccountRecords(db, { scopes, validator, encryptionKeys: undefined, maxFailures: 1 });
+    const store = createAccountRecords(db, { scopes, validator, encryptionKeys: undefined });
     await exportFile(store, file, withHashes ? { credentials: 'hashed' } : {});
   });
 });

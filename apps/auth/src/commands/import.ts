@@ -48,7 +48,6 @@ runCommand(async () => {
       encryptionKeys: keys,
       validator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
       // The command shows no lock-outs.
-      maxFailures: 1,
     });
     const { rows } = await importFile(store, document);
     const count = (section: string): number => rows.filter(({ path }) => path.startsWith(`/${section}/`)).length;

@@ -3,13 +3,13 @@
 // Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys
 // and the secrets of authenticator apps with the first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY
 // (docs/behaviour-auth.md, "Signing keys").
-import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey, encryptionKeys } from '../config.ts';
 import { createFactorStore } from '../factors/store.ts';
-import { createKeyStore } from '../signing-keys/store.ts';
+import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
 import { withDatabase } from './with-database.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
@@ -21,7 +21,6 @@ runCommand(async () => {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
     newKey: optional('NEW_KEY_ENCRYPTION_KEY', encryptionKey),
-    publishDelaySeconds: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   });
   await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
     // The events are stored in the database. They are not logged, because the output of the command is a list of keys.
@@ -32,7 +31,7 @@ runCommand(async () => {
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
-      const delay = argument === '--now' ? 0 : config.publishDelaySeconds;
+      const delay = argument === '--now' ? 0 : keyPublishDelaySeconds;
       await keys.ensureCurrentKeys();
       await keys.rotate(delay);
       // If the delay is 0, the new key may already sign, so this command makes it the current key.

@@ -3,16 +3,10 @@
 // Failures are counted for each user name, even if no account has it, and for each IP address. A browser that has
 // signed in to the account before has a separate count: nobody else can lock the owner out of this browser.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuthConfig } from '../config.ts';
+import type { Lockout as Limits } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { accountCounter } from './failures-store.ts';
 import { addressKey, nameKey } from './keys.ts';
-
-/** The variables `LOCKOUT_*` (apps/auth/README.md). */
-type SignInLimits = Pick<
-  AuthConfig,
-  'lockoutAccountFailures' | 'lockoutAddressFailures' | 'lockoutSeconds' | 'lockoutSlowDownMs'
->;
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
@@ -35,20 +29,20 @@ export interface AttemptKeys {
 
 export type SignInGuard = ReturnType<typeof createSignInGuard>;
 
-export function createSignInGuard(createCounter: FailureCounterFactory, limits: SignInLimits) {
-  const windowSeconds = limits.lockoutSeconds;
-  const accountFailures = createCounter({ name: accountCounter, limit: limits.lockoutAccountFailures, windowSeconds });
-  const deviceFailures = createCounter({ name: 'device', limit: limits.lockoutAccountFailures, windowSeconds });
-  const addressFailures = createCounter({ name: 'address', limit: limits.lockoutAddressFailures, windowSeconds });
+export function createSignInGuard(createCounter: FailureCounterFactory, limits: Limits) {
+  const windowSeconds = limits.seconds;
+  const accountFailures = createCounter({ name: accountCounter, limit: limits.accountFailures, windowSeconds });
+  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
+  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, windowSeconds });
   let waitingAttempts = 0;
 
   /** Each failure after the third doubles the wait. Returns a lockout if too many attempts are already waiting. */
   const slowDown = async (failures: number): Promise<Lockout | undefined> => {
-    if (failures < failuresBeforeSlowDown || limits.lockoutSlowDownMs === 0) return undefined;
+    if (failures < failuresBeforeSlowDown || limits.slowDownMs === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFullSeconds };
     waitingAttempts++;
     try {
-      await sleep(limits.lockoutSlowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
+      await sleep(limits.slowDownMs * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
     } finally {
       waitingAttempts--;
     }

@@ -11,6 +11,7 @@ import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { membershipsOfAccount } from '../accounts/store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
+import { lockout } from '../config.ts';
 import { type FacilityRole, type Membership, roleNames } from '../facilities/roles.ts';
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
@@ -127,18 +128,16 @@ export async function endAccess(
 
 export interface AccountOptions {
   readonly encryptionKeys: readonly Buffer[] | undefined;
-  /** How many wrong passwords lock an account out. */
-  readonly maxFailures: number;
 }
 
-export function createAccountKind({ encryptionKeys, maxFailures }: AccountOptions): RecordKind<AccountInput> {
+export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKind<AccountInput> {
   const respond = async (on: Queryable, accounts: readonly Account[]): Promise<readonly Stored<AccountInput>[]> => {
     const names = new Map(accounts.map((account) => [account.id, nameKey(account.username)]));
     const counts = await query<{ key: string; until: string }>(
       on,
       `select key, ${isoTime('to_timestamp(expire / 1000.0)')} as until from guard_count
         where key = any ($1) and points >= $2 and expire > extract(epoch from now()) * 1000`,
-      [[...names.values()].map((name) => `${accountCounter}:${name}`), maxFailures],
+      [[...names.values()].map((name) => `${accountCounter}:${name}`), lockout.accountFailures],
     );
     const until = new Map(counts.map((count) => [count.key, count.until]));
     return accounts.map((account) => {

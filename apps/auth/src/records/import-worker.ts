@@ -8,22 +8,19 @@ import { accountErrors, createAccountRecords } from './records.ts';
 
 export interface ImportSettings {
   readonly databaseUrl: string;
-  readonly databasePrepared: boolean;
   readonly issuer: string;
   readonly isDevelopment: boolean;
   readonly allowNetworks: readonly string[];
   readonly scopeBase: string;
   readonly encryptionKeys: readonly Uint8Array[];
-  readonly maxFailures: number;
 }
 
 await serveImport(async (settings: ImportSettings, run) => {
-  const { databaseUrl: url, databasePrepared: prepared, scopeBase, encryptionKeys, maxFailures } = settings;
+  const { databaseUrl: url, scopeBase, encryptionKeys } = settings;
   const db = connectDatabase({
     url,
     applicationName: 'auth-import',
     poolMax: 1,
-    prepared,
     queryTimeout: 120_000,
     migrationsDirectory,
   });
@@ -32,7 +29,6 @@ await serveImport(async (settings: ImportSettings, run) => {
       scopes: createScopeTable(scopeBase),
       validator: await createClientValidator(settings),
       encryptionKeys: encryptionKeys.map((key) => Buffer.from(key)),
-      maxFailures,
     });
     return await run({ store, errors: accountErrors });
   } finally {

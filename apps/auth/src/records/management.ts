@@ -30,14 +30,14 @@ export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
 
 export async function createAccountManagement(parts: ManagementParts): Promise<Router> {
   const { config, db, scopes, audit, sendLogoutTokens, authorize } = parts;
-  const { issuer, encryptionKeys, lockoutAccountFailures: maxFailures, databaseUrl, databasePrepared } = config;
+  const { issuer, encryptionKeys, databaseUrl } = config;
   const client = { issuer, isDevelopment: config.isDevelopment, allowNetworks: config.outboundAllowNetworks };
   const validator = await createClientValidator(client);
-  const store = createAccountRecords(db, { scopes, validator, encryptionKeys, maxFailures });
+  const store = createAccountRecords(db, { scopes, validator, encryptionKeys });
   const errors = accountErrors;
   const link = linksBelow(issuer);
   const { scopeBase } = config;
-  const settings: ImportSettings = { ...client, databaseUrl, databasePrepared, scopeBase, encryptionKeys, maxFailures };
+  const settings: ImportSettings = { ...client, databaseUrl, scopeBase, encryptionKeys };
   const onCommit = (notes: readonly unknown[]): void => {
     for (const event of notes as readonly AuditEvent[]) audit.log(event);
     sendLogoutTokens();

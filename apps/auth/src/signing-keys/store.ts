@@ -1,7 +1,7 @@
 // Stores the signing keys in the table `signing_key`, with their private parts encrypted, and decides when they are
 // created, sign tokens, and are deleted.
 //
-// A `next` key signs after KEY_PUBLISH_DELAY, when the caches of resource servers have it. The first instance that
+// A `next` key signs after 30 s, when the caches of resource servers have it. The first instance that
 // notices makes it `current`, and retires the previous key. A retired key is deleted when all its tokens have expired.
 // All states are published. Every change holds a database lock and uses the clock of the database, so it is made once.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
@@ -30,6 +30,11 @@ export class WrongEncryptionKey extends Error {
   }
 }
 
+/**
+ * The time from a key's publication to its first signature. Caches of resource servers keep keys for up to 15 s
+ * (oidc/responses/middleware.ts).
+ */
+export const keyPublishDelaySeconds = 30;
 /** Other instances notice a change up to 2 s later, and clocks differ. */
 const marginSeconds = 60;
 /** RS256 keys sign id_tokens, which a client may send as `id_token_hint` as long as an idle session lasts. */

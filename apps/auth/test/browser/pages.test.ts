@@ -32,9 +32,7 @@ let fixture: SocialServer;
 let server: AuthServer;
 beforeAll(async () => {
   if (!hasChromium) return;
-  // With LOCKOUT_SLOW_DOWN_MS=0, repeated failures to sign in do not delay the responses.
-  const startServer = (environment: Record<string, string>) =>
-    startAuthServer({ ...environment, LOCKOUT_SLOW_DOWN_MS: '0' });
+  const startServer = (environment: Record<string, string>) => startAuthServer(environment);
   [fixture, browser] = await Promise.all([startSocialServer(startServer), launchChromium()]);
   server = fixture.server;
 }, 60_000);

@@ -28,10 +28,7 @@ let browser: Browser;
 let server: AuthServer;
 beforeAll(async () => {
   if (!hasChromium) return;
-  [server, browser] = await Promise.all([
-    startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }, { host: 'localhost' }),
-    launchChromium(),
-  ]);
+  [server, browser] = await Promise.all([startAuthServer({}, { host: 'localhost' }), launchChromium()]);
 }, 60_000);
 afterAll(async () => {
   await browser?.close();

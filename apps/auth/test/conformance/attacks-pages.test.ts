@@ -8,10 +8,8 @@ import type { AuthServer } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
-// The limits are high, because the tests fail to sign in more often than the default limits of LOCKOUT_* allow.
-const server = useFixture(() =>
-  startForRelyingParty({ LOCKOUT_ACCOUNT_FAILURES: '1000', LOCKOUT_ADDRESS_FAILURES: '1000' }),
-);
+// The limits are high, because the tests fail to sign in often.
+const server = useFixture(() => startForRelyingParty({}, { accountFailures: 1000, addressFailures: 1000 }));
 
 const web = { client_id: 'demo-web', redirect_uri: webCallback, response_type: 'code', scope: 'openid', state: 'st' };
 const markup = '"><script>alert(1)</script>';

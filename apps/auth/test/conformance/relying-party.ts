@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
+import type { Lockout } from '../../src/config.ts';
 import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
 
 /**
@@ -24,9 +25,11 @@ export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-012345
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
 export const implicitClient = { id: 'rp-implicit' };
 
-export async function startForRelyingParty(environment: Record<string, string> = {}): Promise<AuthServer> {
-  // Failed sign-ins are not delayed.
-  const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ...environment });
+export async function startForRelyingParty(
+  environment: Record<string, string> = {},
+  lockout: Partial<Lockout> = {},
+): Promise<AuthServer> {
+  const server = await startAuthServer(environment, { lockout });
   const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
   await server.load({
     clients: [

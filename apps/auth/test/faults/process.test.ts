@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -34,8 +35,6 @@ beforeAll(async () => {
     COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
     KEY_ENCRYPTION_KEY: encryptionKey,
     SCOPE_BASE: scopeBase,
-    // After a rotation, the new key signs after 1 s instead of 30 s.
-    KEY_PUBLISH_DELAY: '1',
   };
 });
 afterAll(async () => {
@@ -106,6 +105,12 @@ describe('from an empty database', () => {
     expect(rotated.code).toBe(0);
     // There is a new key for each of the two algorithms, RS256 and ES256.
     expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
+    // Without this change, the new keys would sign 30 s after the rotation.
+    const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1 });
+    await db('signing_key')
+      .where({ state: 'next' })
+      .update({ signs_from: db.raw('now()') });
+    await db.destroy();
     await eventually(async () => (await kidOfNewToken()) !== before);
     const listed = await run('commands/keys.ts', ['list']);
     // Access tokens are signed with ES256.

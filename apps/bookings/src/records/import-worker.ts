@@ -8,16 +8,14 @@ import { createPlaceRecords, placeErrors } from './records.ts';
 
 export interface ImportSettings {
   readonly databaseUrl: string;
-  readonly databasePrepared: boolean;
   readonly baseUrl: string;
 }
 
-await serveImport(async ({ databaseUrl: url, databasePrepared, baseUrl }: ImportSettings, run) => {
+await serveImport(async ({ databaseUrl: url, baseUrl }: ImportSettings, run) => {
   const db = connectDatabase({
     url,
     applicationName: 'bookings-import',
     poolMax: 1,
-    prepared: databasePrepared,
     queryTimeout: 120_000,
     types: isoTimestamps,
     migrationsDirectory,

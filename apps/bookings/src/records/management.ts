@@ -23,11 +23,11 @@ export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' 
 }
 
 export function createPlaceManagement({ db, config, link, audit, authorize, rateLimit }: ManagementParts): Router {
-  const { baseUrl, authIssuer, scopeBase, databaseUrl, databasePrepared } = config;
+  const { baseUrl, authIssuer, scopeBase, databaseUrl } = config;
   const scope = `${scopeBase}/operate/bookings`;
   const scopes = { read: scope, write: scope, schedule: scope };
   const store = createPlaceRecords(db, link);
-  const settings: ImportSettings = { databaseUrl, databasePrepared, baseUrl };
+  const settings: ImportSettings = { databaseUrl, baseUrl };
   const importer = createImporter(
     { store, errors: placeErrors },
     new URL('./import-worker.ts', import.meta.url),

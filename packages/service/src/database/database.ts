@@ -14,12 +14,14 @@ export { logOutages } from './outages.ts';
 export type TypeParsers = pg.CustomTypesConfig;
 
 export interface DatabaseOptions {
+  /**
+   * The parameter `prepared=false` is for a PgBouncer older than 1.21 in transaction mode, which does not support
+   * prepared statements.
+   */
   readonly url: string;
   readonly applicationName: string;
   /** The maximum number of connections. All instances together should use twice as many as the server has CPU cores. */
   readonly poolMax?: number;
-  /** False behind a PgBouncer older than 1.21 in transaction mode, which does not support prepared statements. */
-  readonly prepared?: boolean;
   /** The maximum time of one statement in ms. The database role's `statement_timeout` should be shorter. */
   readonly queryTimeout?: number;
   /** Default: the parsers of pg. */
@@ -59,8 +61,9 @@ export interface Transaction {
 export type Queryable = Database | Transaction;
 
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000, types } = options;
+  const { url, applicationName, poolMax = 10, queryTimeout = 8_000, types } = options;
   const { migrationsDirectory } = options;
+  const prepared = new URL(url).searchParams.get('prepared') !== 'false';
   const events = new EventEmitter<Events>();
   const pool = new pg.Pool({
     connectionString: url,

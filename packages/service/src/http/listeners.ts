@@ -23,16 +23,15 @@ export interface ServiceListenersOptions {
     readonly metricsPort: number | undefined;
     readonly managementPort?: number | undefined;
     readonly host: string | undefined;
-    readonly maxConnections: number;
   };
 }
 
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
   const { name, app, management, respondToMalformed, metrics, publicUrl } = options;
-  const { port, metricsPort, managementPort, host, maxConnections } = options.config;
+  const { port, metricsPort, managementPort, host } = options.config;
   const forOwnHost = (handler: RequestListener): RequestListener =>
     isLoopback(urlOf(host)) ? rejectOtherHosts(handler, publicUrl, respondToMalformed) : handler;
-  const listener = { name, handler: forOwnHost(app), port, host, maxConnections, respondToMalformed };
+  const listener = { name, handler: forOwnHost(app), port, host, respondToMalformed };
   const listeners: Listener[] = [listener];
   if (metricsPort !== undefined)
     listeners.push({ name: 'metrics', handler: forOwnHost(createMetricsApp(metrics)), port: metricsPort, host });

@@ -13,7 +13,7 @@ import { type Next, requestState } from '../request-state.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
 
-/** In seconds. A new key signs only after a longer time (KEY_PUBLISH_DELAY). */
+/** In seconds. A new key signs only after a longer time (`keyPublishDelaySeconds`). */
 const jwksMaxAge = 15;
 
 /** For the forms of oidc-provider that a script submits. The library adds the hash of the script to `script-src`. */
